@@ -1,0 +1,65 @@
+# What a developer does here. All of it runs in one virtual environment, made once per machine from requirements/dev.lock;
+# a machine needs Python 3.11, 3.12 or 3.13, make, and on the first run a network.
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
+RUN = $(or $(PYTHON),$(error no Python 3.11, 3.12 or 3.13 found: install one, or call make with PYTHON=<path>)) tests/checks/environment.py
+PYTEST = $(RUN) -m pytest
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go to tests.demo)
+	@$(RUN) -m tests.demo $(ARGS)
+
+test: checks unit lab scenarios ## everything, as continuous integration does
+
+checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
+
+format: ## formats and sorts what ruff can mend by itself
+	@$(RUN) -m ruff check --fix-only --quiet .
+	@$(RUN) -m ruff format .
+
+lint: ## ruff: formatting and lint
+	@$(RUN) -m ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(RUN) -m ruff check --quiet .
+
+types: ## mypy --strict
+	@$(RUN) -m tests.checks.types
+
+limits: ## sizes, import direction, pure rooms, nothing of one machine in a file
+	@$(RUN) -m tests.checks.limits
+
+changelog: ## the changelog fragments
+	@$(RUN) -m antsibull_changelog lint
+
+build: ## the collection builds, and holds what it should
+	@$(RUN) -m tests.checks.build
+
+ansible-lint: ## ansible-lint, production profile
+	@$(RUN) -m tests.checks.ansible_lint $(ARGS)
+
+sanity: ## ansible-test sanity
+	@$(RUN) -m tests.checks.sanity $(ARGS)
+
+unit: ## the tests that need no cluster
+	@$(PYTEST) -n auto tests/unit tests/checks $(ARGS)
+
+lab: ## the tests of the lab itself
+	@$(PYTEST) tests/lab $(ARGS)
+
+scenarios: ## upgrades of real clusters
+	@$(PYTEST) tests/scenarios $(ARGS)
+
+lock: ## remakes requirements/dev.lock (needs Python 3.11)
+	@CUSTOM_COMPILE_COMMAND="make lock" $(RUN) -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe \
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements/dev.lock $(ARGS) \
+		meta/ee-requirements.txt requirements/dev.in
+
+clean: ## removes what tools left in the checkout
+	@rm -rf .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output stateful-upgrade-*.tar.gz
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Argument specifications shared by the modules of the action group; documented in doc_fragments of the same names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import env_fallback
+
+Options = dict[str, dict[str, Any]]
+
+
+def _from_environment(*names: str) -> tuple[Any, list[str]]:
+    return (env_fallback, list(names))
+
+
+KUBERNETES: Options = {
+    "kubernetes": {
+        "type": "dict",
+        "apply_defaults": True,
+        "options": {
+            "kubeconfig": {"type": "path", "fallback": _from_environment("K8S_AUTH_KUBECONFIG", "KUBECONFIG")},
+            "context": {"type": "str", "fallback": _from_environment("K8S_AUTH_CONTEXT")},
+            "host": {"type": "str", "fallback": _from_environment("K8S_AUTH_HOST")},
+            "api_key": {"type": "str", "no_log": True, "fallback": _from_environment("K8S_AUTH_API_KEY")},
+            "validate_certs": {
+                "type": "bool",
+                "default": True,
+                "aliases": ["verify_ssl"],
+                "fallback": _from_environment("K8S_AUTH_VERIFY_SSL"),
+            },
+            "ca_cert": {
+                "type": "path",
+                "aliases": ["ssl_ca_cert"],
+                "fallback": _from_environment("K8S_AUTH_SSL_CA_CERT"),
+            },
+            "request_timeout": {"type": "int", "default": 30},
+        },
+    }
+}
+
+NAMESPACE: Options = {"namespace": {"type": "str", "required": True}}
+
+OPENSEARCH: Options = {
+    "opensearch": {
+        "type": "dict",
+        "apply_defaults": True,
+        "options": {
+            "hosts": {
+                "type": "list",
+                "elements": "str",
+                "aliases": ["url"],
+                "fallback": _from_environment("OPENSEARCH_HOSTS", "OPENSEARCH_URL"),
+            },
+            "username": {"type": "str", "fallback": _from_environment("OPENSEARCH_USERNAME")},
+            "password": {"type": "str", "no_log": True, "fallback": _from_environment("OPENSEARCH_PASSWORD")},
+            "client_cert": {"type": "path"},
+            "client_key": {"type": "path"},
+            "ca_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CA_CERT")},
+            "validate_certs": {"type": "bool", "default": True},
+            "request_timeout": {"type": "int", "default": 30},
+        },
+    }
+}
+
+WAIT: Options = {
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "int", "default": 1800},
+    "wait_sleep": {"type": "float", "default": 1.0},
+}

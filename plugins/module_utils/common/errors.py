@@ -1,0 +1,21 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one exception of the collection: a refusal that a person can act on."""
+
+from __future__ import annotations
+
+from .verdict import Reason, Verdict, refused
+
+
+class Refusal(Exception):
+    """Work stops here. Carries the reasons; never a traceback for the user."""
+
+    def __init__(self, *reasons: Reason) -> None:
+        super().__init__(" ".join(reason.sentence() for reason in reasons))
+        self.verdict = Verdict(reasons)
+
+
+def refusal(code: str, message: str, remedy: str) -> Refusal:
+    """A `Refusal` with a single reason."""
+    return Refusal(refused(code, message, remedy))

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict: what a judge says of a cluster, and why.
+
+A judge is a pure function from an observation to a `Verdict`. It never sleeps, asks or changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(str, Enum):
+    """The three things a verdict can say."""
+
+    PASSED = "passed"
+    WAITING = "waiting"
+    """Time will cure it."""
+    REFUSED = "refused"
+    """Time will not cure it: a person has to act."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One thing found, in words a person can act on.
+
+    `code` is stable and documented in docs/reasons.md; `message` is one sentence that names the thing at fault;
+    `remedy` is one sentence that says what to do. `state` is what this reason alone would make of a verdict; a
+    reason in state `passed` is a remark.
+    """
+
+    state: State
+    code: str
+    message: str
+    remedy: str = ""
+
+    def as_result(self) -> dict[str, str]:
+        """Plain data for a module's result."""
+        return {"state": self.state.value, "code": self.code, "message": self.message, "remedy": self.remedy}
+
+    def sentence(self) -> str:
+        """Message and remedy as one line for people."""
+        return f"{self.message} {self.remedy}".strip()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All reasons found; the most severe one decides the state. No reason at all means passed."""
+
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """`refused` if any reason refuses, else `waiting` if any waits, else `passed`."""
+        states = {reason.state for reason in self.reasons}
+        for state in (State.REFUSED, State.WAITING):
+            if state in states:
+                return state
+        return State.PASSED
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stands in the way."""
+        return self.state is State.PASSED
+
+    def deciding(self) -> tuple[Reason, ...]:
+        """The reasons in the verdict's own state; remarks are left out of a verdict that passed."""
+        return tuple(r for r in self.reasons if r.state is self.state and r.state is not State.PASSED)
+
+    def as_result(self) -> dict[str, object]:
+        """Plain data for a module's result."""
+        return {"state": self.state.value, "reasons": [reason.as_result() for reason in self.reasons]}
+
+
+def reason_of(result: Mapping[str, str]) -> Reason:
+    """The inverse of `Reason.as_result`."""
+    return Reason(State(result["state"]), result["code"], result["message"], result.get("remedy", ""))
+
+
+def refused(code: str, message: str, remedy: str) -> Reason:
+    """A reason that stops the run until a person has acted."""
+    return Reason(State.REFUSED, code, message, remedy)
+
+
+def waiting(code: str, message: str, remedy: str = "") -> Reason:
+    """A reason that time will cure."""
+    return Reason(State.WAITING, code, message, remedy)
+
+
+def remark(code: str, message: str, remedy: str = "") -> Reason:
+    """Something worth saying that stops nothing."""
+    return Reason(State.PASSED, code, message, remedy)
+
+
+def combine(verdicts: Iterable[Verdict]) -> Verdict:
+    """One verdict with the reasons of all, each said once, in the order given."""
+    seen: dict[Reason, None] = {}
+    for verdict in verdicts:
+        seen.update(dict.fromkeys(verdict.reasons))
+    return Verdict(tuple(seen))

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way to wait: with a reason, a deadline, and a line on every change of reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from .verdict import Reason, State, Verdict, refused
+
+Look = TypeVar("Look")
+
+SIGN_OF_LIFE = 30.0
+"""Seconds after which an unchanged reason is said again. Job runners kill silent jobs."""
+
+
+class Clock(Protocol):
+    """Time as seen by waiting; replaced by virtual time in tests."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time pass."""
+
+
+class MonotonicClock:
+    """The clock of the machine."""
+
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a verdict to pass, and how often to look. Seconds."""
+
+    timeout: float
+    sleep: float = 1.0
+
+
+def wait_for(
+    look: Callable[[], Look],
+    verdict_of: Callable[[Look], Verdict],
+    patience: Patience,
+    clock: Clock,
+    progress: Callable[[str], None],
+) -> tuple[Look, Verdict]:
+    """Look until the verdict is passed or refused, or the patience is at its end.
+
+    Gives the last look and its verdict. When time runs out, the waiting reasons become a refusal: their sentences,
+    the time spent, and what to do. `look` may itself take time (a server-side long poll).
+    """
+    start = clock.now()
+    said, said_at = "", start
+    while True:
+        seen = look()
+        verdict = verdict_of(seen)
+        if verdict.state is not State.WAITING:
+            return seen, verdict
+        spent = clock.now() - start
+        if spent >= patience.timeout:
+            return seen, _timed_out(verdict, spent)
+        line = " ".join(reason.message for reason in verdict.deciding())
+        if line != said:
+            progress(f"waiting: {line}")
+            said, said_at = line, clock.now()
+        elif clock.now() - said_at >= SIGN_OF_LIFE:
+            progress(f"still waiting after {spent:.0f} s: {line}")
+            said_at = clock.now()
+        clock.sleep(min(patience.sleep, max(0.0, patience.timeout - spent)))
+
+
+def _timed_out(verdict: Verdict, spent: float) -> Verdict:
+    return Verdict(
+        (
+            *(Reason(State.REFUSED, r.code, r.message, r.remedy) for r in verdict.deciding()),
+            refused(
+                "timed_out",
+                f"This did not change within {spent:.0f} s (wait_timeout).",
+                "Cure the cause named above, or give more time with wait_timeout, and run again: finished work is kept.",
+            ),
+            *(r for r in verdict.reasons if r.state is State.PASSED),
+        )
+    )

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the Kubernetes API is and who asks: the package `kubernetes` reads configurations and credentials, no more."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from ..common.errors import Refusal, refusal
+from ..common.packages import needed
+
+PACKAGE = "kubernetes"
+DEFAULT_KUBECONFIG = "~/.kube/config"
+
+
+class Access:
+    """A connection pool for one API server, and the credentials that go with each request.
+
+    No connection is made before the first request.
+    """
+
+    def __init__(self, configuration: Any) -> None:
+        self.host = str(configuration.host).rstrip("/")
+        self._configuration = configuration
+        if not configuration.verify_ssl:
+            urllib3 = needed("urllib3", "urllib3")
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        self.pool = needed("kubernetes.client.rest", PACKAGE).RESTClientObject(configuration).pool_manager
+
+    def headers(self) -> dict[str, str]:
+        """The headers that carry the credentials; a token that is about to expire is renewed by the package."""
+        settings = self._configuration.auth_settings().values()
+        return {setting["key"]: setting["value"] for setting in settings if setting["in"] == "header"}
+
+
+def access(options: Mapping[str, Any]) -> Access:
+    """The access described by the `kubernetes` argument.
+
+    An explicit `host` (with or without `api_key`) stands alone unless `kubeconfig` or `context` is given too; otherwise
+    the kubeconfig named, else the user's own, else the pod's service account: the order in which kubectl looks.
+    `host`, `api_key`, `ca_cert` and `validate_certs: false` go before what the kubeconfig says.
+
+    Raises:
+        Refusal: the package is missing, nothing says where the API is, or the configuration cannot be used.
+    """
+    library = needed(PACKAGE, PACKAGE)
+    configuration = library.client.Configuration()
+    # The package writes certificates and keys of a kubeconfig into files that only atexit removes. Ansible's forked
+    # workers end without it, so the files get a folder that goes when the access goes.
+    folder = tempfile.mkdtemp(prefix="stateful-upgrade-")
+    remove = weakref.finalize(configuration, shutil.rmtree, folder, ignore_errors=True)
+    try:
+        _load(library, configuration, options, folder)
+        _override(configuration, options)
+        given = Access(configuration)
+    except Refusal:
+        remove()
+        raise
+    except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
+        remove()
+        raise _unusable(options, error) from error
+    return given
+
+
+def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: str) -> None:
+    kubeconfig, context = options.get("kubeconfig"), options.get("context")
+    if options.get("host") and not kubeconfig and not context:
+        return
+    own = os.path.expanduser(DEFAULT_KUBECONFIG)
+    if kubeconfig or context or os.path.exists(own):
+        problems = _Problems()
+        with problems:
+            library.config.load_kube_config(
+                config_file=kubeconfig or own,
+                context=context,
+                client_configuration=configuration,
+                temp_file_path=folder,
+            )
+        if problems.said and not configuration.api_key and not configuration.cert_file and not options.get("api_key"):
+            raise refusal(
+                "kubernetes_credential_plugin",
+                f"The credentials of the kubeconfig {kubeconfig or own} cannot be had: {'; '.join(problems.said)}.",
+                "Run the plugin by hand as the user that runs Ansible, or give kubernetes.api_key.",
+            )
+    elif os.environ.get("KUBERNETES_SERVICE_HOST"):
+        library.config.load_incluster_config(client_configuration=configuration)
+    else:
+        raise refusal(
+            "kubernetes_not_configured",
+            "Nothing says where the Kubernetes API is: no kubeconfig, no host, and this is not a pod.",
+            "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
+        )
+
+
+def _override(configuration: Any, options: Mapping[str, Any]) -> None:
+    host = options.get("host")
+    if host:
+        configuration.host = host if "://" in host else f"https://{host}"
+    if options.get("api_key"):
+        configuration.refresh_api_key_hook = None
+        configuration.api_key = {"authorization": f"Bearer {str(options['api_key']).strip()}"}
+    if options.get("ca_cert"):
+        if not os.path.isfile(options["ca_cert"]):
+            raise refusal(
+                "kubernetes_ca_missing",
+                f"The file {options['ca_cert']} (kubernetes.ca_cert) does not exist.",
+                "Give the file that holds the CA certificate of the Kubernetes API.",
+            )
+        configuration.ssl_ca_cert = options["ca_cert"]
+    if options.get("validate_certs") is False:
+        configuration.verify_ssl = False
+        configuration.assert_hostname = False
+
+
+def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
+    mark = getattr(error, "problem_mark", None)
+    # The text of a YAML error quotes the file, and with it perhaps a secret.
+    cause = f"it is not valid YAML (line {mark.line + 1})" if mark else str(error).rstrip(".")
+    where = options.get("kubeconfig") or DEFAULT_KUBECONFIG
+    return refusal(
+        "kubernetes_configuration",
+        f"The configuration for the Kubernetes API ({where}) cannot be used: {cause}.",
+        "Check kubernetes.kubeconfig and kubernetes.context with `kubectl config view`.",
+    )
+
+
+class _Problems(logging.Handler):
+    """Collects what the package only logs when a credential plugin fails; it would go on without credentials."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def __enter__(self) -> None:
+        logging.getLogger().addHandler(self)
+
+    def __exit__(self, *_exception: object) -> None:
+        logging.getLogger().removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage().strip().rstrip("."))

@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the Kubernetes API answered, as one sentence: who refused what, where, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from ..common.errors import Refusal, refusal
+from ..common.verdict import refused
+
+UNREACHABLE = "kubernetes_unreachable"
+
+_PATH = re.compile(
+    r"^/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
+    r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<subresource>[^/]+))?$"
+)
+_VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
+_NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot ')
+
+
+class Unreachable(Refusal):
+    """The API gave no answer, or none it stands by (429, 5xx). May pass: a caller that waits may ask again."""
+
+
+class Conflict(Refusal):
+    """The object changed since it was observed (409), so the guarded act was not made. Observe again."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, in the words of an RBAC rule."""
+
+    method: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+
+    @property
+    def verb(self) -> str:
+        """The RBAC verb."""
+        return _VERBS.get(self.method) or ("get" if self.name else "list")
+
+    def sentence(self) -> str:
+        """What was asked, for people: `patch statefulsets/data in namespace search`."""
+        target = f"{self.resource}/{self.name}" if self.name else self.resource
+        return f"{self.verb} {target}" + (f" in namespace {self.namespace}" if self.namespace else "")
+
+
+def request_of(method: str, path: str) -> Request:
+    """The request behind an HTTP method and an API path (without its query)."""
+    match = _PATH.match(path)
+    if match is None:
+        return Request(method, "", path, "", "")
+    found = match.groupdict(default="")
+    resource = found["resource"] + (f"/{found['subresource']}" if found["subresource"] else "")
+    return Request(method, found["group"], resource, found["namespace"], found["name"])
+
+
+def role_rule(verb: str, group: str, resource: str) -> str:
+    """A line of a Role's `rules` that gives this right."""
+    return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
+
+
+def not_allowed(request: Request, user: str) -> str:
+    """The remedy for a missing right."""
+    kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
+    who = f" bound to {user}" if user else ""
+    return f"Add to {kind}{who} the rule {role_rule(request.verb, request.group, request.resource)}."
+
+
+def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
+    """The refusal for an answer that is not a success. `retry` tells whether the request had been repeated."""
+    said = str((answer or {}).get("message") or f"HTTP status {status} without an explanation").rstrip(".")
+    if status == HTTPStatus.UNAUTHORIZED:
+        return refusal(
+            "kubernetes_credentials",
+            f"The Kubernetes API at {host} did not accept the credentials (401), asked to {request.sentence()}.",
+            "Renew the token or certificate of the kubeconfig (or kubernetes.api_key), and check kubernetes.context.",
+        )
+    if status == HTTPStatus.FORBIDDEN:
+        return _forbidden(host, request, said)
+    if status == HTTPStatus.NOT_FOUND:
+        return refusal(
+            "kubernetes_not_found",
+            f"The Kubernetes API at {host} knows nothing to {request.sentence()}: {said}.",
+            "Check the name, the namespace and kubernetes.context.",
+        )
+    if status == HTTPStatus.CONFLICT:
+        return Conflict(
+            refused(
+                "kubernetes_conflict",
+                f"The Kubernetes API at {host} did not {request.sentence()}: {said}.",
+                "Something else changed it in the same moment; run again.",
+            )
+        )
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        again = ", also when asked again" if retry else ""
+        return Unreachable(
+            refused(
+                UNREACHABLE,
+                f"The Kubernetes API at {host} answered {status} to {request.sentence()}{again}: {said}.",
+                "Wait until the control plane is healthy and run again.",
+            )
+        )
+    return refusal(
+        "kubernetes_refused",
+        f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",
+        "Cure the cause it names and run again.",
+    )
+
+
+def _forbidden(host: str, request: Request, said: str) -> Refusal:
+    match = _NO_RIGHT.search(said)
+    if match is None:
+        # Admission and quotas answer 403 too; there no role would help.
+        return refusal(
+            "kubernetes_refused",
+            f"The Kubernetes API at {host} refused to {request.sentence()}: {said}.",
+            "Cure the cause it names (a quota, an admission policy) and run again.",
+        )
+    user = match["user"]
+    if user == "system:anonymous":
+        return refusal(
+            "kubernetes_credentials",
+            f"The Kubernetes API at {host} was asked to {request.sentence()} without credentials.",
+            "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
+        )
+    return refusal(
+        "kubernetes_rights",
+        f"{user} is not allowed to {request.sentence()} at {host}.",
+        not_allowed(request, user),
+    )
+
+
+def unreachable(host: str, request: Request, error: BaseException) -> Refusal:
+    """The refusal for a request that got no answer at all."""
+    cause = _root(error)
+    if "certificate" in cause.lower() or "ssl" in cause.lower() or "tls" in cause.lower():
+        return refusal(
+            "kubernetes_certificate",
+            f"No trusted TLS connection to the Kubernetes API at {host}: {cause}.",
+            "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
+            "kubernetes.validate_certs=false turns the check off.",
+        )
+    return Unreachable(
+        refused(
+            UNREACHABLE,
+            f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
+            "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",
+        )
+    )
+
+
+def _root(error: BaseException) -> str:
+    """The innermost cause, without the addresses of Python objects that urllib3 puts into its messages."""
+    inner = error
+    for _depth in range(10):
+        following = getattr(inner, "reason", None)
+        following = following if isinstance(following, BaseException) else inner.__cause__
+        if following is None or following is inner:
+            break
+        inner = following
+    text = str(getattr(inner, "strerror", None) or inner)
+    return text.rsplit(">: ", 1)[-1].strip().rstrip(".") or type(inner).__name__

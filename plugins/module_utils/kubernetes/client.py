@@ -1,0 +1,179 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A thin client: JSON in and out, known paths, no discovery, every failure one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from ..common.errors import refusal
+from ..common.packages import needed
+from .access import Access, access
+from .answers import Conflict, Unreachable, refusal_of, request_of, unreachable
+
+__all__ = ["Conflict", "Json", "KubernetesClient", "PatchKind", "Unreachable", "connect"]
+
+Json = dict[str, Any]
+Items = list[Json]
+Lines = list[str]
+PatchKind = Literal["merge", "json", "strategic"]
+
+FIELD_MANAGER = "stateful.upgrade"
+_PATCH_TYPES: dict[PatchKind, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+}
+_PASSING = (429, 500, 502, 503, 504)
+_ATTEMPTS = 3
+
+
+class KubernetesClient:
+    """Requests to one API server.
+
+    Raises:
+        Unreachable: from every method, when no answer can be had; reads have then been tried several times.
+        Conflict: from `patch`, `delete` and `post`, when the object is not the one observed.
+        Refusal: from every method, for every other failure: credentials, rights, an invalid object.
+    """
+
+    def __init__(self, reach: Access, timeout: float) -> None:
+        urllib3 = needed("urllib3", "urllib3")
+        self._access = reach
+        self._failure: type[Exception] = urllib3.exceptions.HTTPError
+        self._timeout = urllib3.Timeout(connect=min(timeout, 10.0), read=timeout)
+        self._retry_reads = urllib3.Retry(
+            _ATTEMPTS, status_forcelist=_PASSING, allowed_methods=["GET"], backoff_factor=0.5, raise_on_status=False
+        )
+        # Safe to repeat: a connection that never came about, and a request turned away unread (429).
+        self._retry_writes = urllib3.Retry(
+            connect=_ATTEMPTS,
+            read=0,
+            other=0,
+            redirect=0,
+            status=_ATTEMPTS,
+            total=None,
+            status_forcelist=(429,),
+            allowed_methods=None,
+            backoff_factor=0.5,
+            raise_on_status=False,
+        )
+
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+        return self._access.host
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
+        """The object, or None where there is none."""
+        return self._ask("GET", path, params or {}, missing=True)
+
+    def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Items:
+        """The objects that match, as the API server's store holds them now (no cache, no pages)."""
+        selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        answer = self._ask("GET", path, {key: value for key, value in selectors.items() if value})
+        return [item for item in (answer or {}).get("items") or [] if isinstance(item, dict)]
+
+    def patch(
+        self, path: str, body: Mapping[str, Any] | Sequence[Json], kind: PatchKind = "strategic", dry_run: bool = False
+    ) -> Json:
+        """The object after the patch; `dry_run` asks the server for that answer without the change."""
+        return self._ask("PATCH", path, _writing(dry_run), body, _PATCH_TYPES[kind]) or {}
+
+    def post(self, path: str, body: Mapping[str, Any], dry_run: bool = False) -> Json:
+        """The object created."""
+        return self._ask("POST", path, _writing(dry_run), body) or {}
+
+    def delete(self, path: str, uid: str, grace_seconds: int | None = None, dry_run: bool = False) -> bool:
+        """Delete exactly the object with this UID. False if it is gone already; `Conflict` if the name has another."""
+        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
+        if dry_run:
+            body["dryRun"] = ["All"]
+        return self._ask("DELETE", path, {}, body, missing=True) is not None
+
+    def log(self, namespace: str, pod: str, container: str, lines: int = 10, previous: bool = False) -> Lines:
+        """The last lines of a container's log; `previous` asks for the run before the last restart."""
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        params = {"container": container, "tailLines": str(lines), "previous": str(previous).lower()}
+        answer = self._send("GET", path, params, None, "")
+        text: str = answer.data.decode("utf-8", "replace")
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise refusal_of(self.host, request_of("GET", path), answer.status, _json(text), retry=True)
+        return text.splitlines()
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        body: object = None,
+        content_type: str = "application/json",
+        missing: bool = False,
+    ) -> Json | None:
+        answer = self._send(method, path, params, body, content_type)
+        content = _json(answer.data.decode("utf-8", "replace"))
+        if (
+            answer.status == HTTPStatus.NOT_FOUND
+            and missing
+            and content is not None
+            and content.get("kind") == "Status"
+        ):
+            return None
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise refusal_of(self.host, request_of(method, path), answer.status, content, retry=method == "GET")
+        if content is None:
+            raise refusal(
+                "kubernetes_not_understood",
+                f"{self.host} is not the Kubernetes API: it answers {method} {path} without a JSON object.",
+                "Check kubernetes.host or the server of the kubeconfig: it must be the URL of the API server.",
+            )
+        return content
+
+    def _send(self, method: str, path: str, params: Mapping[str, str], body: object, content_type: str) -> Any:
+        headers = {"Accept": "application/json, */*", "User-Agent": FIELD_MANAGER, **self._access.headers()}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            return self._access.pool.urlopen(
+                method,
+                self.host + path + _query(params),
+                body=None if body is None else json.dumps(body),
+                headers=headers,
+                timeout=self._timeout,
+                retries=self._retry_reads if method == "GET" else self._retry_writes,
+                redirect=False,
+            )
+        except self._failure as error:
+            raise unreachable(self.host, request_of(method, path), error) from error
+
+
+def connect(options: Mapping[str, Any]) -> KubernetesClient:
+    """A client for the `kubernetes` argument; no request is made yet, though a credential plugin may run.
+
+    Raises:
+        Refusal: see `access`.
+    """
+    return KubernetesClient(access(options), float(options.get("request_timeout") or 30))
+
+
+def _query(params: Mapping[str, str]) -> str:
+    return f"?{urlencode(params)}" if params else ""
+
+
+def _writing(dry_run: bool) -> dict[str, str]:
+    return {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
+
+
+def _json(text: str) -> Json | None:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A thin client: opensearch-py for connections and TLS, plain JSON in and out, every failure one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from ..common.errors import Refusal, refusal
+from ..common.packages import needed
+
+UNREACHABLE = "opensearch_unreachable"
+
+
+class OpenSearchClient:
+    """Requests to one cluster through any of its hosts.
+
+    Raises:
+        Refusal: from every method, where the answer cannot be had: unreachable, not accepted, not allowed.
+    """
+
+    def __init__(self, connection: Any, hosts: list[str], library: ModuleType) -> None:
+        self._connection = connection
+        self._library = library
+        self.where = ", ".join(hosts)
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        """The JSON answer to GET; `params` are query parameters."""
+        return self._ask("GET", path, params)
+
+    def put(self, path: str, body: Mapping[str, Any], **params: Any) -> dict[str, Any]:
+        """The JSON answer to PUT."""
+        return self._ask("PUT", path, params, body)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+        """The JSON answer to POST."""
+        return self._ask("POST", path, params, body)
+
+    def health(self, **params: Any) -> dict[str, Any]:
+        """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
+        return self._ask("GET", "/_cluster/health", {**params, "ignore": 408})
+
+    def _ask(
+        self, method: str, path: str, params: Mapping[str, Any], body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        errors = self._library.exceptions
+        try:
+            answer = self._connection.transport.perform_request(method, path, params=dict(params), body=body)
+        except errors.ConnectionError as error:
+            raise _unreachable(self.where, error, errors) from error
+        except errors.TransportError as error:
+            raise _answered(self.where, method, path, error) from error
+        if not isinstance(answer, dict):
+            raise refusal(
+                "opensearch_not_understood",
+                f"What answers at {self.where} to {method} {path} is not OpenSearch: its answer is no JSON object.",
+                "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
+            )
+        return answer
+
+
+def connect(options: Mapping[str, Any]) -> OpenSearchClient:
+    """A client for the `opensearch` argument; no request is made yet.
+
+    Raises:
+        Refusal: the package is missing, no host is given, or a certificate file cannot be read.
+    """
+    hosts = list(options.get("hosts") or [])
+    if not hosts:
+        raise refusal(
+            "opensearch_hosts_missing",
+            "No address of the OpenSearch cluster is given.",
+            "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
+        )
+    library = needed("opensearchpy", "opensearch-py")
+    username, password = options.get("username"), options.get("password")
+    try:
+        connection = library.OpenSearch(
+            hosts=hosts,
+            http_auth=(username, password or "") if username else None,
+            http_compress=True,
+            verify_certs=options.get("validate_certs", True),
+            ssl_show_warn=False,
+            ca_certs=options.get("ca_cert"),
+            client_cert=options.get("client_cert"),
+            client_key=options.get("client_key"),
+            timeout=options.get("request_timeout", 30),
+            max_retries=max(2, len(hosts)),
+        )
+    except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
+        raise refusal(
+            "opensearch_connection_options",
+            f"The connection to OpenSearch cannot be set up: {error}.",
+            "Check hosts, ca_cert, client_cert and client_key under opensearch.",
+        ) from error
+    return OpenSearchClient(connection, hosts, library)
+
+
+def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
+    if isinstance(error, errors.SSLError):
+        return refusal(
+            "opensearch_certificate",
+            f"The TLS certificate of OpenSearch at {where} is not accepted: {_root(error)}.",
+            "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
+        )
+    cause = "no answer within request_timeout" if isinstance(error, errors.ConnectionTimeout) else _root(error)
+    return refusal(
+        UNREACHABLE,
+        f"OpenSearch at {where} cannot be reached: {cause}.",
+        "Check opensearch.hosts, the network path from where Ansible runs, and that a member is up.",
+    )
+
+
+def _root(error: BaseException) -> str:
+    """The innermost cause, without the addresses of Python objects that HTTP libraries put into their messages."""
+    inner: BaseException = error
+    for _depth in range(10):
+        following = getattr(inner, "reason", None) or getattr(inner, "info", None) or inner.__cause__
+        if not isinstance(following, BaseException) or following is inner:
+            break
+        inner = following
+    text = getattr(inner, "strerror", None) or str(inner)
+    return str(text).rsplit(">: ", 1)[-1].rstrip(".")
+
+
+def _answered(where: str, method: str, path: str, error: Any) -> Refusal:
+    said = _reason(error)
+    if error.status_code == 401:
+        return refusal(
+            "opensearch_credentials",
+            f"OpenSearch at {where} did not accept the username and password.",
+            "Check opensearch.username and opensearch.password (or client_cert and client_key).",
+        )
+    if error.status_code == 403:
+        return refusal(
+            "opensearch_rights",
+            f"OpenSearch does not allow {method} {path}: {said}.",
+            "Give the user the permissions listed in the documentation of this module, or remove the block it names.",
+        )
+    return refusal(
+        "opensearch_answer",
+        f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",
+        "Cure the cause it names and run again.",
+    )
+
+
+def _reason(error: Any) -> str:
+    info = error.info
+    if isinstance(info, dict):
+        inner = info.get("error", info)
+        if isinstance(inner, dict):
+            roots = inner.get("root_cause") or [inner]
+            return str(roots[0].get("reason") or inner.get("reason") or inner).rstrip(".")
+        return str(inner).rstrip(".")
+    return str(info or error.error)[:200].rstrip(".")

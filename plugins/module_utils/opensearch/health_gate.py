@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `cluster_health_gate`: a check of the whole cluster at a moment of the upgrade."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..common.arguments import OPENSEARCH, WAIT
+from ..common.errors import refusal
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict
+from ..planning.versions import Version
+from .client import connect
+from .gates import MOMENTS, Look, Scope, judge, look
+from .safety import Policy
+
+POLICY: dict[str, dict[str, Any]] = {
+    "allow_single_copy": {"type": "bool", "default": False},
+    "allow_quorum_loss": {"type": "bool", "default": False},
+}
+
+CONTRACT = Contract(
+    argument_spec={
+        **OPENSEARCH,
+        **WAIT,
+        **POLICY,
+        "moment": {"type": "str", "required": True, "choices": list(MOMENTS)},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "batch": {"type": "list", "elements": "str", "default": []},
+        "target_version": {"type": "str"},
+    },
+    required_if=[
+        ("moment", "before_batch", ("batch", "members")),
+        ("moment", "after_batch", ("batch", "members")),
+        ("moment", "after_upgrade", ("members", "target_version")),
+    ],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Look, judge, wait as asked; nothing is ever changed."""
+    scope = scope_of(task)
+    client = connect(task.params["opensearch"])
+    seen, verdict = task.wait(lambda: look(client), lambda looked: judge(looked, scope))
+    return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict))
+
+
+def scope_of(task: Task) -> Scope:
+    """The scope of the gate from the arguments."""
+    params = task.params
+    return Scope(
+        moment=params["moment"],
+        members=frozenset(params["members"]),
+        batch=frozenset(params["batch"]),
+        target=target_of(params["target_version"]) if params["target_version"] else None,
+        policy=Policy(params["allow_single_copy"], params["allow_quorum_loss"]),
+    )
+
+
+def target_of(text: str) -> Version:
+    """The target version from its text.
+
+    Raises:
+        Refusal: it is not a version.
+    """
+    try:
+        return Version.parse(text)
+    except ValueError as error:
+        raise refusal("version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0.") from error
+
+
+def _shown(seen: Look) -> dict[str, Any]:
+    if seen.state is None or seen.health is None:
+        return {}
+    state, health = seen.state, seen.health
+    elected = state.members.get(state.elected or "")
+    return {
+        "status": health.status,
+        "members": {member.name: str(member.version) for member in state.members.values()},
+        "elected_manager": elected.name if elected else None,
+        "shards": {
+            "started": sum(copy.started for copy in state.copies),
+            "initializing": health.initializing,
+            "relocating": health.relocating,
+            "unassigned": health.unassigned,
+        },
+        "cluster_uuid": state.uuid,
+        "state_version": state.version,
+    }
+
+
+def _next(scope: Scope, verdict: Verdict) -> str:
+    if not verdict.passed:
+        return "wait" if verdict.state.value == "waiting" else "cure what is refused"
+    return {
+        "before_upgrade": "begin the first batch",
+        "before_batch": "restrict allocation and replace the batch",
+        "after_batch": "take the next batch",
+        "after_upgrade": "nothing",
+    }[scope.moment]

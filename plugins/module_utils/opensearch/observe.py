@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The looks at an OpenSearch cluster: few calls, none that fans out to every shard.
+
+The routing table comes from the cluster state, never from `_cat/shards`, which asks every data member for all its
+statistics whatever columns are wanted (server source, RestShardsAction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..common.errors import refusal
+from ..planning.versions import Version
+from .client import OpenSearchClient
+from .state import (
+    ClusterMember,
+    ClusterState,
+    Health,
+    parse_blocks,
+    parse_copies,
+    parse_health,
+    parse_index,
+    parse_members,
+    parse_voting,
+)
+
+_NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+_STATE = ",".join(
+    (
+        "cluster_uuid",
+        "version",
+        "cluster_manager_node",
+        "master_node",
+        "blocks.global",
+        "nodes.*.ephemeral_id",
+        "metadata.cluster_coordination",
+        "metadata.indices.*.state",
+        "metadata.indices.*.settings.index.number_of_replicas",
+        "metadata.indices.*.settings.index.version.created",
+        "metadata.indices.*.settings.index.routing.allocation.enable",
+        "metadata.indices.*.settings.index.write.wait_for_active_shards",
+        "routing_table.indices.*.shards.*.index",
+        "routing_table.indices.*.shards.*.shard",
+        "routing_table.indices.*.shards.*.primary",
+        "routing_table.indices.*.shards.*.state",
+        "routing_table.indices.*.shards.*.node",
+        "routing_table.indices.*.shards.*.relocating_node",
+        "routing_table.indices.*.shards.*.searchOnly",
+        "routing_table.indices.*.shards.*.unassigned_info.reason",
+    )
+)
+
+
+def observe(client: OpenSearchClient) -> ClusterState:
+    """One look: two calls, answered by the elected manager and by each member for itself.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    nodes = client.get("/_nodes/_none", filter_path=_NODES).get("nodes", {})
+    oldest = min((Version.parse(node["version"]) for node in nodes.values()), default=None)
+    elected = "cluster_manager_node" if oldest is None or oldest.major >= 2 else "master_node"
+    state = client.get(f"/_cluster/state/metadata,routing_table,nodes,blocks,version,{elected}", filter_path=_STATE)
+    return parse_state(nodes, state)
+
+
+def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
+    """The cluster state from both answers.
+
+    Raises:
+        Refusal: a field that decides about safety is missing.
+    """
+    try:
+        metadata = state["metadata"]
+        return ClusterState(
+            uuid=state["cluster_uuid"],
+            version=state["version"],
+            elected=state.get("cluster_manager_node") or state.get("master_node"),
+            members=parse_members(nodes, state.get("nodes", {})),
+            copies=parse_copies(state.get("routing_table", {})),
+            indices={name: parse_index(name, index) for name, index in metadata.get("indices", {}).items()},
+            voting=parse_voting(metadata["cluster_coordination"]),
+            blocks=parse_blocks(state.get("blocks", {})),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise refusal(
+            "opensearch_not_understood",
+            f"The cluster state of OpenSearch could not be read: {type(error).__name__} {error}.",
+            "Report this with the OpenSearch version: without the whole state nothing can be proven.",
+        ) from error
+
+
+def observe_health(client: OpenSearchClient, long_poll: int = 0) -> Health:
+    """Health with its task queue drained once (`wait_for_events=languid`); waits up to `long_poll` seconds for green.
+
+    `green` alone is stale evidence: an index created a moment before is not counted yet (elastic/cloud-on-k8s#8267).
+    """
+    waits: dict[str, Any] = {"wait_for_status": "green"} if long_poll else {}
+    answer = client.health(wait_for_events="languid", timeout=f"{max(long_poll, 1)}s", **waits)
+    try:
+        return parse_health(answer)
+    except (KeyError, TypeError) as error:
+        raise refusal(
+            "opensearch_not_understood",
+            f"The health of OpenSearch could not be read: {error} is missing.",
+            "Check opensearch.hosts: it must name the REST port of the cluster.",
+        ) from error
+
+
+def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
+    """The named members that are in the cluster now, by name; cheap enough for a tight loop."""
+    wanted = set(names)
+    nodes = client.get("/_nodes/_none", filter_path=_NODES).get("nodes", {})
+    state = client.get("/_cluster/state/nodes", filter_path="nodes.*.ephemeral_id").get("nodes", {})
+    members = parse_members(nodes, state)
+    return {member.name: member for member in members.values() if member.name in wanted}

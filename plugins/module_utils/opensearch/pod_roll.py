@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `pod_ondelete_roll`: replace the pods of a batch, proven on fresh state before the first.
+
+Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch has to say to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..common.arguments import KUBERNETES, NAMESPACE, OPENSEARCH, WAIT
+from ..common.errors import Refusal
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, combine, waiting
+from ..kubernetes import client as kubernetes
+from ..kubernetes.pod_roll import roll
+from ..planning.versions import Version
+from .client import UNREACHABLE, OpenSearchClient, connect
+from .gates import judge_joined
+from .health_gate import POLICY, target_of
+from .observe import observe, observe_members
+from .safety import Policy, judge_batch, judge_blocks, judge_present
+
+CONTRACT = Contract(
+    argument_spec={
+        **KUBERNETES,
+        **OPENSEARCH,
+        **NAMESPACE,
+        **WAIT,
+        **POLICY,
+        "pool": {"type": "str", "required": True},
+        "batch": {"type": "list", "elements": "str", "required": True},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "target_version": {"type": "str"},
+    },
+)
+
+
+def run(task: Task) -> Outcome:
+    """Replace the batch; members that already run the new revision and are in the cluster are left alone."""
+    params = task.params
+    target = target_of(params["target_version"]) if params["target_version"] else None
+    search = connect(params["opensearch"])
+    policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
+    return roll(
+        task,
+        kubernetes.connect(params["kubernetes"]),
+        params["namespace"],
+        params["pool"],
+        params["batch"],
+        proof=lambda: prove(search, params["members"], params["batch"], policy),
+        joined=_joined(search, params["batch"], target),
+    )
+
+
+def prove(client: OpenSearchClient, members: list[str], batch: list[str], policy: Policy) -> Verdict:
+    """The proof on fresh state, read in one look immediately before the first delete."""
+    state = observe(client)
+    return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
+
+
+def _joined(client: OpenSearchClient, batch: list[str], target: Version | None) -> Callable[[], Verdict]:
+    """Whether the batch is back in the cluster; out of reach means not yet, since the members just restarted."""
+
+    def look() -> Verdict:
+        try:
+            return judge_joined(observe_members(client, batch).get, batch, target)
+        except Refusal as error:
+            reasons = error.verdict.reasons
+            if any(reason.code not in {UNREACHABLE, "opensearch_answer"} for reason in reasons):
+                raise
+            return Verdict(tuple(waiting(r.code, r.message, r.remedy) for r in reasons))
+
+    return look
+

@@ -1,0 +1,286 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `pool_order`: see the whole cluster, say what will be done in which order, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.arguments import KUBERNETES, NAMESPACE, OPENSEARCH
+from ..common.errors import Refusal
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Reason, Verdict, combine, refused, remark
+from ..kubernetes import client as kubernetes
+from ..kubernetes.judge import judge_owner
+from ..kubernetes.pods import Pod, list_pods
+from ..kubernetes.rights import ROLE, missing_rights
+from ..kubernetes.stateful_sets import StatefulSet, list_stateful_sets
+from ..planning.images import container_for, with_tag
+from ..planning.pools import Batch, Member, Pool, digest_of, order_pools, serial_batches
+from ..planning.versions import Version
+from .client import connect
+from .health_gate import POLICY, target_of
+from .observe import observe
+from .proof import proof_of
+from .state import ClusterMember, ClusterState
+
+SERVER = "opensearch"
+
+CONTRACT = Contract(
+    argument_spec={
+        **KUBERNETES,
+        **OPENSEARCH,
+        **NAMESPACE,
+        **POLICY,
+        "pools": {"type": "list", "elements": "str", "default": []},
+        "label_selector": {"type": "str"},
+        "target_version": {"type": "str", "required": True},
+        "image": {"type": "str"},
+        "container": {"type": "str"},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "allow_field_managers": {
+            "type": "list",
+            "elements": "str",
+            "default": [],
+            "choices": ["helm", "argocd", "flux"],
+        },
+    },
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Both sides of the cluster: the sets and their pods, and what the members say of themselves."""
+
+    sets: tuple[StatefulSet, ...]
+    pods: Mapping[str, tuple[Pod, ...]]
+    """Pods by the name of their set, in the order of their names."""
+    state: ClusterState
+
+
+def run(task: Task) -> Outcome:
+    """Observe, judge, plan. Nothing is changed, so check mode does the same."""
+    params = task.params
+    target = target_of(params["target_version"])
+    cluster = kubernetes.connect(params["kubernetes"])
+    seen, troubles = see(task, cluster)
+    if seen is None:
+        raise Refusal(*combine(troubles).reasons)
+    pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in _in_cluster(seen))
+    batches = serial_batches(pools, target, params["members"])
+    verdict = combine(
+        (
+            *troubles,
+            missing_rights(cluster, params["namespace"], ROLE),
+            *(judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets),
+            judge_membership(seen),
+            judge_narrowing(pools, params["members"]),
+        )
+    )
+    return _outcome(seen, pools, batches, verdict, target)
+
+
+def see(task: Task, cluster: kubernetes.KubernetesClient) -> tuple[Seen | None, list[Verdict]]:
+    """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
+    troubles: list[Verdict] = []
+    params = task.params
+    task.still_wanted()
+    sets = _attempt(troubles, lambda: _sets(cluster, params))
+    state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
+    if sets is None or state is None:
+        return None, troubles
+    pods = {s.name: tuple(list_pods(cluster, params["namespace"], s.selector)) for s in sets}
+    named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
+    if not named:
+        troubles.append(_no_pool(params["namespace"], sets))
+        return None, troubles
+    return Seen(named, pods, state), troubles
+
+
+def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Refusal as error:
+        troubles.append(error.verdict)
+        return None
+
+
+def _sets(cluster: kubernetes.KubernetesClient, params: Mapping[str, Any]) -> tuple[StatefulSet, ...]:
+    found = tuple(list_stateful_sets(cluster, params["namespace"], params["label_selector"]))
+    if not params["pools"]:
+        return found
+    known = {stateful_set.name: stateful_set for stateful_set in found}
+    unknown = [name for name in params["pools"] if name not in known]
+    if unknown:
+        there = ", ".join(sorted(known)) or "none"
+        raise Refusal(
+            *(
+                refused(
+                    "pool_unknown",
+                    f"There is no pool (StatefulSet) {name} in namespace {params['namespace']}.",
+                    f"Correct pools; those there are: {there}.",
+                )
+                for name in unknown
+            )
+        )
+    return tuple(known[name] for name in params["pools"])
+
+
+def _belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
+    names = {member.name for member in state.members.values()}
+    addresses = {member.address for member in state.members.values()}
+    return any(pod.name in names or pod.address in addresses for pod in pods)
+
+
+def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
+    there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
+    return Verdict(
+        (
+            refused(
+                "no_pools",
+                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (there: {there}).",
+                "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
+            ),
+        )
+    )
+
+
+def _in_cluster(seen: Seen) -> Iterable[StatefulSet]:
+    return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
+
+
+def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
+    """The pool behind a StatefulSet, its kind taken from what its members say of themselves.
+
+    Raises:
+        Refusal: it is not clear which container or image is meant.
+    """
+    container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
+    image = stateful_set.images[container]
+    known = [seen.state.named(pod.name) for pod in seen.pods[stateful_set.name]]
+    roles = frozenset(role for member in known if member for role in member.roles)
+    return Pool(
+        name=stateful_set.name,
+        members=tuple(_member(pod, stateful_set.name, seen.state, roles) for pod in seen.pods[stateful_set.name]),
+        container=container,
+        image=image,
+        target_image=params["image"] or with_tag(image, str(target)),
+        strategy=stateful_set.strategy,
+    )
+
+
+def _member(pod: Pod, pool: str, state: ClusterState, pool_roles: frozenset[str]) -> Member:
+    """The member of a pod; one that is away has the roles of its pool."""
+    there = state.named(pod.name)
+    stand_in = there or ClusterMember("", "", pod.name, "", Version(0, 0, 0), pool_roles)
+    return Member(
+        name=pod.name,
+        pool=pool,
+        version=there.version if there else None,
+        manager_eligible=stand_in.manager_eligible,
+        holds_data=stand_in.holds_data,
+        elected=there is not None and there.id == state.elected,
+        zone=stand_in.attributes.get("zone", ""),
+    )
+
+
+def judge_membership(seen: Seen) -> Verdict:
+    """Every pod is the member of its own name, and every member belongs to a pool."""
+    by_address = {member.address: member for member in seen.state.members.values() if member.address}
+    reasons: list[Reason] = []
+    pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
+    for pod in pods:
+        other = by_address.get(pod.address or "")
+        if other is not None and other.name != pod.name:
+            reasons.append(
+                refused(
+                    "name_differs",
+                    f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or"
+                    " it could not be recognised after the restart.",
+                    "Set node.name to the pod's name (for example from metadata.name).",
+                )
+            )
+    for stateful_set in seen.sets:
+        if not seen.pods[stateful_set.name] and stateful_set.replicas:
+            reasons.append(
+                refused(
+                    "pool_without_pods",
+                    f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
+                    "Look at the events of the StatefulSet.",
+                )
+            )
+    names = {pod.name for pod in pods}
+    strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
+    if strangers:
+        reasons.append(
+            remark(
+                "members_outside",
+                f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}.",
+            )
+        )
+    return Verdict(tuple(reasons))
+
+
+def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
+    """Members named to narrow the run exist."""
+    known = {member.name for pool in pools for member in pool.members}
+    return Verdict(
+        tuple(
+            refused(
+                "member_unknown",
+                f"There is no member {name}.",
+                f"Correct members; those there are: {', '.join(sorted(known))}.",
+            )
+            for name in only
+            if name not in known
+        )
+    )
+
+
+def _outcome(
+    seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version
+) -> Outcome:
+    state = seen.state
+    running = {m.name: str(m.version) for m in state.members.values()}
+    before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
+    going = {name for batch in batches for name in batch.members}
+    after = {name: str(target) if name in going else version for name, version in before.items()}
+    return Outcome(
+        verdict,
+        before=before,
+        after=after,
+        next="begin" if batches else "nothing: every member runs the target version",
+        more={
+            "target_version": str(target),
+            "cluster_uuid": state.uuid,
+            "pools": [_pool_result(pool) for pool in pools],
+            "batches": [
+                {
+                    "name": batch.name,
+                    "pool": batch.pool,
+                    "members": list(batch.members),
+                    "reason": batch.reason,
+                    "proof": proof_of(state, batch.members),
+                }
+                for batch in batches
+            ],
+            "members": sorted({*before, *running}),
+            "broken": sorted(name for name, version in before.items() if version is None),
+            "digest": digest_of(state.uuid, target, pools, batches),
+        },
+    )
+
+
+def _pool_result(pool: Pool) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "kind": pool.kind.words,
+        "container": pool.container,
+        "image": pool.image,
+        "target_image": pool.target_image,
+        "strategy": pool.strategy,
+        "members": [member.name for member in pool.members],
+    }

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Progress: would waiting longer change anything? Pure judgement of shards that are not assigned.
+
+Unassigned replicas that only the upgrade itself can cure are not waited for. They are recognised by the decider's
+name, never by its text: `node_version` says no on every older member, and on newer ones only the copy's own place
+(`same_shard`) or zone (`awareness`) stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.verdict import Reason, Verdict, refused, remark, waiting
+from .safety import enumerate_few
+from .state import ClusterState, Health, ShardCopy
+
+_EXPECTED_ON_NEWER = frozenset({"same_shard", "awareness"})
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`_cluster/allocation/explain` of one unassigned copy: per member the deciders that say no."""
+
+    index: str
+    shard: int
+    can_allocate: str
+    refusing: Mapping[str, frozenset[str]]
+    """Member id → names of the deciders that answered NO."""
+
+
+def parse_explanation(answer: Mapping[str, Any]) -> Explanation:
+    """An explanation from its JSON; raises KeyError where a field that decides is missing."""
+    return Explanation(
+        index=answer["index"],
+        shard=answer["shard"],
+        can_allocate=answer["can_allocate"],
+        refusing={
+            decision["node_id"]: frozenset(
+                decider["decider"] for decider in decision.get("deciders", ()) if decider["decision"] == "NO"
+            )
+            for decision in answer.get("node_allocation_decisions", ())
+        },
+    )
+
+
+def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
+    """The copies without a member, one per shard (explaining twins apart is not possible for the server)."""
+    seen: dict[tuple[str, int, bool], ShardCopy] = {}
+    for copy in state.copies:
+        if copy.state == "UNASSIGNED":
+            seen.setdefault((copy.index, copy.shard, copy.primary), copy)
+    return tuple(seen.values())
+
+
+def cured_by_upgrade(explanation: Explanation, state: ClusterState, outdated: Collection[str]) -> bool:
+    """Whether upgrading the members `outdated` (ids) is what lets this copy be allocated."""
+    if explanation.can_allocate != "no" or not explanation.refusing:
+        return False
+    for identity, deciders in explanation.refusing.items():
+        if identity in outdated:
+            if "node_version" not in deciders and not deciders <= _EXPECTED_ON_NEWER:
+                return False
+        elif not deciders or not deciders <= _EXPECTED_ON_NEWER:
+            return False
+    return any(explanation.refusing.get(identity) == {"node_version"} for identity in outdated)
+
+
+def judge_progress(
+    state: ClusterState, health: Health, explanations: Iterable[Explanation], outdated: Collection[str]
+) -> Verdict:
+    """Whether the shards are where they can be. `outdated` are the ids of members the upgrade has yet to reach."""
+    if health.status == "green" and not unassigned(state) and not _initializing(state):
+        return Verdict()
+    explained = {(e.index, e.shard): e for e in explanations}
+    moving = _still_moving(state, health)
+    if moving:
+        return Verdict(moving)
+    reasons: list[Reason] = []
+    expected: list[str] = []
+    for copy in unassigned(state):
+        name = f"{copy.index}[{copy.shard}]"
+        explanation = explained.get((copy.index, copy.shard))
+        if copy.primary:
+            reasons.append(_lost_primary(name, explanation))
+        elif explanation is None:
+            reasons.append(waiting("unassigned", f"The server has not explained yet why {name} is not assigned."))
+        elif cured_by_upgrade(explanation, state, outdated):
+            expected.append(name)
+        else:
+            reasons.append(_unassigned(name, copy, explanation, state))
+    if expected:
+        reasons.append(
+            remark(
+                "yellow_until_upgraded",
+                f"Replicas of {enumerate_few(expected)} fit no member until the next one is upgraded (node_version).",
+            )
+        )
+    if not reasons:
+        reasons.append(waiting("not_green", f"The cluster's health is {health.status}."))
+    return Verdict(tuple(reasons))
+
+
+def _initializing(state: ClusterState) -> list[str]:
+    return [f"{copy.index}[{copy.shard}]" for copy in state.copies if copy.state == "INITIALIZING"]
+
+
+def _still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
+    initializing = _initializing(state)
+    if initializing:
+        return (waiting("recovering", f"{len(initializing)} shards recover: {enumerate_few(initializing)}."),)
+    if health.delayed or health.in_flight_fetch:
+        return (
+            waiting(
+                "allocating",
+                f"{health.delayed} shards wait for a member to come back and {health.in_flight_fetch} are looked for.",
+            ),
+        )
+    return ()
+
+
+def _lost_primary(name: str, explanation: Explanation | None) -> Reason:
+    answer = explanation.can_allocate if explanation else "unknown"
+    return waiting(
+        "primary_unassigned",
+        f"The primary of {name} is not assigned (the server says: {answer}): the cluster is red.",
+        "Bring back the member that holds it; never force an empty or stale copy.",
+    )
+
+
+def _unassigned(name: str, copy: ShardCopy, explanation: Explanation, state: ClusterState) -> Reason:
+    if explanation.can_allocate != "no":
+        return waiting("allocating", f"The replica of {name} is about to be allocated ({explanation.can_allocate}).")
+    deciders: dict[str, int] = {}
+    for names in explanation.refusing.values():
+        for decider in names:
+            deciders[decider] = deciders.get(decider, 0) + 1
+    if "max_retry" in deciders:
+        return refused(
+            "allocation_failed",
+            f"The replica of {name} failed to recover too often (decider max_retry).",
+            "Look at its allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true.",
+        )
+    said = ", ".join(f"{decider} on {count}" for decider, count in sorted(deciders.items()))
+    return refused(
+        "unassigned",
+        f"The replica of {name} fits on none of the {len(explanation.refusing)} data members (deciders: {said}).",
+        "Cure what the deciders name, or lower number_of_replicas of that index: waiting would not change it.",
+    )

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster settings that carry their own undo: pure computation of what to write.
+
+OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,
+2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo whatever
+becomes of the controller. The undo is one JSON string, since nested objects would drop nulls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.errors import refusal
+
+UNDO = "cluster.metadata.stateful_upgrade.undo"
+SCOPES = ("persistent", "transient")
+
+Flat = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`GET _cluster/settings?flat_settings=true`: both scopes, with only what was set explicitly."""
+
+    persistent: Flat
+    transient: Flat
+
+    def effective(self, name: str) -> Any:
+        """The value in force, or None where only the default is: transient hides persistent."""
+        return self.transient.get(name, self.persistent.get(name))
+
+    def scope(self, name: str) -> Flat:
+        """The settings of one scope."""
+        return self.transient if name == "transient" else self.persistent
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting that was changed: where, what it was (None: absent), what it was set to."""
+
+    setting: str
+    scope: str
+    was: Any
+    set_to: Any
+
+
+@dataclass(frozen=True)
+class Undo:
+    """What puts the settings back. `cluster` is the cluster's UUID: an undo restored from a snapshot is not ours."""
+
+    run: str
+    at: str
+    cluster: str
+    changes: tuple[Change, ...]
+
+    def dumps(self) -> str:
+        """The JSON string that the cluster carries."""
+        changes = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
+        return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes})
+
+
+def parse_settings(answer: Mapping[str, Any]) -> Settings:
+    """Settings from the flat answer; raises KeyError where a scope is missing."""
+    return Settings(persistent=answer["persistent"], transient=answer["transient"])
+
+
+def carried_undo(settings: Settings) -> Undo | None:
+    """The undo that the cluster carries, if any.
+
+    Raises:
+        Refusal: there is one and it cannot be read. It is never overwritten: a person has to look.
+    """
+    text = settings.persistent.get(UNDO)
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        changes = tuple(Change(c["setting"], c["scope"], c["was"], c["set_to"]) for c in raw["settings"])
+        if any(change.scope not in SCOPES for change in changes):
+            raise ValueError("unknown scope")
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes)
+    except (ValueError, KeyError, TypeError) as error:
+        raise refusal(
+            "undo_unreadable",
+            f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
+            "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
+        ) from error
+
+
+def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The changes that make `wanted` effective. Each goes to the scope that is in force, so that nothing hides it."""
+    changes = []
+    for name, value in wanted.items():
+        if settings.effective(name) == value:
+            continue
+        scope = "transient" if name in settings.transient else "persistent"
+        changes.append(Change(name, scope, settings.scope(scope).get(name), value))
+    return tuple(changes)
+
+
+def request_of(changes: Iterable[Change], undo: Undo | None, *, back: bool) -> dict[str, dict[str, Any]]:
+    """The body of the one `PUT _cluster/settings` that makes the changes (or puts them back) and writes the undo."""
+    body: dict[str, dict[str, Any]] = {"persistent": {UNDO: undo.dumps() if undo else None}}
+    for change in changes:
+        body.setdefault(change.scope, {})[change.setting] = change.was if back else change.set_to
+    return body
+
+
+def split_ours(undo: Undo, settings: Settings) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """The changes still in force as we set them, and those that another has changed since."""
+    ours = tuple(c for c in undo.changes if settings.scope(c.scope).get(c.setting) == c.set_to)
+    return ours, tuple(c for c in undo.changes if c not in ours)

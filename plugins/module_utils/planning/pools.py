@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools, their order, and the batches cut from them. Pure: no client, no clock.
+
+The order is data without manager, then data with manager, then the rest; among the rest, members that cannot be
+elected come before those that can (rolling upgrade procedure of OpenSearch: manager-eligible members last).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from .versions import Version
+
+
+class Kind(Enum):
+    """What a pool is for; the values are the order of upgrading."""
+
+    DATA = (0, "data without manager")
+    DATA_AND_MANAGER = (1, "data with manager")
+    OTHER = (2, "neither data nor manager")
+    MANAGER = (3, "manager without data")
+
+    @property
+    def position(self) -> int:
+        """The place in the order."""
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return self.value[1]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member as the plan sees it; `version` is None while it is not in the cluster."""
+
+    name: str
+    pool: str
+    version: Version | None
+    manager_eligible: bool
+    holds_data: bool
+    elected: bool = False
+    zone: str = ""
+
+    @property
+    def ordinal(self) -> int:
+        """The number at the end of its name; -1 where there is none."""
+        last = self.name.rpartition("-")[2]
+        return int(last) if last.isdigit() else -1
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Members with the same roles, and the image that makes them the target version."""
+
+    name: str
+    members: tuple[Member, ...]
+    container: str
+    image: str
+    target_image: str
+    strategy: str
+
+    @property
+    def kind(self) -> Kind:
+        """From the roles that its members themselves report."""
+        data = any(member.holds_data for member in self.members)
+        manager = any(member.manager_eligible for member in self.members)
+        if data:
+            return Kind.DATA_AND_MANAGER if manager else Kind.DATA
+        return Kind.MANAGER if manager else Kind.OTHER
+
+    @property
+    def elected(self) -> bool:
+        """Whether the elected manager is one of its members."""
+        return any(member.elected for member in self.members)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Members taken down together, and why at this place."""
+
+    name: str
+    pool: str
+    members: tuple[str, ...]
+    reason: str
+
+
+def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
+    """Pools in the order of upgrading; of the same kind the one with the elected manager last, otherwise by name."""
+    return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, pool.name)))
+
+
+def order_members(pool: Pool) -> tuple[Member, ...]:
+    """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first."""
+    return tuple(
+        sorted(pool.members, key=lambda member: (member.version is not None, member.elected, -member.ordinal, member.name))
+    )
+
+
+def serial_batches(
+    pools: Iterable[Pool], target: Version, only: Collection[str] = ()
+) -> tuple[Batch, ...]:
+    """One member at a time, in order; members on the target are left out, as are those not in `only` (if given)."""
+    batches: list[Batch] = []
+    for pool in pools:
+        for member in order_members(pool):
+            if member.version == target or (only and member.name not in only):
+                continue
+            name = f"batch-{len(batches) + 1:02d}.{member.name}"
+            batches.append(Batch(name, pool.name, (member.name,), _reason(pool, member)))
+    return tuple(batches)
+
+
+def _reason(pool: Pool, member: Member) -> str:
+    if member.version is None:
+        return f"{pool.kind.words}; not in the cluster, so it is cured first"
+    if member.elected:
+        return f"{pool.kind.words}; the elected manager goes last"
+    return pool.kind.words
+
+
+def digest_of(cluster: str, target: Version, pools: Iterable[Pool], batches: Iterable[Batch]) -> str:
+    """Twelve hexadecimal digits that change whenever the plan does."""
+    content = {
+        "cluster": cluster,
+        "target": str(target),
+        "pools": [[pool.name, pool.container, pool.target_image] for pool in pools],
+        "batches": [[batch.pool, *batch.members] for batch in batches],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions of OpenSearch and the ways between them that the servers accept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..common.verdict import Reason, Verdict, refused
+
+_MASK = 0x08000000
+"""Set in the version ids of OpenSearch and absent in those of Elasticsearch (server source, Version.java)."""
+
+
+@dataclass(frozen=True, order=True)
+class Version:
+    """A released version; compares in the order of releases."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """The version in `text`, such as `2.19.6` or `3.0.0-beta1`; raises ValueError for anything else."""
+        found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?", text.strip())
+        if not found:
+            raise ValueError(f"{text!r} is not a version: it must have the form 3.8.0")
+        return cls(int(found[1]), int(found[2]), int(found[3]))
+
+    @classmethod
+    def from_id(cls, number: int) -> Version:
+        """The version behind the id that indices carry as `index.version.created`.
+
+        Elasticsearch 6 and 7 count as 0 and 1, as the server itself compares them (Version.java, `compareMajor`).
+        """
+        ours = bool(number & _MASK)
+        plain = number ^ _MASK if ours else number
+        major, minor, patch = plain // 1_000_000, plain // 10_000 % 100, plain // 100 % 100
+        return cls(major if ours else major - 6, minor, patch)
+
+
+def oldest_wire(target: Version) -> Version:
+    """The oldest member that `target` talks to: the last minor of the previous major from 3.0 on.
+
+    Source: Version.computeMinCompatVersion; 3.x needs 2.19 (all of 1.x and Elasticsearch 7.10 talk to 2.x).
+    """
+    if target.major >= 3:
+        return Version(2, 19, 0) if target.major == 3 else Version(target.major - 1, 0, 0)
+    return Version(target.major - 1, 0, 0)
+
+
+def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
+    """Whether every member, given as (name, version), can go to `target` in one step."""
+    reasons: list[Reason] = []
+    for name, version in current:
+        if version > target:
+            reasons.append(
+                refused(
+                    "downgrade",
+                    f"{name} runs {version}, which is newer than {target}: a downgrade is not possible, since newer"
+                    " servers write data that older ones cannot read.",
+                    "Give a target_version that no member is beyond.",
+                )
+            )
+        elif target.major - version.major > 1:
+            reasons.append(
+                refused(
+                    "majors_skipped",
+                    f"{name} runs {version}: {target} is {target.major - version.major} major versions ahead.",
+                    f"Upgrade one major at a time, first to the last {version.major + 1}.x release.",
+                )
+            )
+        elif version < oldest_wire(target):
+            reasons.append(
+                refused(
+                    "wire_incompatible",
+                    f"{name} runs {version}, and {target} talks to members from {oldest_wire(target)} on only.",
+                    f"Upgrade to {oldest_wire(target)} or a later patch of it first.",
+                )
+            )
+    return Verdict(tuple(reasons))
+
+
+def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Verdict:
+    """Whether `target` can open every index, given as (name, created version); closed and hidden ones count.
+
+    Source: Version.minimumIndexCompatibilityVersion: indices of the previous major at the oldest.
+    """
+    reasons = tuple(
+        refused(
+            "index_too_old",
+            f"Index {name} was created in {created}, which {target} cannot open.",
+            f"Reindex it on the present version, or delete it. {target.major - 1}.0.0 is the oldest that can be opened.",
+        )
+        for name, created in indices
+        if created is not None and created.major < target.major - 1
+    )
+    return Verdict(reasons)

@@ -1,0 +1,144 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module cluster_health_gate."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_health_gate
+short_description: Judge a whole OpenSearch cluster at a moment of its upgrade
+description:
+  - Looks at the whole cluster and gives a verdict with reasons. Nothing is ever changed.
+  - Safety and progress are different questions. I(Safety) asks whether every shard keeps a started copy and every
+    quorum its majority without the members of O(batch). I(Progress) asks whether waiting longer would change anything.
+  - Yellow that only the upgrade itself can cure (decider C(node_version)) is not waited for. Every other unassigned
+    replica is named with its index, shard and deciders.
+  - An answer that cannot be had is never a pass.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  moment:
+    description:
+      - V(before_upgrade) checks versions, index versions, blocks, voting configurations and allocation settings.
+      - V(before_batch) proves that O(batch) may go down now.
+      - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
+      - V(after_upgrade) checks the same for all O(members).
+    type: str
+    required: true
+    choices: [before_upgrade, before_batch, after_batch, after_upgrade]
+  members:
+    description:
+      - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
+    type: list
+    elements: str
+    default: []
+  batch:
+    description: Names of the members that are about to go down, or have come back.
+    type: list
+    elements: str
+    default: []
+  target_version:
+    description: The version that is upgraded to.
+    type: str
+  allow_single_copy:
+    description: Consent to shards with a single configured copy being away while their member restarts.
+    type: bool
+    default: false
+  allow_quorum_loss:
+    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+    details: Nothing is changed, so there is no difference to show.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+notes:
+  - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
+    C(cluster:monitor/settings/get), C(cluster:monitor/allocation/explain)."
+seealso:
+  - module: stateful.upgrade.pool_order
+"""
+
+EXAMPLES = r"""
+- name: Prove that data-2 may go down now, waiting for recoveries under way
+  stateful.upgrade.cluster_health_gate:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    moment: before_batch
+    members: [data-0, data-1, data-2]
+    batch: [data-2]
+    wait_timeout: 900
+
+- name: Look once, without waiting
+  stateful.upgrade.cluster_health_gate:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    moment: before_upgrade
+    target_version: 3.8.0
+    wait: false
+  register: gate
+"""
+
+RETURN = r"""
+verdict:
+  description: The verdict. C(refused) fails the task; C(waiting) is only returned with O(wait=false).
+  returned: always
+  type: dict
+  contains:
+    state:
+      description: C(passed), C(waiting) or C(refused).
+      type: str
+      sample: waiting
+    reasons:
+      description: Each with a stable code, one sentence, a remedy, and the state it alone would lead to.
+      type: list
+      elements: dict
+      sample:
+        - {state: waiting, code: recovering, message: "2 shards recover: logs[0], logs[1].", remedy: ''}
+before:
+  description: What was seen.
+  returned: always
+  type: dict
+  sample:
+    status: green
+    members: {data-0: 2.19.6, data-1: 2.19.6, data-2: 3.8.0}
+    elected_manager: data-0
+    shards: {started: 24, initializing: 0, relocating: 0, unassigned: 0}
+    cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg
+    state_version: 118
+actions:
+  description: Always empty - nothing is changed.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+next:
+  description: What comes next in a rolling upgrade.
+  returned: always
+  type: str
+  sample: restrict allocation and replace the batch
+"""
+
+from ..module_utils.common.entry import run_as_module
+from ..module_utils.opensearch.health_gate import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module pool_order."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pool_order
+short_description: Plan the rolling upgrade of an OpenSearch cluster whose members are pods
+description:
+  - Joins the StatefulSets of a namespace with what the members of the cluster say of themselves, checks everything that
+    can be checked beforehand, and gives the ordered pools and batches, each with its reason and its proof.
+  - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
+    cluster comes first and the elected manager last, otherwise the highest ordinal first.
+  - A pool's kind comes from the roles that its members report, not from labels.
+  - Everything that stands in the way is told at once.
+  - Nothing is changed.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  target_version:
+    description: The version to upgrade to.
+    type: str
+    required: true
+  pools:
+    description:
+      - Names of the StatefulSets that are the pools of the cluster.
+      - By default those of the namespace (and O(label_selector)) whose pods are members of the cluster.
+    type: list
+    elements: str
+    default: []
+  label_selector:
+    description: Consider only StatefulSets with these labels.
+    type: str
+  members:
+    description: Upgrade only these members in this run. By default all that are not on the target version.
+    type: list
+    elements: str
+    default: []
+  image:
+    description:
+      - The whole image of the target version.
+      - By default the repository of the present image with O(target_version) as its tag.
+    type: str
+  container:
+    description:
+      - The container that runs OpenSearch.
+      - By default the only one, or the only one whose image is called opensearch.
+    type: str
+  allow_field_managers:
+    description:
+      - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.
+    type: list
+    elements: str
+    default: []
+    choices: [helm, argocd, flux]
+  allow_single_copy:
+    description: Consent to shards with a single configured copy being away while their member restarts.
+    type: bool
+    default: false
+  allow_quorum_loss:
+    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details: The difference shows the version of each member before and after.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.namespace
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.attributes
+notes:
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info)."
+  - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
+seealso:
+  - module: stateful.upgrade.cluster_health_gate
+  - module: stateful.upgrade.pod_ondelete_roll
+"""
+
+EXAMPLES = r"""
+- name: Plan the upgrade to 3.8.0
+  stateful.upgrade.pool_order:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    target_version: 3.8.0
+  register: plan
+
+- name: Show the order
+  ansible.builtin.debug:
+    msg: "{{ plan.batches | map(attribute='members') | flatten }}"
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the upgrade may begin; all refusals at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The version of each member, null for one that is not in the cluster.
+  returned: always
+  type: dict
+  sample: {data-0: 2.19.6, data-1: 2.19.6}
+target_version:
+  description: The version that is upgraded to.
+  returned: success
+  type: str
+  sample: 3.8.0
+cluster_uuid:
+  description: The UUID of the cluster.
+  returned: success
+  type: str
+  sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+pools:
+  description: The pools in order.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: data
+      kind: data without manager
+      container: opensearch
+      image: opensearchproject/opensearch:2.19.6
+      target_image: opensearchproject/opensearch:3.8.0
+      strategy: RollingUpdate
+      members: [data-0, data-1]
+batches:
+  description: The batches in order; empty when every member runs the target version.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: batch-01.data-1
+      pool: data
+      members: [data-1]
+      reason: data without manager
+      proof: 12 of 12 shards keep a started copy elsewhere, 3 of 3 voting members stay
+members:
+  description: Names of all members, of the pools and of the cluster.
+  returned: success
+  type: list
+  elements: str
+  sample: [data-0, data-1]
+broken:
+  description: Members of the pools that are not in the cluster.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+digest:
+  description: Twelve hexadecimal digits that change whenever the plan does.
+  returned: success
+  type: str
+  sample: 5f0c1d2e3a4b
+actions:
+  description: Always empty - nothing is changed.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+next:
+  description: What comes next.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.common.entry import run_as_module
+from ..module_utils.opensearch.pool_order import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

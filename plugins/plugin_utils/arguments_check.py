@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The arguments of a task as a module would see them, and the checks that AnsibleModule makes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.parameters import PASS_VARS
+from ansible.module_utils.common.warnings import get_warning_messages
+from ansible.module_utils.errors import UnsupportedError
+
+from ..module_utils.common.task import Contract
+
+INTERNAL_NAMES = frozenset(f"_ansible_{name}" for name in PASS_VARS)
+"""Arguments that ansible-core itself hands to every module; AnsibleModule takes them out before it checks."""
+
+
+@dataclass(frozen=True)
+class CheckedArguments:
+    """What AnsibleModule knows after its checks. `error` is empty if the arguments are good."""
+
+    params: dict[str, Any]
+    secrets: frozenset[str]
+    warnings: tuple[str, ...]
+    deprecations: tuple[dict[str, Any], ...]
+    error: str
+
+
+def plain(value: Any) -> Any:
+    """The value as it is after its way to a module: only JSON's own types, no tags, decrypted, dates as text.
+
+    Raises:
+        TypeError: the value cannot be told in JSON.
+    """
+    return json.loads(json.dumps(value, default=_as_text))
+
+
+def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str, Any]) -> CheckedArguments:
+    """Check the arguments of a task; the environment variables of the task must be in force already.
+
+    The order and the texts are those of AnsibleModule (`ansible.module_utils.basic`), which cannot be used here: it
+    reads standard input and ends the process.
+    """
+    validator = ArgumentSpecValidator(
+        contract.argument_spec,
+        mutually_exclusive=contract.mutually_exclusive,
+        required_together=contract.required_together,
+        required_one_of=contract.required_one_of,
+        required_if=contract.required_if,
+    )
+    said_before = len(get_warning_messages())
+    given = {name: plain(value) for name, value in arguments.items() if name not in INTERNAL_NAMES}
+    seen = validator.validate(given)
+    # Up to ansible-core 2.18 the validator leaves its own warnings in a list of the process; later they go to Display.
+    warnings = [*get_warning_messages()[said_before:]]
+    warnings += [f"Both option {both['option']} and its alias {both['alias']} are set." for both in seen._warnings]
+    return CheckedArguments(
+        params=seen.validated_parameters,
+        secrets=frozenset(str(value) for value in seen._no_log_values),
+        warnings=tuple(warnings),
+        deprecations=tuple(_without_none(deprecation) for deprecation in seen._deprecations),
+        error=_error_of(seen.errors, module_name),
+    )
+
+
+def _error_of(errors: Any, module_name: str) -> str:
+    if not errors.errors:
+        return ""
+    if isinstance(errors[0], UnsupportedError):
+        return f"Unsupported parameters for ({module_name}) module: {errors.msg}"
+    return str(errors.msg)
+
+
+def _without_none(deprecation: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in deprecation.items() if value is not None}
+
+
+def _as_text(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "_ciphertext"):  # a value from a vault, in any version of ansible-core: text decrypts it
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be given to or by a module")

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The base of the collection's action plugins: the work of a module, done in the controller process.
+
+A task runs here when its connection is local and it is not asynchronous. Everywhere else, and where
+`ansible_python_interpreter` names another Python than the one that runs Ansible (it has the packages that the user
+wants), the shipped module of the same name runs, with the same arguments.
+
+The result is that of the shipped module: arguments checked in the same way and with the same texts, `environment:` in
+force, secrets masked, warnings, deprecations and `invocation` included. Three things differ on purpose: progress is
+shown live, nothing is written to the system log, and `become` is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing import parent_process
+from typing import Any, ClassVar
+
+from ansible import constants as C  # noqa: N812 (the name that ansible-core gives it)
+from ansible.module_utils.common.parameters import remove_values
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible.utils.vars import merge_hash
+
+from ..module_utils.common.task import Contract, Outcome, Task, perform
+from .arguments_check import CheckedArguments, check_arguments, plain
+from .surroundings import environment_of_task, kept_from_the_terminal, load_early
+from .voice import Voice
+
+Result = dict[str, Any]
+
+DISCOVERED = ("auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
+"""Values of ansible_python_interpreter that name no Python."""
+
+JSON_OUTPUT = ("json", "jsonl")
+"""Stdout callbacks whose output is read by programs: live lines go to standard error beside them."""
+
+load_early(("kubernetes", "opensearchpy"))
+
+display = Display()
+
+
+class InProcessAction(ActionBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """An action plugin is a subclass that names the arguments and the work of its module."""
+
+    CONTRACT: ClassVar[Contract]
+    RUN: ClassVar[Callable[[Task], Outcome]]
+    _supports_check_mode = True
+    _supports_async = True
+
+    def run(self, tmp: str | None = None, task_vars: Mapping[str, Any] | None = None) -> Result:
+        """The result of the module, wherever it ran.
+
+        Raises:
+            AnsibleError: from ansible-core, for what it refuses before any module runs.
+        """
+        variables = dict(task_vars or {})
+        result: Result = super().run(tmp, variables)
+        if not self._belongs_here(variables):
+            return self._run_shipped(result, variables)
+        if self._connection.become is not None:
+            sentence = (
+                f"{self._task.action} asks an API from the controller process and cannot become another user there:"
+                " set become: false for this task."
+            )
+            return merge_hash(result, {"failed": True, "msg": sentence})
+        environment: dict[str, Any] = {}
+        self._compute_environment_string(environment)
+        with environment_of_task(environment):
+            return merge_hash(result, self._run_here(variables))
+
+    def _belongs_here(self, variables: Mapping[str, Any]) -> bool:
+        if self._connection.transport != "local" or self._task.async_val:
+            return False
+        of_host: Mapping[str, Any] = variables
+        if self._task.delegate_to:
+            of_host = variables.get("ansible_delegated_vars", {}).get(self._task.delegate_to, variables)
+        wanted = self._templar.template(of_host.get("ansible_python_interpreter"))
+        return not wanted or wanted in DISCOVERED or is_this_python(str(wanted))
+
+    def _run_shipped(self, result: Result, variables: dict[str, Any]) -> Result:
+        wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
+        arguments = dict(self._task.args)  # ansible-core adds its own to the dictionary it is given
+        shipped = self._execute_module(module_args=arguments, task_vars=variables, wrap_async=wrap_async)
+        merged: Result = merge_hash(result, shipped)
+        return merged
+
+    def _run_here(self, variables: Mapping[str, Any]) -> Result:
+        checked = check_arguments(self.CONTRACT, self._task.action, self._task.args)
+        warnings = list(checked.warnings)
+        if checked.error:
+            return _masked({"failed": True, "msg": checked.error}, checked, warnings)
+        host = str(variables.get("inventory_hostname", ""))
+        parent = parent_process()
+        task = Task(
+            params=checked.params,
+            check_mode=bool(self._task.check_mode),
+            diff_mode=bool(self._task.diff),
+            progress=self._voice(host, checked),
+            warn=warnings.append,
+            parent=os.getppid() if parent is None or parent.pid is None else parent.pid,
+        )
+        with kept_from_the_terminal() as text:
+            result = _worked(type(self).RUN, task, checked, warnings)
+        if text.getvalue() and not self._task.no_log:
+            display.vvvv(f"libraries said: {remove_values(text.getvalue(), checked.secrets)}", host=host)
+        return result
+
+    def _voice(self, host: str, checked: CheckedArguments) -> Callable[[str], None]:
+        if self._task.no_log:
+            return lambda line: None
+        beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
+        return Voice(lambda line: display.display(line, stderr=beside), host, checked.secrets).progress
+
+
+def is_this_python(path: str) -> bool:
+    """Whether the path names the running Python: another name for it in the same directory is the same Python.
+
+    Elsewhere a link to the same file can still be another environment with other packages.
+    """
+    here = sys.executable
+    return path == here or (
+        os.path.dirname(path) == os.path.dirname(here) and os.path.realpath(path) == os.path.realpath(here)
+    )
+
+
+def _worked(
+    run: Callable[[Task], Outcome], task: Task, checked: CheckedArguments, warnings: list[str]
+) -> Result:
+    try:
+        return _masked(perform(run, task), checked, warnings)
+    except Exception as error:  # a timeout of the task, SIGTERM and Ctrl-C are no Exception and go on
+        kind, text = type(error).__name__, " ".join(str(error).split())
+        failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {kind}: {text}"}
+        if _traceback_wanted():
+            failed["exception"] = traceback.format_exc()
+        return _masked(failed, checked, warnings)
+
+
+def _traceback_wanted() -> bool:
+    shown = getattr(C, "DISPLAY_TRACEBACK", None)  # since ansible-core 2.19
+    if shown is None:
+        return bool(display.verbosity >= 3)
+    return not {"always", "error"}.isdisjoint(shown)
+
+
+def _masked(result: Result, checked: CheckedArguments, warnings: list[str]) -> Result:
+    """The result as AnsibleModule would hand it over: plain data without any secret."""
+    if getattr(C, "INJECT_INVOCATION", True):  # an option since ansible-core 2.21; before, always
+        result["invocation"] = {"module_args": checked.params}
+    if warnings:
+        result["warnings"] = list(dict.fromkeys(warnings))
+    if checked.deprecations:
+        result["deprecations"] = list(checked.deprecations)
+    masked: Result = remove_values(plain(result), checked.secrets)
+    return masked

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a module's own process gives to the work of the module, given for a while to the controller's worker."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import logging
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+
+@contextlib.contextmanager
+def environment_of_task(variables: Mapping[str, Any]) -> Iterator[None]:
+    """The variables of `environment:` in force inside the block, and everything as it was after it."""
+    wanted = {str(name): str(value) for name, value in variables.items()}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def kept_from_the_terminal() -> Iterator[io.StringIO]:
+    """What libraries print or log inside the block, as text.
+
+    A module's standard error goes nowhere; here it would go to the terminal (ansible-core up to 2.18), become a
+    warning of its own (from 2.19), or be written unmasked to Ansible's log file, which listens at the root logger.
+    """
+    text = io.StringIO()
+    listeners = logging.root.handlers
+    logging.root.handlers = []
+    try:
+        with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+            yield text
+    finally:
+        logging.root.handlers = listeners
+
+
+def load_early(names: Collection[str]) -> None:
+    """Import packages before the workers are forked, so that each worker has them for nothing.
+
+    What cannot be imported is left for the task that needs it, which says so in one sentence.
+    """
+    for name in names:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The development environment: one virtual environment per lock and Python version, made once per machine.
+
+`python3.11 tests/checks/environment.py ARGUMENTS…` makes the environment when it is not there yet and then becomes its
+Python with these arguments, its programs first on the PATH. It needs nothing but the standard library, since it runs
+before anything is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "requirements" / "dev.lock"
+OLDEST, TOO_NEW = (3, 11), (3, 14)
+"""The Python versions on which the locked ansible-core runs as a controller."""
+
+
+class EnvironmentProblem(Exception):
+    """The environment cannot be made; the message says why and what to do."""
+
+
+def cache_root() -> Path:
+    """Where things made once per machine live, outside the checkout."""
+    if chosen := os.environ.get("STATEFUL_UPGRADE_CACHE"):
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return Path("/var/cache/stateful-upgrade")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stateful-upgrade"
+
+
+def environment_path(lock: Path = LOCK) -> Path:
+    """The folder of the environment for this lock and this Python; another lock means another folder."""
+    digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    return cache_root() / f"venv-{digest}"
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Holds an exclusive lock beside `path`, so that two runs do not make it at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def ensure(path: Path, lock: Path = LOCK) -> Path:
+    """Makes the environment at `path` from `lock` unless it is complete; gives its Python.
+
+    A virtual environment cannot be moved, so it is made in place; the marker written last tells a complete one from
+    the rest of an interrupted run, which is thrown away.
+
+    Raises:
+        EnvironmentProblem: this Python is not supported, cannot make environments, or a package cannot be installed.
+    """
+    python, complete = path / "bin" / "python", path / "complete"
+    if complete.exists():
+        return python
+    if not OLDEST <= sys.version_info[:2] < TOO_NEW:
+        raise EnvironmentProblem(
+            f"Python {sys.version.split()[0]} cannot run the development environment; "
+            "call make with PYTHON=<a Python 3.11, 3.12 or 3.13>."
+        )
+    with alone(path):
+        if not complete.exists():
+            shutil.rmtree(path, ignore_errors=True)
+            install(path, python, lock)
+            complete.touch()
+    return python
+
+
+def install(path: Path, python: Path, lock: Path) -> None:
+    """Makes the virtual environment and installs what the lock names, each file verified by its checksum."""
+    print(f"making the development environment, once per machine, about a minute: {path}", flush=True)
+    try:
+        venv.create(path, symlinks=True, with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        raise EnvironmentProblem(
+            f"Python cannot make a virtual environment at {path} ({error}); "
+            "install its venv module (Debian: python3.11-venv) or set STATEFUL_UPGRADE_CACHE to a writable folder."
+        ) from error
+    command = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes", "-r", lock]
+    if subprocess.run(command, env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}, check=False).returncode != 0:
+        raise EnvironmentProblem(
+            f"pip could not install {lock.relative_to(ROOT)} (its message is above); check the network and run again."
+        )
+
+
+def main(arguments: list[str]) -> None:
+    """Becomes the environment's Python, run with `arguments` from the root of the checkout."""
+    try:
+        python = ensure(environment_path())
+    except EnvironmentProblem as problem:
+        sys.exit(str(problem))
+    os.chdir(ROOT)
+    os.environ["PATH"] = f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    os.environ["VIRTUAL_ENV"] = str(python.parent.parent)
+    os.environ.pop("PYTHONHOME", None)
+    os.execv(python, [str(python), *arguments])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

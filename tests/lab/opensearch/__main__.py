@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``python -m tests.lab.opensearch fetch [versions]`` and, for developers with Maven, ``lock <version>``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .homes import fetch_home
+from .locks import Lock, LockError, locked_versions
+from .maven import FetchError, fetch_jar, resolve, sha256
+
+
+def _fetch(versions: list[str]) -> None:
+    for version in versions or locked_versions():
+        started = time.monotonic()
+        home = fetch_home(version)
+        print(f"OpenSearch {version}: {home} ({time.monotonic() - started:.1f} s)")
+
+
+def _lock(version: str) -> None:
+    coordinates = resolve(version)
+    with tempfile.TemporaryDirectory(prefix="opensearch-lock-") as directory, ThreadPoolExecutor(6) as pool:
+        digests = list(pool.map(lambda one: sha256(fetch_jar(one, Path(directory))), coordinates))
+    path = Lock(version, dict(zip(coordinates, digests, strict=True))).write()
+    print(f"OpenSearch {version}: {len(coordinates)} jars in {path}")
+
+
+def main() -> int:
+    """Runs the command line and gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.opensearch", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    fetch = commands.add_parser("fetch", help="fetch what the locks name and assemble the homes")
+    fetch.add_argument("versions", nargs="*", help="versions to fetch; all locked ones when none is given")
+    lock = commands.add_parser("lock", help="make the lock of a version again (needs Maven)")
+    lock.add_argument("version")
+    arguments = parser.parse_args()
+    try:
+        if arguments.command == "fetch":
+            _fetch(arguments.versions)
+        else:
+            _lock(arguments.version)
+    except (FetchError, LockError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

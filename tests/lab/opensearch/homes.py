@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Homes: an OpenSearch installation directory per version, assembled in the cache from the jars that its lock names."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .locks import Coordinate, Lock, read_lock
+from .maven import FetchError, fetch_jar, sha256
+
+_PARALLEL_DOWNLOADS = 6
+_EMPTY_DIRECTORIES = ("bin", "plugins", "extensions", "logs", "config")
+_TRANSPORT = "modules/transport-netty4"
+_DESCRIPTOR = """\
+description=Netty based transport implementation
+version={version}
+name=transport-netty4
+classname=org.opensearch.transport.{classname}
+java.version=11
+opensearch.version={version}
+extended.plugins=
+has.native.controller=false
+"""
+_POLICY = """\
+grant codeBase "${codebase.netty-common}" {
+  permission java.lang.RuntimePermission "getClassLoader";
+  permission java.lang.RuntimePermission "setContextClassLoader";
+  permission java.io.FilePermission "/proc/sys/net/core/somaxconn", "read";
+  permission java.util.PropertyPermission "*", "write";
+};
+grant codeBase "${codebase.netty-transport}" {
+  permission java.lang.RuntimePermission "getClassLoader";
+  permission java.lang.RuntimePermission "setContextClassLoader";
+  permission java.net.SocketPermission "*", "accept,connect";
+  permission java.util.PropertyPermission "*", "write";
+};
+"""
+
+
+def cache_root() -> Path:
+    """Gives the directory for things fetched once per machine."""
+    if chosen := os.environ.get("STATEFUL_UPGRADE_CACHE"):
+        return Path(chosen)
+    if os.geteuid() == 0:
+        return Path("/var/cache/stateful-upgrade")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stateful-upgrade"
+
+
+def home_path(lock: Lock) -> Path:
+    """Gives where the home of a lock is, or will be; the name changes with the jars and with the files written here."""
+    content = lock.render() + "".join(_written_files(lock.version).values())
+    return cache_root() / "opensearch" / f"{lock.version}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+
+def fetch_home(version: str) -> Path:
+    """Gives the home of a version, fetching and assembling it first where needed.
+
+    Raises:
+        LockError: the version has no lock.
+        FetchError: a jar cannot be had, or is not the locked one.
+    """
+    lock = read_lock(version)
+    home = home_path(lock)
+    if home.is_dir():
+        return home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _exclusive(home.parent / f".{version}.lock"):
+        if not home.is_dir():
+            jars = fetch_jars(lock)
+            _assemble(lock, jars, home)
+    return home
+
+
+def fetch_jars(lock: Lock) -> dict[Coordinate, Path]:
+    """Gives the path of each locked jar in the cache, fetching what is missing and verifying all.
+
+    Raises:
+        FetchError: a jar cannot be had, or is not the locked one.
+    """
+    repository = cache_root() / "maven"
+    jars = {one: repository / one.directory / one.file_name for one in lock.artifacts}
+    missing = [one for one, path in jars.items() if not path.exists()]
+    if missing:
+        repository.mkdir(parents=True, exist_ok=True)
+        print(f"fetching {len(missing)} jars of OpenSearch {lock.version}", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(dir=repository, prefix=".coming-") as coming, ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
+            list(pool.map(lambda one: _fetch_into(one, lock.artifacts[one], Path(coming), jars[one]), missing))
+    for coordinate, path in jars.items():
+        _verify(coordinate, path, lock.artifacts[coordinate])
+    return jars
+
+
+def _fetch_into(coordinate: Coordinate, digest: str, coming: Path, place: Path) -> None:
+    jar = fetch_jar(coordinate, coming)
+    _verify(coordinate, jar, digest)
+    jar.chmod(0o644)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    jar.replace(place)
+
+
+def _verify(coordinate: Coordinate, path: Path, digest: str) -> None:
+    found = sha256(path)
+    if found != digest:
+        raise FetchError(
+            f"The jar {coordinate} at {path} has SHA-256 {found} where the lock says {digest}; "
+            "delete that file and fetch again, and if it stays so, do not trust the source."
+        )
+
+
+def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
+    """Makes the home beside its place and renames it there, so that a home that exists is whole."""
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{lock.version}-") as directory:
+        draft = Path(directory, "home")
+        for name in (*_EMPTY_DIRECTORIES, "lib", _TRANSPORT):
+            (draft / name).mkdir(parents=True)
+        for coordinate, jar in jars.items():
+            place = draft / _room(coordinate) / coordinate.file_name
+            place.parent.mkdir(exist_ok=True)
+            try:
+                place.hardlink_to(jar)
+            except OSError:  # another file system, or links refused there
+                shutil.copy2(jar, place)
+        for name, text in _written_files(lock.version).items():
+            (draft / name).write_text(text, encoding="utf-8")
+        _open_to_all(draft)
+        draft.rename(home)
+
+
+def _room(coordinate: Coordinate) -> str:
+    """Gives the folder of the home that a jar belongs in; the agent's manifest names its companions side by side."""
+    if coordinate.artifact in ("opensearch-agent", "opensearch-agent-bootstrap", "byte-buddy"):
+        return "agent"
+    if coordinate.artifact.startswith(("netty-", "opensearch-netty4")) or coordinate.artifact == "transport-netty4-client":
+        return _TRANSPORT
+    return "lib"
+
+
+def _written_files(version: str) -> dict[str, str]:
+    """Gives the two files that only the distribution has, not the jars."""
+    classname = "Netty4Plugin" if int(version.split(".", maxsplit=1)[0]) < 3 else "Netty4ModulePlugin"
+    return {
+        f"{_TRANSPORT}/plugin-descriptor.properties": _DESCRIPTOR.format(version=version, classname=classname),
+        f"{_TRANSPORT}/plugin-security.policy": _POLICY,
+    }
+
+
+def _open_to_all(home: Path) -> None:
+    """Makes the home readable whatever the umask, since members of a lab started by root run as another user."""
+    home.chmod(0o755)
+    for path in home.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@contextlib.contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    """Keeps two processes from assembling the same home at once."""
+    with path.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The locks: which jars make up an OpenSearch version, each with its exact coordinate and SHA-256."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCKS = Path(__file__).parent / "locks"
+
+
+class LockError(Exception):
+    """A lock is missing or cannot be made; the message is one sentence with the remedy."""
+
+
+@dataclass(frozen=True, order=True)
+class Coordinate:
+    """A Maven coordinate of one jar."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Coordinate:
+        """Gives the coordinate written as ``group:artifact:version[:classifier]``.
+
+        Raises:
+            LockError: the text has another shape.
+        """
+        parts = text.split(":")
+        if len(parts) not in (3, 4) or not all(parts):
+            raise LockError(
+                f"The coordinate {text!r} is not of the form group:artifact:version[:classifier]; make the lock again."
+            )
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
+
+    @property
+    def file_name(self) -> str:
+        """The jar's published name, which OpenSearch's security policy derives its codebases from."""
+        return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + ".jar"
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the jar inside a Maven repository."""
+        return Path(*self.group.split("."), self.artifact, self.version)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The jars of one OpenSearch version, each with its SHA-256 in hexadecimal."""
+
+    version: str
+    artifacts: Mapping[Coordinate, str]
+
+    def render(self) -> str:
+        """Gives the lock file's text: sorted, one line a jar, so that a change reads well in a diff."""
+        jars = {str(coordinate): self.artifacts[coordinate] for coordinate in sorted(self.artifacts)}
+        return json.dumps({"version": self.version, "artifacts": jars}, indent=2) + "\n"
+
+    def write(self) -> Path:
+        """Writes the lock to its place and gives the path."""
+        path = LOCKS / f"{self.version}.json"
+        path.write_text(self.render(), encoding="utf-8")
+        return path
+
+
+def locked_versions() -> list[str]:
+    """Gives the versions that have a lock, oldest first."""
+    return sorted((path.stem for path in LOCKS.glob("*.json")), key=lambda text: [int(part) for part in text.split(".")])
+
+
+def read_lock(version: str) -> Lock:
+    """Gives the lock of a version.
+
+    Raises:
+        LockError: there is no lock of that version.
+    """
+    path = LOCKS / f"{version}.json"
+    if version not in locked_versions():
+        known = ", ".join(locked_versions()) or "none"
+        raise LockError(
+            f"OpenSearch {version} has no lock (known: {known}); make one with python -m tests.lab.opensearch lock {version}."
+        )
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return Lock(version, {Coordinate.parse(text): digest for text, digest in content["artifacts"].items()})

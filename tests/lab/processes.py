@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes of a lab: started in sessions of their own, recorded by id and start time, ended by that record.
+
+A process id alone says nothing once the process is gone, for the kernel uses numbers again. The start time
+(field 22 of /proc/<pid>/stat, in clock ticks since boot) makes the pair unique until the next boot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+MARK = "STATEFUL_UPGRADE_LAB"
+"""Every process of a lab has this environment variable: the lab's directory."""
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """One process that a lab started."""
+
+    name: str
+    pid: int
+    start: int
+
+
+@dataclass(frozen=True)
+class _Stat:
+    state: str
+    session: int
+    start: int
+
+
+@dataclass(frozen=True)
+class User:
+    """The user and group that pods run as."""
+
+    uid: int
+    gid: int
+
+
+def pod_user() -> User | None:
+    """Root runs pods as nobody, for no database server agrees to run as root; others run them as themselves."""
+    return User(65534, 65534) if os.geteuid() == 0 else None
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text[text.rindex(")") + 2 :].split()  # the command name may hold blanks and parentheses
+    return _Stat(state=fields[0], session=int(fields[3]), start=int(fields[19]))
+
+
+def record_of(name: str, pid: int) -> ProcessRecord:
+    """The record of a process that runs now, or has ended without being waited for."""
+    stat = _stat(pid)
+    return ProcessRecord(name, pid, stat.start if stat else -1)
+
+
+def is_alive(record: ProcessRecord) -> bool:
+    """Whether this very process, not a later one of the same number, still runs."""
+    stat = _stat(record.pid)
+    return stat is not None and stat.start == record.start and stat.state not in "ZX"
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends (prctl PR_SET_PDEATHSIG)."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def spawn(  # noqa: PLR0913
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    output: IO[bytes] | int,
+    *,
+    user: User | None = None,
+    mortal: bool = True,
+) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own, as `user`; a mortal one is killed by the kernel with its parent."""
+    identity: dict[str, object] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
+    before: Callable[[], None] | None = die_with_parent if mortal else None
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+        list(argv),
+        env=dict(env),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=before,  # noqa: PLW1509 - one prctl call, no Python lock is taken
+        **identity,
+    )
+
+
+class Ledger:
+    """The file in a lab's directory that names every process the lab started."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, record: ProcessRecord) -> None:
+        with self.path.open("a") as handle:
+            handle.write(json.dumps(asdict(record)) + "\n")
+
+    def records(self) -> list[ProcessRecord]:
+        if not self.path.exists():
+            return []
+        return [ProcessRecord(**json.loads(line)) for line in self.path.read_text().splitlines()]
+
+
+class Process:
+    """A running child; its exit is seen through a pidfd, so no thread and no signal handler is involved.
+
+    When the leader ends, the rest of its process group is killed, as the end of a container's first process ends
+    the container. That happens before the leader is waited for, so the group's number cannot have been used again.
+    """
+
+    def __init__(self, popen: subprocess.Popen[bytes], record: ProcessRecord) -> None:
+        self.record = record
+        self._popen = popen
+        self._loop = asyncio.get_running_loop()
+        self._exit: asyncio.Future[int] = self._loop.create_future()
+        self._descriptor = os.pidfd_open(popen.pid)
+        self._loop.add_reader(self._descriptor, self._ended)
+
+    def _ended(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self.signal(signal.SIGKILL)
+        code = self._popen.wait()
+        if not self._exit.done():
+            self._exit.set_result(code)
+
+    @property
+    def running(self) -> bool:
+        return not self._exit.done()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the whole process group, if there still is one."""
+        if self.running:
+            try:
+                os.killpg(self.record.pid, number)
+            except ProcessLookupError:
+                return
+
+    async def wait(self) -> int:
+        """The exit code as subprocess gives it: negative for a signal."""
+        return await asyncio.shield(self._exit)
+
+
+def _marked_with(pid: int, directory: Path) -> bool:
+    try:
+        return f"{MARK}={directory}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def left_over(directory: Path, records: Sequence[ProcessRecord]) -> list[ProcessRecord]:
+    """Recorded processes that still run, and what they started: found by session and by the lab's mark."""
+    found = [record for record in records if is_alive(record)]
+    known = {record.pid for record in found}
+    sessions = {record.pid: record for record in records}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or (pid := int(entry.name)) in known:
+            continue
+        stat = _stat(pid)
+        leader = sessions.get(stat.session) if stat else None
+        if stat and leader and stat.state not in "ZX" and _marked_with(pid, directory):
+            found.append(ProcessRecord(f"child of {leader.name}", pid, stat.start))
+    return found
+
+
+def kill_left_over(directory: Path, records: Sequence[ProcessRecord], timeout: float = 10.0) -> list[ProcessRecord]:
+    """Kill what is left of a lab until nothing is; give what had to be killed."""
+    killed: dict[int, ProcessRecord] = {}
+    deadline = time.monotonic() + timeout
+    while (rest := left_over(directory, records)) and time.monotonic() < deadline:
+        for record in rest:
+            _kill(record)
+            killed[record.pid] = record
+        time.sleep(0.02)
+    return list(killed.values())
+
+
+def _kill(record: ProcessRecord) -> None:
+    try:
+        descriptor = os.pidfd_open(record.pid)
+    except ProcessLookupError:
+        return
+    try:
+        # The descriptor pins the process: compared after opening, the start time proves that it is the recorded one.
+        if is_alive(record):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lab's one way of waiting for a condition, blocking and asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tests.lab.errors import LabError
+
+Found = TypeVar("Found")
+INTERVAL = 0.05
+
+
+def until(what: str, look: Callable[[], Found], timeout: float) -> Found:
+    """Look until the answer is truthy, and give it. Raises LabError naming `what` after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise LabError(f"{what} did not happen within {timeout:g} s (last seen: {found!r}); read the lab's logs.")
+        time.sleep(INTERVAL)
+    return found
+
+
+async def eventually(what: str, look: Callable[[], Awaitable[Found]], timeout: float) -> Found:
+    """Like `until`, for use inside the keeper's event loop."""
+    deadline = time.monotonic() + timeout
+    while not (found := await look()):
+        if time.monotonic() > deadline:
+            raise LabError(f"{what} did not happen within {timeout:g} s; read the lab's logs.")
+        await asyncio.sleep(INTERVAL)
+    return found
+
+
+async def happens(event: asyncio.Event, timeout: float) -> bool:
+    """Wait at most `timeout` seconds for the event; tell whether it happened."""
+    try:
+        await asyncio.wait_for(event.wait(), timeout)
+    except asyncio.TimeoutError:
+        return False
+    return True
