@@ -3,7 +3,7 @@
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
-RUN = $(or $(PYTHON),$(error no Python 3.11, 3.12 or 3.13 found: install one, or call make with PYTHON=<path>)) tests/checks/environment.py
+RUN = $(or $(PYTHON),$(error no Python 3.11, 3.12 or 3.13 found: install one, or call make with PYTHON=<path>)) -m tests.checks.environment
 PYTEST = $(RUN) -m pytest
 ARGS ?=
 
@@ -20,16 +20,16 @@ test: checks unit lab scenarios ## everything, as continuous integration does
 
 checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
 
-format: ## formats and sorts what ruff can mend by itself
-	@$(RUN) -m ruff check --fix-only --quiet .
-	@$(RUN) -m ruff format .
+format: ## formats, and mends what ruff can mend (ARGS="…": these paths only)
+	@$(RUN) -m ruff check --fix-only --quiet $(or $(ARGS),.)
+	@$(RUN) -m ruff format $(or $(ARGS),.)
 
 lint: ## ruff: formatting and lint
-	@$(RUN) -m ruff format --check --quiet . || { echo "run: make format"; exit 1; }
-	@$(RUN) -m ruff check --quiet .
+	@$(RUN) -m ruff format --check --quiet --output-format concise . || { echo "run: make format"; exit 1; }
+	@$(RUN) -m ruff check --quiet --output-format concise .
 
 types: ## mypy --strict
-	@$(RUN) -m tests.checks.types
+	@$(RUN) -m tests.checks.mypy_strict
 
 limits: ## sizes, import direction, pure rooms, nothing of one machine in a file
 	@$(RUN) -m tests.checks.limits

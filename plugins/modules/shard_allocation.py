@@ -108,7 +108,11 @@ actions:
   type: list
   elements: dict
   sample:
-    - {action: set, target: persistent cluster.routing.allocation.enable, at: '2026-11-21T02:00:00.000Z', value: primaries, was: all}
+    - action: set
+      target: persistent cluster.routing.allocation.enable
+      at: '2026-11-21T02:00:00.000Z'
+      value: primaries
+      was: all
 next:
   description: What comes next in a rolling upgrade.
   returned: always

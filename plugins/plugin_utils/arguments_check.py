@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.common.parameters import PASS_VARS
 from ansible.module_utils.common.warnings import get_warning_messages
 from ansible.module_utils.errors import UnsupportedError
 
 from ..module_utils.common.task import Contract
-
-INTERNAL_NAMES = frozenset(f"_ansible_{name}" for name in PASS_VARS)
-"""Arguments that ansible-core itself hands to every module; AnsibleModule takes them out before it checks."""
-
 
 @dataclass(frozen=True)
 class CheckedArguments:
@@ -55,8 +50,7 @@ def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str
         required_if=contract.required_if,
     )
     said_before = len(get_warning_messages())
-    given = {name: plain(value) for name, value in arguments.items() if name not in INTERNAL_NAMES}
-    seen = validator.validate(given)
+    seen = validator.validate(plain(arguments))
     # Up to ansible-core 2.18 the validator leaves its own warnings in a list of the process; later they go to Display.
     warnings = [*get_warning_messages()[said_before:]]
     warnings += [f"Both option {both['option']} and its alias {both['alias']} are set." for both in seen._warnings]

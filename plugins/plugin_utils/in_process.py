@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing import parent_process
 from typing import Any, ClassVar
 
-from ansible import constants as C  # noqa: N812 (the name that ansible-core gives it)
+from ansible import constants as C
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -96,26 +96,27 @@ class InProcessAction(ActionBase):  # type: ignore[misc]  # ansible-core has no 
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
         host = str(variables.get("inventory_hostname", ""))
+        voice = Voice(self._say, host, checked.secrets)
         parent = parent_process()
         task = Task(
             params=checked.params,
             check_mode=bool(self._task.check_mode),
             diff_mode=bool(self._task.diff),
-            progress=self._voice(host, checked),
+            progress=voice.progress,
             warn=warnings.append,
             parent=os.getppid() if parent is None or parent.pid is None else parent.pid,
         )
         with kept_from_the_terminal() as text:
             result = _worked(type(self).RUN, task, checked, warnings)
+        voice.finish()
         if text.getvalue() and not self._task.no_log:
             display.vvvv(f"libraries said: {remove_values(text.getvalue(), checked.secrets)}", host=host)
         return result
 
-    def _voice(self, host: str, checked: CheckedArguments) -> Callable[[str], None]:
-        if self._task.no_log:
-            return lambda line: None
-        beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
-        return Voice(lambda line: display.display(line, stderr=beside), host, checked.secrets).progress
+    def _say(self, line: str) -> None:
+        if not self._task.no_log:
+            beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
+            display.display(line, stderr=beside)
 
 
 def is_this_python(path: str) -> bool:
@@ -129,14 +130,12 @@ def is_this_python(path: str) -> bool:
     )
 
 
-def _worked(
-    run: Callable[[Task], Outcome], task: Task, checked: CheckedArguments, warnings: list[str]
-) -> Result:
+def _worked(run: Callable[[Task], Outcome], task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
         return _masked(perform(run, task), checked, warnings)
     except Exception as error:  # a timeout of the task, SIGTERM and Ctrl-C are no Exception and go on
-        kind, text = type(error).__name__, " ".join(str(error).split())
-        failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {kind}: {text}"}
+        text = " ".join(str(remove_values(str(error), checked.secrets)).split())
+        failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"}
         if _traceback_wanted():
             failed["exception"] = traceback.format_exc()
         return _masked(failed, checked, warnings)

@@ -55,6 +55,11 @@ class Voice:
         self._said_at.append(at)
         self._say(_shortened(f"[{self._host}] {f'({count} lines left out) ' if count else ''}{text}"))
 
+    def finish(self) -> None:
+        """Say how many of the last lines were left out."""
+        if self._left_out:
+            self._say(f"[{self._host}] ({self._left_out} lines left out)")
+
 
 def _shortened(line: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

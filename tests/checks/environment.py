@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The development environment: one virtual environment per lock and Python version, made once per machine.
 
-`python3.11 tests/checks/environment.py ARGUMENTS…` makes the environment when it is not there yet and then becomes its
-Python with these arguments, its programs first on the PATH. It needs nothing but the standard library, since it runs
-before anything is installed.
+`python3.11 -m tests.checks.environment ARGUMENTS…` makes the environment when it is not there yet, and then becomes its
+Python with these arguments, its programs first on the PATH. It needs the standard library only: it runs before anything
+is installed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
 from pathlib import Path
+
+from tests.lab.cache import cache_root, exclusive
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "dev.lock"
@@ -29,28 +28,10 @@ class EnvironmentProblem(Exception):
     """The environment cannot be made; the message says why and what to do."""
 
 
-def cache_root() -> Path:
-    """Where things made once per machine live, outside the checkout."""
-    if chosen := os.environ.get("STATEFUL_UPGRADE_CACHE"):
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/var/cache/stateful-upgrade")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stateful-upgrade"
-
-
 def environment_path(lock: Path = LOCK) -> Path:
     """The folder of the environment for this lock and this Python; another lock means another folder."""
     digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:12]
     return cache_root() / f"venv-{digest}"
-
-
-@contextlib.contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock beside `path`, so that two runs do not make it at the same time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(path.name + ".lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def ensure(path: Path, lock: Path = LOCK) -> Path:
@@ -70,28 +51,28 @@ def ensure(path: Path, lock: Path = LOCK) -> Path:
             f"Python {sys.version.split()[0]} cannot run the development environment; "
             "call make with PYTHON=<a Python 3.11, 3.12 or 3.13>."
         )
-    with alone(path):
-        if not complete.exists():
-            shutil.rmtree(path, ignore_errors=True)
-            install(path, python, lock)
-            complete.touch()
-    return python
-
-
-def install(path: Path, python: Path, lock: Path) -> None:
-    """Makes the virtual environment and installs what the lock names, each file verified by its checksum."""
-    print(f"making the development environment, once per machine, about a minute: {path}", flush=True)
     try:
-        venv.create(path, symlinks=True, with_pip=True)
+        with exclusive(path.with_name(f"{path.name}.lock")):
+            if not complete.exists():
+                shutil.rmtree(path, ignore_errors=True)
+                _install(path, python, lock)
+                complete.touch()
     except (subprocess.CalledProcessError, OSError) as error:
         raise EnvironmentProblem(
             f"Python cannot make a virtual environment at {path} ({error}); "
-            "install its venv module (Debian: python3.11-venv) or set STATEFUL_UPGRADE_CACHE to a writable folder."
+            "install its venv module (Debian: python3.11-venv), or set STATEFUL_UPGRADE_CACHE to a folder you own."
         ) from error
-    command = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes", "-r", lock]
-    if subprocess.run(command, env={**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}, check=False).returncode != 0:
+    return python
+
+
+def _install(path: Path, python: Path, lock: Path) -> None:
+    print(f"making the development environment, once per machine, about a minute: {path}", file=sys.stderr, flush=True)
+    venv.create(path, symlinks=True, with_pip=True)
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes", "-r"]
+    environment = {**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}
+    if subprocess.run([*command, str(lock)], env=environment, check=False).returncode != 0:
         raise EnvironmentProblem(
-            f"pip could not install {lock.relative_to(ROOT)} (its message is above); check the network and run again."
+            f"pip could not install {lock.name} (its message is above); check the network and run again."
         )
 
 

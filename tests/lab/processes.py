@@ -80,7 +80,7 @@ def die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def spawn(  # noqa: PLR0913
+def spawn(
     argv: Sequence[str],
     env: Mapping[str, str],
     cwd: Path,

@@ -87,7 +87,7 @@ def _timed_out(verdict: Verdict, spent: float) -> Verdict:
             refused(
                 "timed_out",
                 f"This did not change within {spent:.0f} s (wait_timeout).",
-                "Cure the cause named above, or give more time with wait_timeout, and run again: finished work is kept.",
+                "Cure the cause, or give more time with wait_timeout, and run again: finished work is kept.",
             ),
             *(r for r in verdict.reasons if r.state is State.PASSED),
         )

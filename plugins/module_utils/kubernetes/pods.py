@@ -1,82 +1,18 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Members as Kubernetes sees them: pods, what is said of them, and the Kubernetes nodes they run on."""
+"""Reading pods, what is said of them, and the Kubernetes nodes they run on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..common.errors import Refusal
 from .client import Json, KubernetesClient, Unreachable
-from .stateful_sets import StatefulSet
+from .state import Container, Event, Pod, StatefulSet
 
 REVISION_LABEL = "controller-revision-hash"
-
-
-@dataclass(frozen=True)
-class Container:
-    """The state of one container; `reason` and `message` belong to a state of waiting or terminated."""
-
-    name: str
-    image: str
-    state: str
-    """`waiting`, `running`, `terminated`, or empty while nothing is known of it."""
-    reason: str
-    message: str
-    exit_code: int | None
-    restart_count: int
-    last_reason: str
-    last_exit_code: int | None
-    ready: bool
-    init: bool
-
-
-@dataclass(frozen=True)
-class Pod:
-    """One pod at one moment. A name is reused by its successor: only the UID says which pod it is."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    revision: str
-    phase: str
-    ready: bool
-    terminating: bool
-    grace_seconds: int
-    """Of a terminating pod: the time it is given to stop."""
-    kubernetes_node: str
-    """Empty while it is not scheduled."""
-    scheduling_message: str
-    address: str
-    images: Mapping[str, str]
-    containers: tuple[Container, ...]
-    owner_uid: str
-    created: str
-
-    @property
-    def restart_count(self) -> int:
-        """The restarts of the container that restarted most."""
-        return max((each.restart_count for each in self.containers), default=0)
-
-
-@dataclass(frozen=True)
-class Event:
-    """One event about an object."""
-
-    type: str
-    reason: str
-    message: str
-    count: int
-    last_seen: str
-
-    def sentence(self) -> str:
-        """One line for people."""
-        times = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{self.last_seen} {self.reason}{times}: {' '.join(self.message.split())}"
 
 
 def pod_path(namespace: str, name: str = "") -> str:
@@ -98,6 +34,7 @@ def pods_of(client: KubernetesClient, pool: StatefulSet) -> dict[str, Pod]:
 def pod(item: Json) -> Pod:
     """The observation of an API object."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    labels: dict[str, str] = metadata.get("labels") or {}
     conditions = {each["type"]: each for each in status.get("conditions") or []}
     owner = [each["uid"] for each in metadata.get("ownerReferences") or [] if each.get("controller")]
     return Pod(
@@ -105,8 +42,11 @@ def pod(item: Json) -> Pod:
         name=metadata["name"],
         uid=metadata["uid"],
         resource_version=metadata["resourceVersion"],
-        revision=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
+        labels=labels,
+        revision=labels.get(REVISION_LABEL, ""),
         phase=status.get("phase") or "",
+        reason=status.get("reason") or "",
+        message=status.get("message") or "",
         ready=(conditions.get("Ready") or {}).get("status") == "True",
         terminating=bool(metadata.get("deletionTimestamp")),
         grace_seconds=metadata.get("deletionGracePeriodSeconds") or 0,
@@ -128,7 +68,9 @@ def _unscheduled(condition: Mapping[str, Any]) -> str:
 
 
 def _container(status: Mapping[str, Any], init: bool) -> Container:
-    state, details = next(iter((status.get("state") or {}).items()), ("", {}))
+    states: Json = status.get("state") or {}
+    state = next(iter(states), "")
+    details: Json = states.get(state) or {}
     last = (status.get("lastState") or {}).get("terminated") or {}
     return Container(
         name=status["name"],

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlencode
 
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
@@ -25,6 +27,7 @@ class OpenSearchClient:
     def __init__(self, connection: Any, hosts: list[str], library: ModuleType) -> None:
         self._connection = connection
         self._library = library
+        self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
         self.where = ", ".join(hosts)
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
@@ -41,15 +44,24 @@ class OpenSearchClient:
 
     def health(self, **params: Any) -> dict[str, Any]:
         """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
-        return self._ask("GET", "/_cluster/health", {**params, "ignore": 408})
+        return self._ask("GET", "/_cluster/health", params, ignore=(HTTPStatus.REQUEST_TIMEOUT,))
 
     def _ask(
-        self, method: str, path: str, params: Mapping[str, Any], body: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
+        ignore: tuple[int, ...] = (),
     ) -> dict[str, Any]:
         errors = self._library.exceptions
+        # In the path, since opensearch-py takes a query parameter called timeout for its own.
+        url = f"{path}?{urlencode(params)}" if params else path
         try:
-            answer = self._connection.transport.perform_request(method, path, params=dict(params), body=body)
+            answer = self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
         except errors.ConnectionError as error:
+            if not isinstance(error.info, self._failures):
+                raise  # opensearch-py wraps every exception, a mistake of ours too
             raise _unreachable(self.where, error, errors) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error) from error
@@ -128,13 +140,13 @@ def _root(error: BaseException) -> str:
 
 def _answered(where: str, method: str, path: str, error: Any) -> Refusal:
     said = _reason(error)
-    if error.status_code == 401:
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "opensearch_credentials",
             f"OpenSearch at {where} did not accept the username and password.",
             "Check opensearch.username and opensearch.password (or client_cert and client_key).",
         )
-    if error.status_code == 403:
+    if error.status_code == HTTPStatus.FORBIDDEN:
         return refusal(
             "opensearch_rights",
             f"OpenSearch does not allow {method} {path}: {said}.",

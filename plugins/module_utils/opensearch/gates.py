@@ -87,9 +87,7 @@ def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation,
         except (Refusal, KeyError):
             # The copy was assigned between the two calls, or the index is gone: the next look sees it.
             continue
-        found.extend(
-            Explanation(c.index, c.shard, explanation.can_allocate, explanation.refusing) for c in group
-        )
+        found.extend(Explanation(c.index, c.shard, explanation.can_allocate, explanation.refusing) for c in group)
     return tuple(found)
 
 
@@ -117,7 +115,9 @@ def judge(seen: Look, scope: Scope) -> Verdict:
                 *common,
                 judge_present(state, scope.members, scope.batch),
                 judge_batch(state, scope.batch, scope.policy),
-                judge_progress(state, seen.health, seen.explanations, outdated) if _present(state, scope) else Verdict(),
+                judge_progress(state, seen.health, seen.explanations, outdated)
+                if _present(state, scope)
+                else Verdict(),
             )
         )
     joined = judge_joined(state.named, scope.batch if scope.moment == "after_batch" else scope.members, scope.target)
@@ -180,7 +180,9 @@ def _judge_allocation(settings: Settings) -> Verdict:
     """Allocation is `all` in the end, or replicas would never come back and no gate could ever pass."""
     undo = carried_undo(settings)
     ours = {(change.setting, change.scope): change.was for change in undo.changes} if undo else {}
-    values = {scope: ours.get((ENABLE, scope), settings.scope(scope).get(ENABLE)) for scope in ("transient", "persistent")}
+    values = {
+        scope: ours.get((ENABLE, scope), settings.scope(scope).get(ENABLE)) for scope in ("transient", "persistent")
+    }
     effective = values["transient"] or values["persistent"]
     if effective in (None, "all"):
         return Verdict()
@@ -198,5 +200,3 @@ def _judge_allocation(settings: Settings) -> Verdict:
 def _judge_progress_refusals(verdict: Verdict) -> Verdict:
     """Before the upgrade, shards that move are a remark's worth: the gate of the first batch waits for them."""
     return Verdict(tuple(reason for reason in verdict.reasons if reason.state is not State.WAITING))
-
-

@@ -68,7 +68,9 @@ def target_of(text: str) -> Version:
     try:
         return Version.parse(text)
     except ValueError as error:
-        raise refusal("version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0.") from error
+        raise refusal(
+            "version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0."
+        ) from error
 
 
 def _shown(seen: Look) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def observe(client: OpenSearchClient) -> ClusterState:
     Raises:
         Refusal: the answer cannot be had or read.
     """
-    nodes = client.get("/_nodes/_none", filter_path=_NODES).get("nodes", {})
+    nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
     oldest = min((Version.parse(node["version"]) for node in nodes.values()), default=None)
     elected = "cluster_manager_node" if oldest is None or oldest.major >= 2 else "master_node"
     state = client.get(f"/_cluster/state/metadata,routing_table,nodes,blocks,version,{elected}", filter_path=_STATE)
@@ -113,7 +113,7 @@ def observe_health(client: OpenSearchClient, long_poll: int = 0) -> Health:
 def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
     """The named members that are in the cluster now, by name; cheap enough for a tight loop."""
     wanted = set(names)
-    nodes = client.get("/_nodes/_none", filter_path=_NODES).get("nodes", {})
+    nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
     state = client.get("/_cluster/state/nodes", filter_path="nodes.*.ephemeral_id").get("nodes", {})
     members = parse_members(nodes, state)
     return {member.name: member for member in members.values() if member.name in wanted}

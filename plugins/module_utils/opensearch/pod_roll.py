@@ -74,4 +74,3 @@ def _joined(client: OpenSearchClient, batch: list[str], target: Version | None) 
             return Verdict(tuple(waiting(r.code, r.message, r.remedy) for r in reasons))
 
     return look
-

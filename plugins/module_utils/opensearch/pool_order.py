@@ -15,9 +15,10 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, refused, remark
 from ..kubernetes import client as kubernetes
 from ..kubernetes.judge import judge_owner
-from ..kubernetes.pods import Pod, list_pods
+from ..kubernetes.pods import pods_of
 from ..kubernetes.rights import ROLE, missing_rights
-from ..kubernetes.stateful_sets import StatefulSet, list_stateful_sets
+from ..kubernetes.state import Pod, StatefulSet
+from ..kubernetes.stateful_sets import list_stateful_sets
 from ..planning.images import container_for, with_tag
 from ..planning.pools import Batch, Member, Pool, digest_of, order_pools, serial_batches
 from ..planning.versions import Version
@@ -92,7 +93,7 @@ def see(task: Task, cluster: kubernetes.KubernetesClient) -> tuple[Seen | None, 
     state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
     if sets is None or state is None:
         return None, troubles
-    pods = {s.name: tuple(list_pods(cluster, params["namespace"], s.selector)) for s in sets}
+    pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
     if not named:
         troubles.append(_no_pool(params["namespace"], sets))
@@ -240,9 +241,7 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
     )
 
 
-def _outcome(
-    seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version
-) -> Outcome:
+def _outcome(seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version) -> Outcome:
     state = seen.state
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}

@@ -66,7 +66,7 @@ def cured_by_upgrade(explanation: Explanation, state: ClusterState, outdated: Co
                 return False
         elif not deciders or not deciders <= _EXPECTED_ON_NEWER:
             return False
-    return any(explanation.refusing.get(identity) == {"node_version"} for identity in outdated)
+    return any(explanation.refusing.get(identity) == frozenset({"node_version"}) for identity in outdated)
 
 
 def judge_progress(

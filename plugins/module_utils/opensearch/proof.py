@@ -15,14 +15,13 @@ def proof_of(state: ClusterState, batch: Collection[str]) -> str:
     down = state.ids(batch)
     shards = {(copy.index, copy.shard, copy.search_only) for copy in state.copies if copy.member in down}
     staying = {
-        (copy.index, copy.shard, copy.search_only)
-        for copy in state.copies
-        if copy.started and copy.member not in down
+        (copy.index, copy.shard, copy.search_only) for copy in state.copies if copy.started and copy.member not in down
     }
     kept = len(shards & staying)
     voters = state.voting.committed | state.voting.accepted
     left = len((voters & state.members.keys()) - down)
-    lead = "; the elected manager is among them" if state.elected in down else ""
+    lead = "; it is the elected manager" if state.elected in down else ""
     return (
-        f"{kept} of {len(shards)} shards keep a started copy elsewhere, {left} of {len(voters)} voting members stay{lead}"
+        f"{kept} of {len(shards)} shards keep a started copy elsewhere,"
+        f" {left} of {len(voters)} voting members stay{lead}"
     )

@@ -46,7 +46,8 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
     groups: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
     for copy in state.copies:
         groups[(copy.index, copy.shard, copy.search_only)].append(copy)
-    single, endangered = [], []
+    single: list[str] = []
+    endangered: list[str] = []
     for (index, shard, search_only), copies in groups.items():
         if not any(copy.member in down or copy.relocating_to in down for copy in copies):
             continue

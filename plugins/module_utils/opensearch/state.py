@@ -134,7 +134,7 @@ def parse_health(answer: Mapping[str, Any]) -> Health:
 
 
 def parse_members(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any]) -> dict[str, ClusterMember]:
-    """Members from `GET _nodes/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
+    """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
 
     A node that is in the state but did not answer for itself is left out: it is not proven to be there.
     """

@@ -100,13 +100,13 @@ def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
 def order_members(pool: Pool) -> tuple[Member, ...]:
     """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first."""
     return tuple(
-        sorted(pool.members, key=lambda member: (member.version is not None, member.elected, -member.ordinal, member.name))
+        sorted(
+            pool.members, key=lambda member: (member.version is not None, member.elected, -member.ordinal, member.name)
+        )
     )
 
 
-def serial_batches(
-    pools: Iterable[Pool], target: Version, only: Collection[str] = ()
-) -> tuple[Batch, ...]:
+def serial_batches(pools: Iterable[Pool], target: Version, only: Collection[str] = ()) -> tuple[Batch, ...]:
     """One member at a time, in order; members on the target are left out, as are those not in `only` (if given)."""
     batches: list[Batch] = []
     for pool in pools:

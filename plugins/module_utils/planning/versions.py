@@ -97,7 +97,7 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
         refused(
             "index_too_old",
             f"Index {name} was created in {created}, which {target} cannot open.",
-            f"Reindex it on the present version, or delete it. {target.major - 1}.0.0 is the oldest that can be opened.",
+            f"Reindex it on the present version, or delete it: {target.major - 1}.0.0 is the oldest it can open.",
         )
         for name, created in indices
         if created is not None and created.major < target.major - 1

@@ -10,9 +10,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .homes import fetch_home
-from .locks import Lock, LockError, locked_versions
-from .maven import FetchError, fetch_jar, resolve, sha256
+from tests.lab.errors import LabError
+from tests.lab.opensearch.homes import fetch_home
+from tests.lab.opensearch.locks import Lock, locked_versions
+from tests.lab.opensearch.maven import fetch_jar, resolve, sha256
 
 
 def _fetch(versions: list[str]) -> None:
@@ -44,7 +45,7 @@ def main() -> int:
             _fetch(arguments.versions)
         else:
             _lock(arguments.version)
-    except (FetchError, LockError) as error:
+    except LabError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .locks import Coordinate, Lock, read_lock
-from .maven import FetchError, fetch_jar, sha256
+from tests.lab.cache import cache_root, exclusive
+from tests.lab.errors import LabError
+from tests.lab.opensearch.locks import Coordinate, Lock, read_lock
+from tests.lab.opensearch.maven import fetch_jar, sha256
 
 _PARALLEL_DOWNLOADS = 6
 _EMPTY_DIRECTORIES = ("bin", "plugins", "extensions", "logs", "config")
@@ -30,34 +28,25 @@ opensearch.version={version}
 extended.plugins=
 has.native.controller=false
 """
+# netty-common opens and accepts the sockets in a privileged block of its own, so the grant is asked of it alone.
 _POLICY = """\
 grant codeBase "${codebase.netty-common}" {
   permission java.lang.RuntimePermission "getClassLoader";
   permission java.lang.RuntimePermission "setContextClassLoader";
   permission java.io.FilePermission "/proc/sys/net/core/somaxconn", "read";
+  permission java.net.SocketPermission "*", "accept,connect";
   permission java.util.PropertyPermission "*", "write";
 };
 grant codeBase "${codebase.netty-transport}" {
-  permission java.lang.RuntimePermission "getClassLoader";
-  permission java.lang.RuntimePermission "setContextClassLoader";
-  permission java.net.SocketPermission "*", "accept,connect";
-  permission java.util.PropertyPermission "*", "write";
+  permission java.util.PropertyPermission "sun.nio.ch.bugLevel", "write";
 };
 """
 
 
-def cache_root() -> Path:
-    """Gives the directory for things fetched once per machine."""
-    if chosen := os.environ.get("STATEFUL_UPGRADE_CACHE"):
-        return Path(chosen)
-    if os.geteuid() == 0:
-        return Path("/var/cache/stateful-upgrade")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stateful-upgrade"
-
-
 def home_path(lock: Lock) -> Path:
-    """Gives where the home of a lock is, or will be; the name changes with the jars and with the files written here."""
-    content = lock.render() + "".join(_written_files(lock.version).values())
+    """Gives where the home of a lock is, or will be; the name changes with what is in it."""
+    places = sorted(f"{_room(one)}/{one.file_name} {digest}\n" for one, digest in lock.artifacts.items())
+    content = "".join([*places, *_written_files(lock.version).values()])
     return cache_root() / "opensearch" / f"{lock.version}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
@@ -65,15 +54,14 @@ def fetch_home(version: str) -> Path:
     """Gives the home of a version, fetching and assembling it first where needed.
 
     Raises:
-        LockError: the version has no lock.
-        FetchError: a jar cannot be had, or is not the locked one.
+        LabError: the version has no lock, or a jar cannot be had or is not the locked one.
     """
     lock = read_lock(version)
     home = home_path(lock)
     if home.is_dir():
         return home
     home.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(home.parent / f".{version}.lock"):
+    with exclusive(home.parent / f".{version}.lock"):
         if not home.is_dir():
             jars = fetch_jars(lock)
             _assemble(lock, jars, home)
@@ -84,7 +72,7 @@ def fetch_jars(lock: Lock) -> dict[Coordinate, Path]:
     """Gives the path of each locked jar in the cache, fetching what is missing and verifying all.
 
     Raises:
-        FetchError: a jar cannot be had, or is not the locked one.
+        LabError: a jar cannot be had, or is not the locked one.
     """
     repository = cache_root() / "maven"
     jars = {one: repository / one.directory / one.file_name for one in lock.artifacts}
@@ -92,7 +80,10 @@ def fetch_jars(lock: Lock) -> dict[Coordinate, Path]:
     if missing:
         repository.mkdir(parents=True, exist_ok=True)
         print(f"fetching {len(missing)} jars of OpenSearch {lock.version}", file=sys.stderr, flush=True)
-        with tempfile.TemporaryDirectory(dir=repository, prefix=".coming-") as coming, ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
+        with (
+            tempfile.TemporaryDirectory(dir=repository, prefix=".coming-") as coming,
+            ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool,
+        ):
             list(pool.map(lambda one: _fetch_into(one, lock.artifacts[one], Path(coming), jars[one]), missing))
     for coordinate, path in jars.items():
         _verify(coordinate, path, lock.artifacts[coordinate])
@@ -110,7 +101,7 @@ def _fetch_into(coordinate: Coordinate, digest: str, coming: Path, place: Path) 
 def _verify(coordinate: Coordinate, path: Path, digest: str) -> None:
     found = sha256(path)
     if found != digest:
-        raise FetchError(
+        raise LabError(
             f"The jar {coordinate} at {path} has SHA-256 {found} where the lock says {digest}; "
             "delete that file and fetch again, and if it stays so, do not trust the source."
         )
@@ -124,7 +115,6 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
             (draft / name).mkdir(parents=True)
         for coordinate, jar in jars.items():
             place = draft / _room(coordinate) / coordinate.file_name
-            place.parent.mkdir(exist_ok=True)
             try:
                 place.hardlink_to(jar)
             except OSError:  # another file system, or links refused there
@@ -136,10 +126,15 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
 
 
 def _room(coordinate: Coordinate) -> str:
-    """Gives the folder of the home that a jar belongs in; the agent's manifest names its companions side by side."""
-    if coordinate.artifact in ("opensearch-agent", "opensearch-agent-bootstrap", "byte-buddy"):
-        return "agent"
-    if coordinate.artifact.startswith(("netty-", "opensearch-netty4")) or coordinate.artifact == "transport-netty4-client":
+    """Gives the folder of the home that a jar belongs in.
+
+    The agent of 3.x, which fences plugins in, lies in lib for its policy classes, and is not started as an agent:
+    that costs a third of the boot and turns class data sharing off.
+    """
+    if (
+        coordinate.artifact.startswith(("netty-", "opensearch-netty4"))
+        or coordinate.artifact == "transport-netty4-client"
+    ):
         return _TRANSPORT
     return "lib"
 
@@ -158,11 +153,3 @@ def _open_to_all(home: Path) -> None:
     home.chmod(0o755)
     for path in home.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-@contextlib.contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    """Keeps two processes from assembling the same home at once."""
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield

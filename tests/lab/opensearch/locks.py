@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.lab.errors import LabError
+
 LOCKS = Path(__file__).parent / "locks"
-
-
-class LockError(Exception):
-    """A lock is missing or cannot be made; the message is one sentence with the remedy."""
 
 
 @dataclass(frozen=True, order=True)
@@ -29,11 +27,11 @@ class Coordinate:
         """Gives the coordinate written as ``group:artifact:version[:classifier]``.
 
         Raises:
-            LockError: the text has another shape.
+            LabError: the text has another shape.
         """
         parts = text.split(":")
         if len(parts) not in (3, 4) or not all(parts):
-            raise LockError(
+            raise LabError(
                 f"The coordinate {text!r} is not of the form group:artifact:version[:classifier]; make the lock again."
             )
         return cls(*parts)
@@ -73,19 +71,21 @@ class Lock:
 
 def locked_versions() -> list[str]:
     """Gives the versions that have a lock, oldest first."""
-    return sorted((path.stem for path in LOCKS.glob("*.json")), key=lambda text: [int(part) for part in text.split(".")])
+    return sorted(
+        (path.stem for path in LOCKS.glob("*.json")), key=lambda text: [int(part) for part in text.split(".")]
+    )
 
 
 def read_lock(version: str) -> Lock:
     """Gives the lock of a version.
 
     Raises:
-        LockError: there is no lock of that version.
+        LabError: there is no lock of that version.
     """
     path = LOCKS / f"{version}.json"
     if version not in locked_versions():
         known = ", ".join(locked_versions()) or "none"
-        raise LockError(
+        raise LabError(
             f"OpenSearch {version} has no lock (known: {known}); make one with python -m tests.lab.opensearch lock {version}."
         )
     content = json.loads(path.read_text(encoding="utf-8"))

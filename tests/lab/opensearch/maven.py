@@ -13,7 +13,8 @@ from xml.sax.saxutils import escape
 import requests
 from jgo.maven import MavenContext
 
-from .locks import Coordinate, LockError
+from tests.lab.errors import LabError
+from tests.lab.opensearch.locks import Coordinate
 
 _ATTEMPTS = 3
 _TIMEOUT_SECONDS = 60
@@ -22,10 +23,6 @@ _SHAPES = (
     Coordinate("org.locationtech.jts", "jts-core", "1.15.0"),
     Coordinate("org.locationtech.spatial4j", "spatial4j", "0.7"),
 )
-
-
-class FetchError(Exception):
-    """A jar cannot be had, or is not the locked one; the message is one sentence with the remedy."""
 
 
 def sha256(path: Path) -> str:
@@ -39,7 +36,7 @@ def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
     The directory must be the caller's own: jgo writes a jar under its final name while it is still coming.
 
     Raises:
-        FetchError: the jar cannot be had.
+        LabError: the jar cannot be had.
     """
     context = MavenContext(repo_cache=directory, timeout=_TIMEOUT_SECONDS)
     component = context.project(coordinate.group, coordinate.artifact).at_version(coordinate.version)
@@ -50,7 +47,7 @@ def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
         except (requests.RequestException, RuntimeError, OSError) as error:
             cause = error
             shutil.rmtree(directory / coordinate.directory, ignore_errors=True)
-    raise FetchError(
+    raise LabError(
         f"The jar {coordinate} could not be fetched from the Maven repository ({cause}); "
         "check the connection and run the fetch again."
     ) from cause
@@ -63,7 +60,7 @@ def resolve(version: str) -> list[Coordinate]:
     code of one platform, for HTTP/3, which the lab does not use; they are left out, so that a lock fits every platform.
 
     Raises:
-        LockError: mvn is missing or cannot resolve the version.
+        LabError: mvn is missing or cannot resolve the version.
     """
     wanted = [
         Coordinate("org.opensearch", "opensearch", version),
@@ -72,11 +69,15 @@ def resolve(version: str) -> list[Coordinate]:
         *_SHAPES,
     ]
     if int(version.split(".", maxsplit=1)[0]) >= 3:
-        wanted += [Coordinate("org.opensearch", name, version) for name in ("opensearch-agent", "opensearch-agent-bootstrap")]
+        wanted += [
+            Coordinate("org.opensearch", name, version) for name in ("opensearch-agent", "opensearch-agent-bootstrap")
+        ]
     found = _dependencies(version, wanted)
     api = next((one for one in found if one.artifact == "log4j-api"), None)
     if api is None:
-        raise LockError(f"OpenSearch {version} brings no log4j-api, so the version of log4j-core is unknown; add it here.")
+        raise LabError(
+            f"OpenSearch {version} brings no log4j-api, so the version of log4j-core is unknown; add it here."
+        )
     found.append(Coordinate(api.group, "log4j-core", api.version))
     return sorted(one for one in found if not one.classifier)
 
@@ -84,15 +85,26 @@ def resolve(version: str) -> list[Coordinate]:
 def _dependencies(version: str, wanted: list[Coordinate]) -> list[Coordinate]:
     """Gives the transitive run-time dependencies of the wanted jars, themselves included."""
     if shutil.which("mvn") is None:
-        raise LockError("mvn is not installed, and only it resolves a version's jars; install Maven and run this again.")
+        raise LabError("mvn is not installed, and only it resolves a version's jars; install Maven and run this again.")
     with tempfile.TemporaryDirectory(prefix="opensearch-lock-") as directory:
         pom, listing = Path(directory, "pom.xml"), Path(directory, "listing.txt")
         pom.write_text(_pom(wanted), encoding="utf-8")
-        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:list", "-DincludeScope=runtime", f"-DoutputFile={listing}"]
+        command = [
+            "mvn",
+            "-q",
+            "-B",
+            "-f",
+            str(pom),
+            "dependency:list",
+            "-DincludeScope=runtime",
+            f"-DoutputFile={listing}",
+        ]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             last = next((line for line in done.stdout.splitlines() if "ERROR" in line), "no message")
-            raise LockError(f"mvn could not resolve OpenSearch {version} ({last}); check the version and the connection.")
+            raise LabError(
+                f"mvn could not resolve OpenSearch {version} ({last}); check the version and the connection."
+            )
         return [one for line in listing.read_text(encoding="utf-8").splitlines() if (one := _listed(line)) is not None]
 
 

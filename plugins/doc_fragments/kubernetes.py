@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options that say where the Kubernetes API is; their specification: `KUBERNETES` in module_utils/common/arguments."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The option `kubernetes`."""
+
+    DOCUMENTATION = r"""
+options:
+  kubernetes:
+    description:
+      - Where the Kubernetes API is, and who asks.
+      - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
+        (C(~/.kube/config)) is taken, and where there is none, the service account of the pod that Ansible runs in.
+      - Credential plugins of a kubeconfig are supported.
+    type: dict
+    suboptions:
+      kubeconfig:
+        description:
+          - A kubeconfig file.
+          - Taken from the environment variable E(K8S_AUTH_KUBECONFIG) or E(KUBECONFIG) if not given.
+        type: path
+      context:
+        description:
+          - The context of the kubeconfig.
+          - Taken from the environment variable E(K8S_AUTH_CONTEXT) if not given.
+        type: str
+      host:
+        description:
+          - The URL of the API server. With O(kubernetes.kubeconfig) or O(kubernetes.context) it goes before the server
+            named there, without them no kubeconfig is read.
+          - Taken from the environment variable E(K8S_AUTH_HOST) if not given.
+        type: str
+      api_key:
+        description:
+          - A bearer token. It goes before the credentials of the kubeconfig.
+          - Taken from the environment variable E(K8S_AUTH_API_KEY) if not given.
+        type: str
+      validate_certs:
+        description:
+          - Whether the certificate of the API server is checked. V(true) leaves it to the kubeconfig where one says
+            otherwise (C(insecure-skip-tls-verify)).
+          - Taken from the environment variable E(K8S_AUTH_VERIFY_SSL) if not given.
+        type: bool
+        default: true
+        aliases: [verify_ssl]
+      ca_cert:
+        description:
+          - The file with the CA certificate of the API server.
+          - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
+        type: path
+        aliases: [ssl_ca_cert]
+      request_timeout:
+        description: Seconds to wait for the answer to one request. A request that only reads is tried several times.
+        type: int
+        default: 30
+requirements:
+  - kubernetes >= 24.2.0 (Python package)
+"""

@@ -1,0 +1,29 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options for waiting; their specification is `WAIT` in module_utils/common/arguments."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The options `wait`, `wait_timeout` and `wait_sleep`."""
+
+    DOCUMENTATION = r"""
+options:
+  wait:
+    description:
+      - With V(true), wait until the verdict is passed or refused, or O(wait_timeout) is over. While waiting on the
+        controller, every change of the reason is shown.
+      - With V(false), look once and return the verdict. Run again later to go on.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to wait. What is still waited for then is a failure that names its cause.
+    type: int
+    default: 1800
+  wait_sleep:
+    description: Seconds between two looks.
+    type: float
+    default: 1.0
+"""

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following members until they are Ready and have joined, with the time each stage took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from ..common.errors import Refusal
+from ..common.verdict import Reason, State, Verdict, combine
+from ..common.waiting import Clock
+from .client import KubernetesClient, Unreachable
+from .judge import judge_revision
+from .pods import kubernetes_node_is_ready, list_events, pods_of
+from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
+from .state import Event, Pod, StatefulSet
+from .stateful_sets import get_stateful_set
+
+LOG_LINES = 10
+EVENTS = 5
+
+_PHASES = (
+    ("stop_seconds", Stage.STOPPING, Stage.RECREATING),
+    ("schedule_seconds", Stage.RECREATING, Stage.PREPARING),
+    ("image_seconds", Stage.PREPARING, Stage.STARTING),
+    ("start_seconds", Stage.STARTING, Stage.READY),
+    ("join_seconds", Stage.READY, Stage.JOINED),
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at all members followed."""
+
+    pool: StatefulSet | None
+    sightings: tuple[Sighting, ...]
+    joined: Verdict
+    """What the cluster says of the batch; asked once all are Ready."""
+    unreachable: Verdict
+
+
+class FailingPull:
+    """For how long the image of one pod has failed to be pulled."""
+
+    def __init__(self) -> None:
+        self._since: tuple[str, float] | None = None
+        self._looks = 0
+
+    def seconds(self, pod: Pod | None, now: float) -> float:
+        """Seconds since the failure was first seen, or of the pod's whole age where it failed before the first look."""
+        self._looks += 1
+        # Between two tries the container shows no failure for a moment: only a start or another pod forgets it.
+        if pod is None or stage_of("", pod) > Stage.PREPARING or (self._since and self._since[0] != pod.uid):
+            self._since = None
+        if pod is not None and self._since is None and fails_to_pull(pod):
+            self._since = (pod.uid, now - (_age(pod) if self._looks == 1 else 0.0))
+        return now - self._since[1] if self._since else 0.0
+
+
+def _age(pod: Pod) -> float:
+    """Seconds since a pod was made, by the wall clocks of both sides."""
+    try:
+        created = datetime.fromisoformat(pod.created.replace("Z", "+00:00"))
+    except ValueError:
+        return 0.0
+    return max(0.0, (datetime.now(timezone.utc) - created).total_seconds())
+
+
+@dataclass
+class _Trail:
+    """What is remembered of one member between looks."""
+
+    old_uid: str
+    stage: Stage
+    since: float
+    reached: dict[Stage, float] = field(default_factory=dict)
+    failing_pull: FailingPull = field(default_factory=FailingPull)
+
+    def note(self, pod: Pod | None, now: float) -> None:
+        stage = stage_of(self.old_uid, pod)
+        if stage is not self.stage:
+            self.stage, self.since = stage, now
+        self.reach(stage, now)
+
+    def reach(self, stage: Stage, now: float) -> None:
+        """Stages that passed between two looks count as reached with the one that is seen."""
+        first = min(self.reached, default=stage)
+        for each in Stage:
+            if first <= each <= stage:
+                self.reached.setdefault(each, now)
+
+
+class Follower:
+    """Looks at the members of a batch; `old_uids` names the pods that were deleted for it (empty: none was)."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        clock: Clock,
+        pool: StatefulSet,
+        old_uids: Mapping[str, str],
+        joined: Callable[[], Verdict],
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._pool = pool
+        self._joined = joined
+        start = clock.now()
+        self._trails = {
+            member: _Trail(uid, Stage.STOPPING, start, {Stage.STOPPING: start} if uid else {})
+            for member, uid in old_uids.items()
+        }
+
+    def look(self) -> View:
+        """One look; while the API gives no answer, that is all it says."""
+        try:
+            pool = get_stateful_set(self._client, self._pool.namespace, self._pool.name)
+            pods = pods_of(self._client, pool)
+            now = self._clock.now()
+            sightings = tuple(self._sighting(pool, pods, member, now) for member in self._trails)
+        except Unreachable as error:
+            waits = (Reason(State.WAITING, each.code, each.message, each.remedy) for each in error.verdict.reasons)
+            return View(None, (), Verdict(), Verdict(tuple(waits)))
+        view = View(pool, sightings, Verdict(), Verdict())
+        if not verdict_of(view).passed:
+            return view
+        joined = self._joined()
+        if joined.passed:
+            for trail in self._trails.values():
+                trail.reach(Stage.JOINED, self._clock.now())
+        return View(pool, sightings, joined, Verdict())
+
+    def _sighting(self, pool: StatefulSet, pods: Mapping[str, Pod], member: str, now: float) -> Sighting:
+        trail, pod = self._trails[member], pods.get(member)
+        trail.note(pod, now)
+        slow = now - trail.since > SLOW and trail.stage < Stage.READY
+        node = pod.kubernetes_node if pod and slow and trail.stage in {Stage.STOPPING, Stage.STARTING} else ""
+        return Sighting(
+            member=member,
+            old_uid=trail.old_uid,
+            pod=pod,
+            in_stage=now - trail.since,
+            failing_pull=trail.failing_pull.seconds(pod, now),
+            events=self._events(pool, pod) if slow else (),
+            kubernetes_node_ready=kubernetes_node_is_ready(self._client, node) if node else None,
+            blockers=() if pod else blockers_of(pool, pods, member),
+        )
+
+    def _events(self, pool: StatefulSet, pod: Pod | None) -> tuple[Event, ...]:
+        if pod is None:
+            return list_events(self._client, pool.namespace, "StatefulSet", pool.name, pool.uid)
+        return list_events(self._client, pool.namespace, "Pod", pod.name, pod.uid)
+
+    def timings(self, member: str) -> dict[str, float | None]:
+        """Seconds of each phase, as precise as the looks are frequent; None for a phase not (yet) gone through."""
+        trail = self._trails.get(member)
+        reached = trail.reached if trail else {}
+        begun = min(reached, default=Stage.JOINED)
+        phases = (*_PHASES, ("total_seconds", begun, Stage.JOINED))
+        return {
+            name: round(reached[end] - reached[start], 2) if start in reached and end in reached else None
+            for name, start, end in phases
+        }
+
+    def evidence(self, sighting: Sighting) -> dict[str, list[str]]:
+        """The last events and log lines of a member that is stuck, where they may be read."""
+        pod = sighting.pod
+        try:
+            events = [each.sentence() for each in self._events(self._pool, pod)[-EVENTS:]]
+            log = self._log(pod) if pod else []
+        except Refusal:
+            return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], "log": []}
+        return {"events": events, "log": log}
+
+    def _log(self, pod: Pod) -> list[str]:
+        stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
+        for container in stuck:
+            crashed = container.state != "running"
+            try:
+                return self._client.log(pod.namespace, pod.name, container.name, LOG_LINES, previous=crashed)
+            except Unreachable:
+                raise
+            except Refusal:
+                continue
+        return []
+
+
+def verdict_of(view: View) -> Verdict:
+    """The verdict of a look: Ready on the wanted revision, every one, and joined."""
+    if view.pool is None:
+        return view.unreachable
+    revision = judge_revision(view.pool)
+    if not revision.passed:
+        return revision
+    verdicts = [judge_replacement(view.pool, sighting) for sighting in view.sightings]
+    return combine([*verdicts, view.joined])
+
+
+def timings_text(timings: Mapping[str, float | None]) -> str:
+    """The phases as one short text for a progress line."""
+    said = [f"{name.split('_')[0]} {seconds:.1f}" for name, seconds in timings.items() if seconds is not None]
+    return ", ".join(said)

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Replacing the members of one batch: prove, delete exactly the pods observed, follow the new ones until they joined.
+
+Knows nothing of what runs in the pods: the caller brings the proof (may they go down now?) and the question whether
+they have joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.task import Journal, Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from .client import Conflict, KubernetesClient
+from .follow import Follower, View, timings_text, verdict_of
+from .judge import judge_controller, judge_members, judge_revision, judge_strategy, pod_is_current, pod_is_settled
+from .pods import pod_path, pods_of
+from .state import Pod, StatefulSet
+from .stateful_sets import get_stateful_set
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch as observed immediately before anything is done to it."""
+
+    pool: StatefulSet
+    pods: Mapping[str, Pod]
+    members: Sequence[str]
+    verdict: Verdict
+
+    @property
+    def outdated(self) -> tuple[Pod, ...]:
+        """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
+        found = (self.pods[name] for name in self.members if name in self.pods)
+        return tuple(pod for pod in found if not pod_is_current(self.pool, pod) and not pod.terminating)
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """The members that are where they should be."""
+        return tuple(n for n in self.members if n in self.pods and pod_is_settled(self.pool, self.pods[n]))
+
+    def followed(self) -> dict[str, str]:
+        """The members to follow, each with the UID that is to go; empty for one that is gone, going, or not Ready."""
+        uids = {pod.name: pod.uid for pod in self.outdated}
+        return {name: uids.get(name, "") for name in self.members if name not in self.settled}
+
+
+@dataclass
+class _Done:
+    """What has been done so far, kept through any refusal."""
+
+    journal: Journal = field(default_factory=Journal)
+    deleted: list[str] = field(default_factory=list)
+
+
+def roll(
+    task: Task,
+    client: KubernetesClient,
+    namespace: str,
+    pool: str,
+    members: Sequence[str],
+    proof: Callable[[], Verdict],
+    joined: Callable[[], Verdict],
+) -> Outcome:
+    """Bring the members of one batch onto their pool's wanted revision.
+
+    Members already there are left alone; one that is on its way is followed. `proof` is asked, on fresh state, after
+    the pods were observed and immediately before the first deletion; `joined` once all pods of the batch are Ready.
+    A refusal after a deletion still tells what was done, in `actions` and `members`.
+
+    Raises:
+        Refusal: before anything was done, if the pool cannot be observed.
+    """
+
+    def observe() -> _Batch:
+        return _observe(client, namespace, pool, members, proof)
+
+    if task.check_mode:
+        return _planned(observe(), joined)
+    batch, verdict = task.wait(observe, lambda seen: seen.verdict)
+    done = _Done()
+    if not verdict.passed:
+        return _outcome(batch, done, verdict)
+    follower = Follower(client, task.clock, batch.pool, batch.followed(), joined)
+    try:
+        _delete(task, client, batch, done)
+        view, verdict = task.wait(follower.look, verdict_of)
+    except Refusal as error:
+        return _outcome(batch, done, error.verdict, follower)
+    if verdict.passed:
+        for name in batch.followed():
+            task.progress(f"{name} is back, Ready and joined ({timings_text(follower.timings(name))} s)")
+    return _outcome(batch, done, verdict, follower, view)
+
+
+def _observe(
+    client: KubernetesClient, namespace: str, name: str, members: Sequence[str], proof: Callable[[], Verdict]
+) -> _Batch:
+    pool = get_stateful_set(client, namespace, name)
+    verdict = combine([judge_revision(pool), judge_controller(pool), judge_members(pool, members)])
+    if not verdict.passed:
+        return _Batch(pool, {}, members, verdict)
+    batch = _Batch(pool, pods_of(client, pool), members, verdict)
+    if not batch.outdated:
+        return batch
+    strategy = judge_strategy(pool, batch.pods, members)
+    return _Batch(pool, batch.pods, members, proof() if strategy.passed else strategy)
+
+
+def _planned(batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
+    """Check mode: what would be done, and what the proof says of it now."""
+    done = _Done()
+    if batch.verdict.state is not State.REFUSED:
+        for pod in batch.outdated:
+            done.deleted.append(pod.name)
+            done.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
+    verdict = joined() if batch.verdict.passed and not batch.outdated else batch.verdict
+    return _outcome(batch, done, verdict)
+
+
+def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
+    for pod in batch.outdated:
+        task.still_wanted()
+        # Noted first: where the answer is lost, the deletion may have been made all the same.
+        done.deleted.append(pod.name)
+        try:
+            gone = not client.delete(pod_path(pod.namespace, pod.name), pod.uid)
+        except Conflict:
+            gone = True
+        if gone:
+            # Something else replaced it in this moment: its successor is followed, never deleted.
+            done.deleted.remove(pod.name)
+            task.progress(f"{pod.name} was deleted by something else in this moment")
+            continue
+        done.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
+        task.progress(f"{pod.name} deleted, to come back on revision {batch.pool.update_revision}")
+
+
+def _outcome(
+    batch: _Batch, done: _Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
+) -> Outcome:
+    sightings = {each.member: each for each in view.sightings} if view else {}
+    results: list[dict[str, Any]] = []
+    for name in batch.members:
+        pod = sightings[name].pod if name in sightings else batch.pods.get(name)
+        node = pod.kubernetes_node if pod else ""
+        result: dict[str, Any] = {"name": name, "action": _action(batch, done, name, follower), "kubernetes_node": node}
+        if follower is not None:
+            result.update(follower.timings(name))
+            if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
+                result.update(follower.evidence(sightings[name]))
+        results.append(result)
+    revision = batch.pool.update_revision or ""
+    revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}
+    return Outcome(
+        verdict=verdict,
+        changed=bool(done.deleted),
+        before={"revision": revision, "pods": revisions},
+        after={"revision": revision, "pods": {**revisions, **dict.fromkeys(done.deleted, revision)}},
+        actions=done.journal,
+        next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
+        more={"members": results},
+    )
+
+
+def _action(batch: _Batch, done: _Done, name: str, follower: Follower | None) -> str:
+    if name in done.deleted:
+        return "replaced"
+    if name in batch.settled:
+        return "kept"
+    return "followed" if follower else "untouched"
+
+
+def _settled(view: View | None, name: str) -> bool:
+    if view is None or view.pool is None:
+        return False
+    pods = [each.pod for each in view.sightings if each.member == name]
+    return any(pod is not None and pod_is_settled(view.pool, pod) for pod in pods)

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool and its members as Kubernetes sees them: observations. Pure: no client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Owner:
+    """An ownerReference."""
+
+    kind: str
+    name: str
+    api_version: str
+    controller: bool
+
+
+@dataclass(frozen=True)
+class StatefulSet:
+    """One StatefulSet at one moment. Counters are 0 and revisions None where the JSON has none (a set just created)."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    observed_generation: int | None
+    replicas: int
+    first_ordinal: int
+    update_strategy: Mapping[str, Any]
+    pod_management_policy: str
+    selector: str
+    update_revision: str | None
+    images: Mapping[str, str]
+    init_images: Mapping[str, str]
+    owner: Owner | None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    managers: tuple[str, ...]
+    """The field managers that have set any of its fields (status left out)."""
+    ephemeral: bool
+    """Whether all volumes go with the pod: no claim templates, and no volume that outlives the pod."""
+    min_ready_seconds: int
+    has_readiness_probe: bool
+    template: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """The spec of the pod template as it is."""
+
+    @property
+    def strategy(self) -> str:
+        """`OnDelete` or `RollingUpdate`."""
+        return str(self.update_strategy.get("type") or "RollingUpdate")
+
+    @property
+    def partition(self) -> int:
+        """The ordinal below which RollingUpdate keeps pods on their revision; 0 where there is none."""
+        return int((self.update_strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+    def ordinal(self, pod: str) -> int | None:
+        """The ordinal of one of this set's pods, or None if the set makes no pod of that name."""
+        prefix, _dash, number = pod.rpartition("-")
+        if prefix != self.name or not number.isdecimal() or str(int(number)) != number:
+            return None
+        ordinal = int(number)
+        return ordinal if self.first_ordinal <= ordinal < self.first_ordinal + self.replicas else None
+
+    def member_names(self) -> tuple[str, ...]:
+        """The names of all the pods this set keeps, in order."""
+        return tuple(f"{self.name}-{self.first_ordinal + index}" for index in range(self.replicas))
+
+
+@dataclass(frozen=True)
+class Container:
+    """The state of one container; `reason` and `message` belong to a state of waiting or terminated."""
+
+    name: str
+    image: str
+    state: str
+    """`waiting`, `running`, `terminated`, or empty while nothing is known of it."""
+    reason: str
+    message: str
+    exit_code: int | None
+    restart_count: int
+    last_reason: str
+    last_exit_code: int | None
+    ready: bool
+    init: bool
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod at one moment. A name is reused by its successor: only the UID says which pod it is."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str]
+    revision: str
+    phase: str
+    reason: str
+    message: str
+    ready: bool
+    terminating: bool
+    grace_seconds: int
+    """Of a terminating pod: the time it is given to stop."""
+    kubernetes_node: str
+    """Empty while it is not scheduled."""
+    scheduling_message: str
+    address: str
+    images: Mapping[str, str]
+    containers: tuple[Container, ...]
+    owner_uid: str
+    created: str
+
+    @property
+    def restart_count(self) -> int:
+        """The restarts of the container that restarted most."""
+        return max((each.restart_count for each in self.containers), default=0)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event about an object."""
+
+    type: str
+    reason: str
+    message: str
+    count: int
+    last_seen: str
+
+    def sentence(self) -> str:
+        """One line for people."""
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        return f"{self.last_seen} {self.reason}{times}: {' '.join(self.message.split())}"

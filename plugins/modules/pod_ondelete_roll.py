@@ -1,0 +1,211 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module pod_ondelete_roll."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pod_ondelete_roll
+short_description: Replace the pods of one batch, proven safe immediately before, and followed until they have joined
+description:
+  - Brings the members of one batch onto the revision that their StatefulSet wants, by deleting their pods, and follows
+    the new pods until they are Ready and OpenSearch says that they have joined.
+  - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
+    quorum its majority without the batch. Without it nothing is deleted.
+  - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
+  - Members that already are where they should be are left alone. One that is on its way, for example because an
+    earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
+  - Where a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
+    events and log lines. What time cannot cure is refused at once.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  pool:
+    description: Name of the StatefulSet.
+    type: str
+    required: true
+  batch:
+    description: Names of the pods of the pool that go down together.
+    type: list
+    elements: str
+    required: true
+  members:
+    description:
+      - Names of all members that should be in the cluster. While one that is not in O(batch) is missing, nothing is
+        taken down.
+    type: list
+    elements: str
+    default: []
+  target_version:
+    description: The version that the members of the batch must report when they have joined. By default any.
+    type: str
+  allow_single_copy:
+    description: Consent to shards with a single configured copy being away while their member restarts.
+    type: bool
+    default: false
+  allow_quorum_loss:
+    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure
+        that names its cause.
+attributes:
+  check_mode:
+    support: full
+    details: The proof is made, and the pods that would be deleted are listed in RV(ignore:actions).
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.namespace
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+notes:
+  - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
+    batch. M(stateful.upgrade.pool_image) sets it.
+  - "Kubernetes rights needed in the namespace: C(get) of C(statefulsets) (group C(apps)); C(list) and C(delete) of
+    C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log)."
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
+    C(cluster:monitor/settings/get)."
+seealso:
+  - module: stateful.upgrade.pool_image
+  - module: stateful.upgrade.pool_order
+  - module: stateful.upgrade.cluster_health_gate
+"""
+
+EXAMPLES = r"""
+- name: Replace one member
+  stateful.upgrade.pod_ondelete_roll:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    pool: data
+    batch: [data-2]
+    members: [data-0, data-1, data-2]
+    target_version: 3.8.0
+
+- name: One pass of a reconcile loop
+  stateful.upgrade.pod_ondelete_roll:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    pool: data
+    batch: [data-1, data-2]
+    members: [data-0, data-1, data-2]
+    wait: false
+  register: pass_result
+"""
+
+RETURN = r"""
+changed:
+  description: Whether pods were (in check mode - would be) deleted.
+  returned: always
+  type: bool
+verdict:
+  description: Passed once the batch is back; otherwise the reasons.
+  returned: always
+  type: dict
+  sample:
+    state: waiting
+    reasons:
+      - state: waiting
+        code: pod_starting
+        message: Pod data-2 has started and is not Ready yet.
+        remedy: Read its log.
+before:
+  description: The revision that the pool wants, and those that the pods of the batch had.
+  returned: always
+  type: dict
+  sample: {revision: data-6d4cf56db, pods: {data-2: data-79bd4c5f64}}
+members:
+  description:
+    - What became of each member of the batch.
+    - The seconds of each phase are as precise as O(wait_sleep). They are null for a phase that was not gone through.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the pod.
+      type: str
+      sample: data-2
+    action:
+      description: V(replaced) by this task, V(followed) on its way, V(kept) as it was, or V(untouched).
+      type: str
+      sample: replaced
+    kubernetes_node:
+      description: The Kubernetes node it is on.
+      type: str
+      sample: worker-3
+    stop_seconds:
+      description: From the deletion until the old pod was gone.
+      type: float
+      sample: 1.2
+    schedule_seconds:
+      description: Until the new pod was made and had a Kubernetes node.
+      type: float
+      sample: 0.4
+    image_seconds:
+      description: Until its container had started.
+      type: float
+      sample: 1.0
+    start_seconds:
+      description: Until it was Ready.
+      type: float
+      sample: 7.1
+    join_seconds:
+      description: Until OpenSearch said that the batch has joined.
+      type: float
+      sample: 0.2
+    total_seconds:
+      description: All of these.
+      type: float
+      sample: 9.9
+    events:
+      description: The last events of a pod that is stuck.
+      returned: when the verdict is refused
+      type: list
+      elements: str
+    log:
+      description: The last lines of the log of a pod that is stuck.
+      returned: when the verdict is refused
+      type: list
+      elements: str
+actions:
+  description: What was done, with times.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - action: delete_pod
+      target: data-2
+      at: '2026-11-21T02:00:00.000Z'
+      uid: 0d4f7e2a-5f0e-4d0e-9b43-1f1f6c3c9a11
+      revision: data-79bd4c5f64
+next:
+  description: What comes next, if the batch is not back yet.
+  returned: always
+  type: str
+  sample: ''
+"""
+
+from ..module_utils.common.entry import run_as_module
+from ..module_utils.opensearch.pod_roll import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

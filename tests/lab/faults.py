@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fault switches of pods. A switch belongs to a pod's name, so it holds for the pod's successors too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+PodName = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass
+class Faults:
+    """What is broken on purpose; listeners hear the pod whose switches changed."""
+
+    never_ready: set[PodName] = field(default_factory=set)
+    crash_loop: set[PodName] = field(default_factory=set)
+    slow_stop: dict[PodName, float] = field(default_factory=dict)
+    listeners: list[Callable[[PodName], None]] = field(default_factory=list)
+
+    def set(self, pod: PodName, fault: str, seconds: float = 0.0) -> None:
+        """Switch `never-ready`, `crash-loop` or `slow-stop` on for a pod."""
+        if fault == "slow-stop":
+            self.slow_stop[pod] = seconds
+        else:
+            {"never-ready": self.never_ready, "crash-loop": self.crash_loop}[fault].add(pod)
+        self._tell(pod)
+
+    def mend(self, pod: PodName) -> None:
+        """Switch everything off for a pod."""
+        self.never_ready.discard(pod)
+        self.crash_loop.discard(pod)
+        self.slow_stop.pop(pod, None)
+        self._tell(pod)
+
+    def _tell(self, pod: PodName) -> None:
+        for listener in self.listeners:
+            listener(pod)
+
+    def listed(self) -> list[dict[str, object]]:
+        """Every switch that is on, for people and for JSON."""
+        plain = [("never-ready", pod) for pod in sorted(self.never_ready)]
+        plain += [("crash-loop", pod) for pod in sorted(self.crash_loop)]
+        found: list[dict[str, object]] = [{"fault": fault, "namespace": pod[0], "pod": pod[1]} for fault, pod in plain]
+        for pod, seconds in sorted(self.slow_stop.items()):
+            found.append({"fault": "slow-stop", "namespace": pod[0], "pod": pod[1], "seconds": seconds})
+        return found

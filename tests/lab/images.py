@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the process kubelet runs for an image name: the contract of images, and the registry of those that exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from tests.lab.errors import LabError
+from tests.lab.processes import User, pod_user
+
+
+class ImageNotFound(Exception):
+    """No image of this name exists: the kubelet reports ErrImagePull."""
+
+
+@dataclass(frozen=True)
+class ContainerContext:
+    """All that an image may know of the container it is started for.
+
+    `scratch` is a private writable directory (the container's own file system), emptied at every start of the
+    container; `mounts` gives the host path for each mount path, for there is no mount namespace.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    address: str
+    scratch: Path
+    mounts: Mapping[str, Path]
+    env: Mapping[str, str]
+    command: tuple[str, ...]
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The process to start."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+
+class Image(Protocol):
+    """Something that can be started as a container's process."""
+
+    def launch(self, context: ContainerContext) -> Launch:
+        """Give the process; may write files into the scratch directory and the mounts."""
+        ...
+
+
+def resolve(image: str) -> Image:
+    """The image of this name. The registry's host and path are ignored: only `repository:tag` counts.
+
+    Raises ImageNotFound for anything that is not in the lab's registry.
+    """
+    repository, _, tag = image.rsplit("/", 1)[-1].partition(":")
+    if repository == "probe" and tag in ("1", "2"):
+        return ProbeImage(tag)
+    if repository == "opensearch":
+        # Imported late: the kubelet's own tests need no OpenSearch.
+        from tests.lab.opensearch.image import image as opensearch_image  # noqa: PLC0415
+
+        return opensearch_image(tag)
+    raise ImageNotFound(f"{image}: not found")
+
+
+def launch(image: Image, context: ContainerContext) -> Launch:
+    """The image's process, or the command with which the pod replaces it, run as it is given."""
+    if context.command:
+        return Launch((*context.command, *context.args), {**context.env}, context.scratch)
+    return image.launch(context)
+
+
+@dataclass(frozen=True)
+class ProbeImage:
+    """A tiny HTTP server (probe_server.py) on port 8080, for the lab's own tests."""
+
+    version: str
+
+    def launch(self, context: ContainerContext) -> Launch:
+        server = context.scratch / "probe_server.py"
+        shutil.copyfile(Path(__file__).with_name("probe_server.py"), server)
+        mounts = {path: str(host) for path, host in context.mounts.items()}
+        env = {**context.env, "PROBE_VERSION": self.version, "PROBE_MOUNTS": json.dumps(mounts)}
+        argv = (_python(pod_user()), "-u", str(server), context.address, *context.args)
+        return Launch(argv, env, context.scratch)
+
+
+@lru_cache(maxsize=1)
+def _python(user: User | None) -> str:
+    """A Python that the pods' user may run: root's own may lie under /root."""
+    candidates = [sys.executable, "/usr/bin/python3", shutil.which("python3", path=os.defpath) or ""]
+    for candidate in filter(None, candidates):
+        if user is None or _runs(candidate, user):
+            return candidate
+    raise LabError(
+        f"The pods' user (uid {user.uid if user else os.geteuid()}) can run none of {candidates}; "
+        f"install Python where every user can reach it."
+    )
+
+
+def _runs(python: str, user: User) -> bool:
+    argv = [python, "-I", "-c", "import http.server"]
+    try:
+        result = subprocess.run(argv, user=user.uid, group=user.gid, extra_groups=[], capture_output=True, check=False)
+    except OSError:
+        return False
+    return result.returncode == 0

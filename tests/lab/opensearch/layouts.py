@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Layouts: whole OpenSearch clusters as Kubernetes manifests, written as users write them.
+
+Every function gives a list of manifests, the Namespace first. The callable ``address(namespace, pod)`` gives a pod's
+address in the lab, which is stable: it stands in ``discovery.seed_hosts`` where others write a headless Service's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Manifest = dict[str, Any]
+Address = Callable[[str, str], str]
+
+SERVES_CLIENTS = "lab/serves-clients"
+"""The label of the pods that the client Service, and the traffic, go to: all but dedicated managers."""
+
+_DATA_PATH = "/usr/share/opensearch/data"
+_PORTS = {"http": 9200, "transport": 9300}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One StatefulSet of members with the same roles; no roles at all makes a coordinating member."""
+
+    name: str
+    replicas: int
+    roles: tuple[str, ...]
+
+    @property
+    def manages(self) -> bool:
+        """Whether its members may be elected cluster manager."""
+        return "cluster_manager" in self.roles
+
+    @property
+    def pods(self) -> list[str]:
+        return [f"{self.name}-{ordinal}" for ordinal in range(self.replicas)]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A cluster: its pools, and how all of them are run."""
+
+    namespace: str
+    version: str
+    pools: tuple[Pool, ...]
+    address: Address
+    cluster: str = "opensearch"
+    image_repository: str = "opensearch"
+    update_strategy: str = "RollingUpdate"
+    ephemeral: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    """More settings for every member, by full name, as environment variables."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {"app.kubernetes.io/name": "opensearch", "app.kubernetes.io/instance": self.cluster}
+
+    def manifests(self) -> list[Manifest]:
+        """Gives the namespace, the two services and one StatefulSet a pool."""
+        return [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}},
+            self._service(f"{self.cluster}-members", self.labels, headless=True),
+            self._service(self.cluster, {**self.labels, SERVES_CLIENTS: "true"}, headless=False),
+            *(self._stateful_set(pool) for pool in self.pools),
+        ]
+
+    def _service(self, name: str, selector: dict[str, str], *, headless: bool) -> Manifest:
+        ports = [{"name": port, "port": number} for port, number in _PORTS.items() if headless or port == "http"]
+        spec: Manifest = {"selector": selector, "ports": ports}
+        if headless:
+            spec |= {"clusterIP": "None", "publishNotReadyAddresses": True}
+        metadata = {"name": name, "namespace": self.namespace, "labels": self.labels}
+        return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+    def _stateful_set(self, pool: Pool) -> Manifest:
+        labels = {**self.labels, "app.kubernetes.io/component": pool.name}
+        served = {} if pool.roles == ("cluster_manager",) else {SERVES_CLIENTS: "true"}
+        spec: Manifest = {
+            "replicas": pool.replicas,
+            "serviceName": f"{self.cluster}-members",
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": self.update_strategy},
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": {**labels, **served}}, "spec": self._pod(pool, labels)},
+        }
+        if not self.ephemeral:
+            claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+            spec["volumeClaimTemplates"] = [{"metadata": {"name": "data", "labels": labels}, "spec": claim}]
+        metadata = {"name": pool.name, "namespace": self.namespace, "labels": labels}
+        return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+
+    def _pod(self, pool: Pool, labels: dict[str, str]) -> Manifest:
+        container = {
+            "name": "opensearch",
+            "image": f"{self.image_repository}:{self.version}",
+            "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
+            "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
+            "readinessProbe": {
+                "httpGet": {"path": "/", "port": "http"},
+                "periodSeconds": 1,
+                "timeoutSeconds": 2,
+                "failureThreshold": 3,
+            },
+            "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}},
+            "volumeMounts": [{"name": "data", "mountPath": _DATA_PATH}],
+        }
+        spread = {
+            "maxSkew": 1,
+            "topologyKey": "topology.kubernetes.io/zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": labels},
+        }
+        spec: Manifest = {
+            "terminationGracePeriodSeconds": 120,
+            "topologySpreadConstraints": [spread],
+            "containers": [container],
+        }
+        if self.ephemeral:
+            spec["volumes"] = [{"name": "data", "emptyDir": {}}]
+        return spec
+
+    def _environment(self, pool: Pool) -> dict[str, str]:
+        """Gives the settings as variables; the zone comes from the Kubernetes node, through the kubelet (LAB_ZONE)."""
+        managers = [pod for other in self.pools if other.manages for pod in other.pods]
+        environment = {
+            "cluster.name": self.cluster,
+            "cluster.routing.allocation.awareness.attributes": "zone",
+            "discovery.seed_hosts": ",".join(self.address(self.namespace, pod) for pod in managers),
+            "node.roles": "[" + ",".join(pool.roles) + "]",
+        }
+        if pool.manages:
+            environment["cluster.initial_cluster_manager_nodes"] = ",".join(managers)
+        return {**environment, **self.settings}
+
+
+def three_combined(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
+    """Gives one pool of three members that manage, hold data and ingest, one in each of three zones.
+
+    The options are the other fields of ``Layout``, as ``ephemeral=True`` or ``update_strategy="OnDelete"``.
+    """
+    pools = (Pool("members", 3, ("cluster_manager", "data", "ingest")),)
+    return Layout(namespace, version, pools, address, **options).manifests()
+
+
+def seven_members(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
+    """Gives three managers, three data members, one of each in each of three zones, and one coordinating member."""
+    pools = (
+        Pool("managers", 3, ("cluster_manager",)),
+        Pool("data", 3, ("data", "ingest")),
+        Pool("coordinating", 1, ()),
+    )
+    return Layout(namespace, version, pools, address, **options).manifests()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ends a lab from its directory alone, whatever state it was left in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.addresses import release_abandoned
+from tests.lab.errors import LabError
+from tests.lab.eventlog import read_events
+from tests.lab.plan import FILE
+from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over
+
+ORDERLY_END = 10.0
+
+
+@dataclass(frozen=True)
+class Teardown:
+    """What had to be done: `killed` are processes that the keeper's own end had left."""
+
+    killed: list[ProcessRecord]
+    recorded: list[ProcessRecord]
+
+
+def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
+    """End a lab's processes and remove its directory, or with `keep` only its processes. Raises LabError."""
+    if not (directory / FILE).exists():
+        raise LabError(f"{directory} is not the directory of a lab (it has no {FILE}); name one with --directory.")
+    records = Ledger(directory / "processes.jsonl").records()
+    keepers = [record for record in records if record.name == "keeper" and is_alive(record)]
+    for keeper in keepers:
+        _end_orderly(keeper)
+    killed = kill_left_over(directory, records)
+    rest = left_over(directory, records)
+    if rest:
+        numbers = ", ".join(f"{record.name} ({record.pid})" for record in rest)
+        raise LabError(f"These processes of the lab in {directory} could not be killed: {numbers}; run as their owner.")
+    for event in read_events(directory / "events.jsonl"):
+        if event["event"] == "lab-starting":
+            release_abandoned(event["network"])
+    if not keep:
+        shutil.rmtree(directory)
+    return Teardown(killed, records)
+
+
+def _end_orderly(keeper: ProcessRecord) -> None:
+    """Ask the keeper to end, and wait until it has."""
+    try:
+        descriptor = os.pidfd_open(keeper.pid)
+    except ProcessLookupError:
+        return
+    try:
+        if is_alive(keeper):
+            signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(descriptor)
+    deadline = time.monotonic() + ORDERLY_END
+    while is_alive(keeper) and time.monotonic() < deadline:
+        time.sleep(0.02)

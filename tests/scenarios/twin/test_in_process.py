@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What only the form in the controller process has: live lines, signals, refusals of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .stage import ELSEWHERE, HERE, OTHER_PYTHON, Stage, ansible_playbook
+
+MODULE = "twin.fixture.every_feature"
+TALK = {"name": "talk", MODULE: {"do": "talk", "password": "pa55word-Zx"}}
+HANG = {"name": "hang", MODULE: {"do": "hang", "wait_timeout": 600, "wait_sleep": 0.1}}
+LONG_ENOUGH = 60_000
+"""Milliseconds after which a process that should have ended counts as left behind."""
+
+
+def test_become_is_refused(stage: Stage) -> None:
+    played = stage.play([{**TALK, "become": True}])
+    assert played.results["talk"]["msg"] == (
+        f"{MODULE} asks an API from the controller process and cannot become another user there:"
+        " set become: false for this task."
+    )
+    assert played.lines == []
+
+
+def test_become_of_the_play_can_be_turned_off(stage: Stage) -> None:
+    played = stage.play([{**TALK, "become": False}], become=True)
+    assert played.results["talk"]["status"] == "ok"
+
+
+def test_delegation_from_elsewhere_runs_here(stage: Stage) -> None:
+    played = stage.play([{**TALK, "delegate_to": HERE}], ELSEWHERE)
+    assert "[elsewhere] two lines" in played.lines
+
+
+def test_delegation_to_elsewhere_is_shipped(stage: Stage) -> None:
+    assert stage.play([{**TALK, "delegate_to": ELSEWHERE}]).lines == []
+
+
+def test_delegation_to_another_python_is_shipped(stage: Stage) -> None:
+    assert stage.play([{**TALK, "delegate_to": OTHER_PYTHON}]).lines == []
+
+
+def test_the_interpreter_of_a_task_counts(stage: Stage) -> None:
+    variables = {"ansible_python_interpreter": str(stage.directory / "python")}
+    assert stage.play([{**TALK, "vars": variables}]).lines == []
+
+
+def test_discovery_names_no_python(stage: Stage) -> None:
+    assert stage.play([{**TALK, "vars": {"ansible_python_interpreter": "auto_silent"}}]).lines != []
+
+
+def test_silent_under_no_log(stage: Stage) -> None:
+    played = stage.play([{**TALK, "no_log": True}])
+    assert played.lines == []
+    assert "censored" in played.results["talk"]
+
+
+def test_silent_under_the_no_log_setting(stage: Stage) -> None:
+    played = stage.play([TALK], settings={"ANSIBLE_NO_LOG": "1"}, options=["-vvvv"])
+    assert played.lines == []
+    assert "flood" not in played.output
+
+
+def test_lines_go_beside_output_for_programs(stage: Stage) -> None:
+    played = stage.play([TALK], settings={"ANSIBLE_STDOUT_CALLBACK": "twin.fixture.json"})
+    assert json.loads(played.stdout) == {"hosts": ["here"]}
+    assert "[here] two lines" in played.stderr
+
+
+def test_log_file_holds_no_secret(stage: Stage) -> None:
+    log = stage.directory / "ansible.log"
+    tasks = [TALK, {"name": "print", MODULE: {"do": "print", "password": "pa55word-Zx"}}]
+    stage.play(tasks, settings={"ANSIBLE_LOG_PATH": str(log)}, options=["-vvvv"])
+    text = log.read_text(encoding="utf-8")
+    assert "two lines" in text
+    assert "pa55word-Zx" not in text
+
+
+def test_traceback_only_when_asked_for_and_masked(stage: Stage) -> None:
+    crash = {"name": "crash", MODULE: {"do": "crash", "password": "pa55word-Zx"}}
+    assert "Traceback" not in stage.play([crash]).output
+    asked = stage.play([crash], settings={"ANSIBLE_DISPLAY_TRACEBACK": "error"}, options=["-vvv"])
+    assert "Traceback" in asked.output
+    assert "in crash" in asked.output
+    assert "pa55word-Zx" not in asked.output + json.dumps(asked.results)
+
+
+def test_free_strategy(stage: Stage) -> None:
+    assert "[here] two lines" in stage.play([TALK], strategy="free").lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_work(stage: Stage, number: signal.Signals) -> None:
+    with hanging(stage) as (controller, worker):
+        os.killpg(controller.pid, number)
+        assert ended(worker)
+        assert controller.wait() != 0
+
+
+def test_a_killed_controller_leaves_nobody_working(stage: Stage) -> None:
+    with hanging(stage) as (controller, worker):
+        controller.kill()
+        assert ended(worker)
+
+
+def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> None:
+    ansible_runner = pytest.importorskip("ansible_runner")
+    playbook = tmp_path / "play.yml"
+    playbook.write_text(json.dumps([{"hosts": HERE, "gather_facts": False, "tasks": [TALK]}]), encoding="utf-8")
+    job = ansible_runner.run(
+        private_data_dir=str(tmp_path / "job"),
+        playbook=str(playbook),
+        inventory=str(stage.directory / "inventory.yml"),
+        envvars={**stage.environment(), "RECORD_FILE": str(tmp_path / "record")},
+        quiet=True,
+    )
+    events: list[dict[str, Any]] = list(job.events)
+    lines = [event["stdout"] for event in events if event["event"] == "verbose"]
+    assert job.status == "successful"
+    assert "[here] two lines" in lines
+    assert "pa55word-Zx" not in json.dumps(events)
+
+
+@contextmanager
+def hanging(stage: Stage) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A playbook in the middle of a task that waits, and a descriptor of the process that waits."""
+    playbook = stage.directory / "hang.yml"
+    playbook.write_text(json.dumps([{"hosts": HERE, "gather_facts": False, "tasks": [HANG]}]), encoding="utf-8")
+    controller = subprocess.Popen(
+        [*ansible_playbook(), "-i", str(stage.directory / "inventory.yml"), str(playbook)],
+        cwd=stage.directory,
+        env={**stage.environment(), "RECORD_FILE": os.devnull},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    with controller:
+        worker = -1
+        try:
+            worker = os.pidfd_open(process_said(controller))
+            yield controller, worker
+        finally:
+            if controller.poll() is None:
+                controller.kill()
+            if worker >= 0:
+                if not ended(worker, 0):
+                    signal.pidfd_send_signal(worker, signal.SIGKILL)
+                os.close(worker)
+
+
+def process_said(controller: subprocess.Popen[str]) -> int:
+    """The process of the worker, once it says that it waits."""
+    said = ""
+    for line in controller.stdout or ():
+        said += line
+        if "waiting:" in line:
+            return int(said.split("[here] process ")[1].split()[0])
+    raise AssertionError(f"the task did not come to its wait: {said}")
+
+
+def ended(descriptor: int, milliseconds: int = LONG_ENOUGH) -> bool:
+    """Whether a process ends in time; the descriptor becomes readable when it does."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(milliseconds))

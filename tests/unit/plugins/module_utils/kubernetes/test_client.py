@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The client against a small HTTP server: each failure is one sentence that names the thing, and no secret is told."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import (
+    Conflict,
+    Unreachable,
+    request_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, Right, missing_rights
+
+TOKEN = "a-secret-token"
+POD = "/api/v1/namespaces/search/pods/data-2"
+SETS = "/apis/apps/v1/namespaces/search/statefulsets"
+
+Answer = tuple[int, Any, dict[str, str]]
+
+
+class Api:
+    """Gives the answers it is told to, the last one for ever, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.asked: list[tuple[str, str, dict[str, str], Any]] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_args: object) -> None:
+                pass
+
+            def _answer(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                api.asked.append((self.command, self.path, dict(self.headers), body))
+                status, content, headers = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
+                data = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+                self.send_response(status)
+                for key, value in {"Content-Length": str(len(data)), **headers}.items():
+                    self.send_header(key, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 (names that http.server asks for)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    def say(self, status: int, content: Any, **headers: str) -> None:
+        """Add an answer; a string for a failure is its message."""
+        if status >= 400 and isinstance(content, str) and not content.startswith("<"):
+            content = {"kind": "Status", "status": "Failure", "message": content, "code": status}
+        self.answers.append((status, content, headers))
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    api = Api()
+    yield api
+    api.server.shutdown()
+    api.server.server_close()
+
+
+@pytest.fixture
+def client(api: Api) -> KubernetesClient:
+    return connect({"host": api.url, "api_key": TOKEN, "request_timeout": 5})
+
+
+def refusal_from(act: Callable[[], object]) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        act()
+    assert TOKEN not in str(caught.value)
+    return caught.value
+
+
+FORBIDDEN = 'pods "data-2" is forbidden: User "upgrader" cannot delete resource "pods" in API group "" in the namespace "search"'
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "code", "said"),
+    [
+        (401, "Unauthorized", "kubernetes_credentials", ["401", "api_key"]),
+        (
+            403,
+            FORBIDDEN,
+            "kubernetes_rights",
+            ["upgrader", "delete pods/data-2", "search", '["pods"], verbs: ["delete"]'],
+        ),
+        (403, 'pods "x" is forbidden: exceeded quota: pods=3', "kubernetes_refused", ["exceeded quota"]),
+        (403, 'User "system:anonymous" cannot delete', "kubernetes_credentials", ["without credentials"]),
+        (409, "the UID in the precondition does not match", "kubernetes_conflict", ["precondition", "data-2"]),
+        (422, "updateStrategy: Forbidden", "kubernetes_refused", ["422", "updateStrategy: Forbidden"]),
+        (503, "etcd is away", "kubernetes_unreachable", ["503", "etcd is away"]),
+    ],
+)
+def test_an_answer_that_is_no_success(
+    api: Api, client: KubernetesClient, status: int, message: str, code: str, said: list[str]
+) -> None:
+    api.say(status, message)
+    error = refusal_from(lambda: client.delete(POD, "uid"))
+    assert [reason.code for reason in error.verdict.reasons] == [code]
+    assert [part for part in said if part not in str(error)] == []
+    assert api.url in str(error) or code == "kubernetes_rights"
+    assert isinstance(error, Conflict) is (status == 409)
+    assert isinstance(error, Unreachable) is (status == 503)
+    assert len(api.asked) == 1
+
+
+def test_credentials_are_sent_and_a_deletion_carries_the_uid(api: Api, client: KubernetesClient) -> None:
+    api.say(200, {"kind": "Pod"})
+    assert client.delete(POD, "uid-old") is True
+    method, path, headers, body = api.asked[0]
+    assert (method, path) == ("DELETE", POD)
+    assert headers["authorization"] == f"Bearer {TOKEN}"
+    assert body["preconditions"] == {"uid": "uid-old"}
+
+
+def test_what_is_not_there(api: Api, client: KubernetesClient) -> None:
+    api.say(404, "not found")
+    assert client.get(POD) is None
+    assert client.delete(POD, "uid") is False
+    assert refusal_from(lambda: client.patch(POD, {})).verdict.reasons[0].code == "kubernetes_not_found"
+
+
+def test_a_404_that_is_not_of_kubernetes_is_not_taken_for_an_absent_object(api: Api, client: KubernetesClient) -> None:
+    api.say(404, "<html>no such page</html>")
+    assert refusal_from(lambda: client.get(POD)).verdict.reasons[0].code == "kubernetes_not_found"
+
+
+def test_something_else_answers_at_that_address(api: Api, client: KubernetesClient) -> None:
+    api.say(200, "<html>welcome</html>")
+    assert refusal_from(lambda: client.get(POD)).verdict.reasons[0].code == "kubernetes_not_understood"
+
+
+def test_reads_are_tried_again_and_writes_are_not(api: Api, client: KubernetesClient) -> None:
+    api.say(503, "starting")
+    api.say(200, {"items": [{"a": 1}]})
+    assert client.list(SETS, label_selector="app=data") == [{"a": 1}]
+    assert [path for _method, path, _headers, _body in api.asked] == [f"{SETS}?labelSelector=app%3Ddata"] * 2
+    api.answers, api.asked = [], []
+    api.say(503, "starting")
+    refusal_from(lambda: client.patch(POD, {}))
+    assert len(api.asked) == 1
+
+
+def test_a_write_turned_away_unread_is_sent_again(api: Api, client: KubernetesClient) -> None:
+    api.say(429, "too many requests", **{"Retry-After": "0"})
+    api.say(200, {"kind": "Pod"})
+    assert client.patch(POD, {}) == {"kind": "Pod"}
+    assert len(api.asked) == 2
+
+
+def test_patches_name_their_kind_their_manager_and_the_dry_run(api: Api, client: KubernetesClient) -> None:
+    api.say(200, {})
+    client.patch(POD, {"a": 1}, "merge", dry_run=True)
+    _method, path, headers, body = api.asked[0]
+    assert path == f"{POD}?fieldManager=stateful.upgrade&dryRun=All"
+    assert headers["Content-Type"] == "application/merge-patch+json"
+    assert body == {"a": 1}
+
+
+def test_logs_are_lines(api: Api, client: KubernetesClient) -> None:
+    api.say(200, "one\ntwo\n")
+    assert client.log("search", "data-2", "server", lines=2, previous=True) == ["one", "two"]
+    assert api.asked[0][1] == f"{POD}/log?container=server&tailLines=2&previous=true"
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    client = connect({"host": f"http://127.0.0.1:{port}", "api_key": TOKEN})
+    error = refusal_from(lambda: client.delete(POD, "uid"))
+    assert isinstance(error, Unreachable)
+    assert "Connection refused" in str(error)
+    assert "0x" not in str(error)
+
+
+def test_a_server_that_never_answers() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        client = connect({"host": f"http://127.0.0.1:{silent.getsockname()[1]}", "request_timeout": 1})
+        error = refusal_from(lambda: client.delete(POD, "uid"))
+    assert isinstance(error, Unreachable)
+    assert "timed out" in str(error).lower()
+
+
+def test_plain_http_behind_an_https_address(api: Api) -> None:
+    client = connect({"host": api.url.replace("http:", "https:")})
+    error = refusal_from(lambda: client.delete(POD, "uid"))
+    assert error.verdict.reasons[0].code == "kubernetes_certificate"
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/api/v1/namespaces/search/pods/data-2/log", ("get", "", "pods/log", "search", "data-2")),
+        (SETS, ("list", "apps", "statefulsets", "search", "")),
+        ("/api/v1/nodes/worker-1", ("get", "", "nodes", "", "worker-1")),
+        ("/api/v1/namespaces/search", ("get", "", "namespaces", "", "search")),
+    ],
+)
+def test_requests_in_the_words_of_a_role(path: str, rule: tuple[str, ...]) -> None:
+    request = request_of("GET", path)
+    assert (request.verb, request.group, request.resource, request.namespace, request.name) == rule
+
+
+def test_all_missing_rights_are_told_at_once(api: Api, client: KubernetesClient) -> None:
+    api.say(201, {"status": {"allowed": False}})
+    verdict = missing_rights(client, "search", [Right("patch", "apps", "statefulsets"), Right("get", "", "pods/log")])
+    assert [reason.code for reason in verdict.reasons] == ["kubernetes_rights"] * 2
+    assert 'apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["patch"]' in verdict.reasons[0].remedy
+    assert api.asked[1][3]["spec"]["resourceAttributes"] == {
+        "verb": "get",
+        "group": "",
+        "resource": "pods",
+        "subresource": "log",
+        "namespace": "search",
+    }
+
+
+def test_a_right_that_only_explains_is_a_remark(api: Api, client: KubernetesClient) -> None:
+    api.say(201, {"status": {"allowed": False}})
+    explaining = [right for right in ROLE if right.explains]
+    assert explaining
+    assert missing_rights(client, "search", explaining).passed
+    assert not missing_rights(client, "search", ROLE).passed
+
+
+def test_no_right_is_missing(api: Api, client: KubernetesClient) -> None:
+    api.say(201, {"status": {"allowed": True}})
+    assert missing_rights(client, "search", ROLE).reasons == ()

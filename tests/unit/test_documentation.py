@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the modules say of themselves, compared with what they accept.
+
+The documentation is read with ansible-doc, so that the fragments are merged as users see them; the contract is the
+object that a module hands to AnsibleModule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = "stateful.upgrade"
+MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if path.stem != "__init__")
+COMPARED: dict[str, Any] = {"type": "str", "required": False, "default": None, "elements": None}
+"""What documentation and argument specification both say of an option, and what it means to say nothing."""
+COMPARED_LISTS = ("choices", "aliases")
+NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
+
+Json = Mapping[str, Any]
+
+
+@pytest.fixture(scope="session")
+def documented(ansible_environment: Mapping[str, str]) -> dict[str, Json]:
+    """What ansible-doc knows of each module: doc, examples, return."""
+    command = ["ansible-doc", "--json", "--type", "module", *(f"{COLLECTION}.{name}" for name in MODULES)]
+    done = subprocess.run(command, env=dict(ansible_environment), check=False, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return {name.rpartition(".")[2]: answer for name, answer in json.loads(done.stdout).items()}
+
+
+def contract_of(module: str) -> Any:
+    """The contract that a module hands to AnsibleModule."""
+    return importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.modules.{module}").CONTRACT
+
+
+def differences(options: Json, spec: Json, path: str = "") -> Iterator[str]:
+    """Where the documented options and the argument specification disagree, one sentence each."""
+    for name in sorted(options.keys() ^ spec.keys()):
+        yield f"{path}{name} is only {'documented' if name in options else 'accepted'}"
+    for name in sorted(options.keys() & spec.keys()):
+        doc, accepted, where = options[name], spec[name], f"{path}{name}"
+        for key, silence in COMPARED.items():
+            if doc.get(key, silence) != accepted.get(key, silence):
+                yield f"{where}: {key} is documented as {doc.get(key)!r}, accepted as {accepted.get(key)!r}"
+        for key in COMPARED_LISTS:
+            if sorted(doc.get(key) or ()) != sorted(accepted.get(key) or ()):
+                yield f"{where}: {key} are documented as {doc.get(key)!r}, accepted as {accepted.get(key)!r}"
+        yield from differences(doc.get("suboptions") or {}, accepted.get("options") or {}, f"{where}.")
+
+
+def tasks_in(node: Any) -> Iterator[Json]:
+    """All tasks in examples, whether they stand in a list, in blocks or in plays."""
+    for entry in node if isinstance(node, list) else []:
+        inner = [name for name in NAMES_OF_TASK_LISTS if name in entry]
+        for name in inner:
+            yield from tasks_in(entry[name])
+        if not inner:
+            yield entry
+
+
+def stand_in(option: Json) -> Any:
+    """A value of the right type for an option whose example is a template."""
+    if option.get("choices"):
+        return option["choices"][0]
+    if option.get("type") == "dict":
+        inner = option.get("options") or {}
+        return {name: stand_in(each) for name, each in inner.items() if each.get("required")}
+    return {"bool": True, "int": 1, "float": 1.0, "list": []}.get(option.get("type", "str"), "text")
+
+
+def filled_in(arguments: Any, spec: Json) -> Any:
+    """Arguments as a module would see them: a template that is all of a value becomes a value of the option's type."""
+    if not isinstance(arguments, Mapping):
+        return arguments
+    filled = {}
+    for name, value in arguments.items():
+        option = spec.get(name, {})
+        if isinstance(value, str) and value.startswith("{{") and value.endswith("}}"):
+            filled[name] = stand_in(option)
+        else:
+            filled[name] = filled_in(value, option.get("options") or {})
+    return filled
+
+
+def errors_of(contract: Any, arguments: Json) -> list[str]:
+    """What AnsibleModule would refuse in these arguments."""
+    validator = ArgumentSpecValidator(
+        contract.argument_spec,
+        mutually_exclusive=contract.mutually_exclusive,
+        required_together=contract.required_together,
+        required_one_of=contract.required_one_of,
+        required_if=contract.required_if,
+    )
+    return list(validator.validate(filled_in(arguments, contract.argument_spec)).error_messages)
+
+
+def test_there_are_modules() -> None:
+    assert MODULES
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_options_are_documented_as_they_are_accepted(module: str, documented: dict[str, Json]) -> None:
+    assert not list(differences(documented[module]["doc"]["options"], contract_of(module).argument_spec))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_use_what_exists(module: str, documented: dict[str, Json]) -> None:
+    tasks = list(tasks_in(yaml.safe_load(documented[module]["examples"])))
+    shown = False
+    for task in tasks:
+        for key in task:
+            if key.startswith(f"{COLLECTION}."):
+                name = key.rpartition(".")[2]
+                assert name in MODULES, f"{key} in the examples of {module} does not exist"
+                assert not errors_of(contract_of(name), task[key] or {}), task.get("name")
+                shown = shown or name == module
+    assert shown, f"no example of {module} uses {module}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modes_are_documented(module: str, documented: dict[str, Json]) -> None:
+    attributes = documented[module]["doc"]["attributes"]
+    assert attributes["check_mode"]["support"] == "full"
+    assert attributes["diff_mode"]["support"] in {"full", "none"}
+    for name, attribute in attributes.items():
+        assert attribute.get("description"), name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_results_that_all_modules_share(module: str, documented: dict[str, Json]) -> None:
+    returned = documented[module]["return"]
+    assert {"verdict", "before", "actions", "next"} <= returned.keys()
+    for name, value in returned.items():
+        assert value.get("description"), name
+        assert value.get("returned"), name
+
+
+def test_the_action_group_is_all_modules() -> None:
+    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
+    assert sorted(groups["all"]) == MODULES
+
+
+def test_every_action_plugin_has_its_module() -> None:
+    actions = {path.stem for path in (ROOT / "plugins" / "action").glob("*.py")}
+    assert actions <= set(MODULES)
+
+
+def test_differences_are_seen() -> None:
+    spec = {"a": {"type": "int", "default": 1}, "b": {"type": "dict", "options": {"c": {"choices": ["x"]}}}}
+    right = {"a": {"type": "int", "default": 1}, "b": {"type": "dict", "suboptions": {"c": {"choices": ["x"]}}}}
+    assert not list(differences(right, spec))
+    wrong = {"a": {"type": "int"}, "b": {"type": "dict", "suboptions": {"c": {"choices": ["y"]}, "d": {}}}}
+    assert [found.split(":")[0] for found in differences(wrong, spec)] == ["a", "b.d is only documented", "b.c"]
