@@ -27,21 +27,27 @@ format: ## formats, and mends what ruff can mend (ARGS="…": these paths only)
 lint: ## ruff: formatting and lint
 	@$(RUN) -m ruff format --check --quiet --output-format concise . || { echo "run: make format"; exit 1; }
 	@$(RUN) -m ruff check --quiet --output-format concise .
+	@echo "$@: passed"
 
 types: ## mypy --strict
 	@$(RUN) -m tests.checks.mypy_strict
+	@echo "$@: passed"
 
 limits: ## sizes, import direction, pure rooms, nothing of one machine in a file
 	@$(RUN) -m tests.checks.limits
+	@echo "$@: passed"
 
 changelog: ## the changelog fragments
 	@$(RUN) -m antsibull_changelog lint
+	@echo "$@: passed"
 
 build: ## the collection builds, and holds what it should
 	@$(RUN) -m tests.checks.build
+	@echo "$@: passed"
 
 ansible-lint: ## ansible-lint, production profile
 	@$(RUN) -m tests.checks.ansible_lint $(ARGS)
+	@echo "$@: passed"
 
 sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)

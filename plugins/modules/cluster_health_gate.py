@@ -61,6 +61,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
   - stateful.upgrade.wait
   - stateful.upgrade.attributes

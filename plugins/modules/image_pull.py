@@ -58,6 +58,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
+  - stateful.upgrade.opensearch
   - stateful.upgrade.namespace
   - stateful.upgrade.wait
   - stateful.upgrade.attributes

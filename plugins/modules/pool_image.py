@@ -73,6 +73,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
+  - stateful.upgrade.opensearch
   - stateful.upgrade.namespace
   - stateful.upgrade.attributes
 notes:

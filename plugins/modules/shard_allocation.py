@@ -59,6 +59,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
   - stateful.upgrade.attributes
 notes:

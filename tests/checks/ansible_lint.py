@@ -22,7 +22,10 @@ def main(options: list[str]) -> int:
             "ANSIBLE_HOME": str(collection.parent / ".ansible"),
         }
         command = ["ansible-lint", "--offline", "--profile", "production", "--strict", "--nocolor", "-q", *options]
-        return subprocess.run(command, cwd=collection, env=environment, check=False).returncode
+        done = subprocess.run(command, cwd=collection, env=environment, check=False, text=True, stderr=subprocess.PIPE)
+    if done.returncode != 0:  # else it only says which templates it could not fill in
+        print(done.stderr, end="", file=sys.stderr)
+    return done.returncode
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import tempfile
@@ -66,10 +67,9 @@ class Range:
 
     def release(self) -> None:
         """Remove the lock file while still holding it, so that nobody can be holding a removed file."""
-        try:
+        with contextlib.suppress(PermissionError):
+            # It may have been made by another user, whose lab died: a free lock file does no harm.
             self.lock.unlink(missing_ok=True)
-        except PermissionError:
-            pass  # made by another user, whose lab died: a free lock file does no harm
         os.close(self.descriptor)
 
 

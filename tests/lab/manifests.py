@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ ACCOUNT_TIMEOUT = 30.0
 
 def apply(api: client.ApiClient, manifests: Sequence[dict[str, Any]], cache: Path) -> None:
     """Create or change the objects, in the order given. A Namespace is usable when this returns."""
-    dynamic = DynamicClient(api, cache_file=str(cache))
+    dynamic = DynamicClient(api, cache_file=str(cache))  # type: ignore[no-untyped-call]
     for manifest in manifests:
         resource = dynamic.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
         about = manifest["metadata"]
-        dynamic.server_side_apply(
+        dynamic.server_side_apply(  # type: ignore[no-untyped-call]
             resource,
             body=manifest,
             name=about["name"],
@@ -34,7 +35,7 @@ def apply(api: client.ApiClient, manifests: Sequence[dict[str, Any]], cache: Pat
         )
         if manifest["kind"] == "Namespace":
             what = f"The default ServiceAccount of namespace {about['name']}"
-            until(what, lambda name=about["name"]: _has_account(api, name), ACCOUNT_TIMEOUT)
+            until(what, partial(_has_account, api, about["name"]), ACCOUNT_TIMEOUT)
 
 
 def _has_account(api: client.ApiClient, namespace: str) -> bool:

@@ -92,7 +92,7 @@ def spawn(
     """Start a process in a session of its own, as `user`; a mortal one is killed by the kernel with its parent."""
     identity: dict[str, object] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
     before: Callable[[], None] | None = die_with_parent if mortal else None
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(  # type: ignore[call-overload]
         list(argv),
         env=dict(env),
         cwd=cwd,

@@ -17,7 +17,7 @@ from tests.lab.plan import LabPlan
 class Switchboard:
     """Answers questions about one lab."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self, plan: LabPlan, network: str, server: str, host: Host, kubelet: Kubelet, pods: dict[str, Json]
     ) -> None:
         self._about = {"name": plan.name, "network": network, "server": server}

@@ -65,6 +65,9 @@ OPENSEARCH: Options = {
     }
 }
 
+CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH}
+"""Every module of the action group accepts both, so that `module_defaults` can set them once for all."""
+
 WAIT: Options = {
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 1800},

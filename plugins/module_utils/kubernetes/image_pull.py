@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.arguments import KUBERNETES, NAMESPACE, WAIT
+from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Journal, Outcome, Task
 from ..common.verdict import State, Verdict, combine, remark
@@ -22,7 +22,7 @@ from .stateful_sets import get_stateful_set
 
 CONTRACT = Contract(
     argument_spec={
-        **KUBERNETES,
+        **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
         "wait_timeout": {"type": "int", "default": 300},

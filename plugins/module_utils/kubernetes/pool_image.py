@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
-from ..common.arguments import KUBERNETES, NAMESPACE
+from ..common.arguments import CONNECTIONS, NAMESPACE
 from ..common.task import Contract, Journal, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, remark
 from .client import Conflict, KubernetesClient, connect
@@ -21,7 +21,7 @@ from .stateful_sets import get_stateful_set, path_of, stateful_set
 
 CONTRACT = Contract(
     argument_spec={
-        **KUBERNETES,
+        **CONNECTIONS,
         **NAMESPACE,
         "pool": {"type": "str", "required": True},
         "state": {"type": "str", "default": "present", "choices": ["present", "restored"]},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..common.arguments import OPENSEARCH, WAIT
+from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
@@ -23,7 +23,7 @@ POLICY: dict[str, dict[str, Any]] = {
 
 CONTRACT = Contract(
     argument_spec={
-        **OPENSEARCH,
+        **CONNECTIONS,
         **WAIT,
         **POLICY,
         "moment": {"type": "str", "required": True, "choices": list(MOMENTS)},

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..common.arguments import KUBERNETES, NAMESPACE, OPENSEARCH, WAIT
+from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, waiting
@@ -25,8 +25,7 @@ from .safety import Policy, judge_batch, judge_blocks, judge_present
 
 CONTRACT = Contract(
     argument_spec={
-        **KUBERNETES,
-        **OPENSEARCH,
+        **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
         **POLICY,

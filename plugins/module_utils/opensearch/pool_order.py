@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.arguments import KUBERNETES, NAMESPACE, OPENSEARCH
+from ..common.arguments import CONNECTIONS, NAMESPACE
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, refused, remark
@@ -32,8 +32,7 @@ SERVER = "opensearch"
 
 CONTRACT = Contract(
     argument_spec={
-        **KUBERNETES,
-        **OPENSEARCH,
+        **CONNECTIONS,
         **NAMESPACE,
         **POLICY,
         "pools": {"type": "list", "elements": "str", "default": []},

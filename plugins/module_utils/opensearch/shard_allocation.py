@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ..common.arguments import OPENSEARCH
+from ..common.arguments import CONNECTIONS
 from ..common.errors import refusal
 from ..common.task import Contract, Journal, Outcome, Task
 from ..common.verdict import Reason, Verdict, remark
@@ -30,7 +30,7 @@ ENABLE = "cluster.routing.allocation.enable"
 
 CONTRACT = Contract(
     argument_spec={
-        **OPENSEARCH,
+        **CONNECTIONS,
         "state": {"type": "str", "required": True, "choices": ["restricted", "restored"]},
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "run": {"type": "str", "default": ""},

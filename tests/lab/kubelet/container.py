@@ -28,6 +28,8 @@ SOUND_AFTER = 600.0
 """A container that ran this long (s) starts its back-off anew, as in the real kubelet."""
 PULL_ERROR_SHOWN = 1.0
 CONFIG_RETRY = 1.0
+AFTER_HOOK = 2.0
+"""Seconds that the real kubelet leaves between SIGTERM and SIGKILL however long the preStop hook took."""
 
 
 def back_off(failures: int) -> float:
@@ -258,6 +260,8 @@ class Container:
         hold = self.place.host.faults.slow_stop.get(self.place.name, 0.0)
         if hold:
             await grace.covers(asyncio.sleep(hold))
+        if pre_stop or hold:
+            grace.prolong(AFTER_HOOK)
         process.signal(signal.SIGTERM)
         self.place.note("container-sigterm", container=self.name)
         if not await grace.covers(process.wait()):

@@ -20,6 +20,10 @@ class Grace:
     def shorten(self, seconds: float) -> None:
         self._deadline = min(self._deadline, time.monotonic() + seconds)
 
+    def prolong(self, seconds: float) -> None:
+        """See to it that this many seconds are left."""
+        self._deadline = max(self._deadline, time.monotonic() + seconds)
+
     def remaining(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
 

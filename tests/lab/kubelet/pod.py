@@ -109,7 +109,8 @@ class PodWorker:
 
     def kill(self) -> bool:
         """Kill the containers' processes; tell whether any ran."""
-        return any([container.kill() for container in self.containers])
+        killed = [container.kill() for container in self.containers]
+        return any(killed)
 
     def start(self, predecessor: PodWorker | None) -> asyncio.Task[None]:
         """Run to the end. A pod of the same name has the same address, so its processes must have ended first."""

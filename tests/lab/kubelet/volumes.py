@@ -12,7 +12,7 @@ from tests.lab.api import ApiError, Json
 from tests.lab.kubelet.environment import ConfigError, data_of, field_value
 from tests.lab.kubelet.place import PodPlace
 
-TOKEN_VOLUME = "kube-api-access-"  # noqa: S105 - the prefix of a volume's name
+TOKEN_VOLUME = "kube-api-access-"
 
 
 async def prepare(place: PodPlace) -> dict[str, Path]:

@@ -34,9 +34,8 @@ class Pool:
         """Whether its members may be elected cluster manager."""
         return "cluster_manager" in self.roles
 
-    @property
-    def pods(self) -> list[str]:
-        return [f"{self.name}-{ordinal}" for ordinal in range(self.replicas)]
+    def pods(self, cluster: str) -> list[str]:
+        return [f"{cluster}-{self.name}-{ordinal}" for ordinal in range(self.replicas)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Layout:
         if not self.ephemeral:
             claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
             spec["volumeClaimTemplates"] = [{"metadata": {"name": "data", "labels": labels}, "spec": claim}]
-        metadata = {"name": pool.name, "namespace": self.namespace, "labels": labels}
+        metadata = {"name": f"{self.cluster}-{pool.name}", "namespace": self.namespace, "labels": labels}
         return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
 
     def _pod(self, pool: Pool, labels: dict[str, str]) -> Manifest:
@@ -99,7 +98,7 @@ class Layout:
             "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
             "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
             "readinessProbe": {
-                "httpGet": {"path": "/", "port": "http"},
+                "httpGet": {"path": "/", "port": 9200},
                 "periodSeconds": 1,
                 "timeoutSeconds": 2,
                 "failureThreshold": 3,
@@ -124,7 +123,7 @@ class Layout:
 
     def _environment(self, pool: Pool) -> dict[str, str]:
         """Gives the settings as variables; the zone comes from the Kubernetes node, through the kubelet (LAB_ZONE)."""
-        managers = [pod for other in self.pools if other.manages for pod in other.pods]
+        managers = [pod for other in self.pools if other.manages for pod in other.pods(self.cluster)]
         environment = {
             "cluster.name": self.cluster,
             "cluster.routing.allocation.awareness.attributes": "zone",

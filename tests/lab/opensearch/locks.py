@@ -86,7 +86,8 @@ def read_lock(version: str) -> Lock:
     if version not in locked_versions():
         known = ", ".join(locked_versions()) or "none"
         raise LabError(
-            f"OpenSearch {version} has no lock (known: {known}); make one with python -m tests.lab.opensearch lock {version}."
+            f"OpenSearch {version} has no lock (there are: {known}); "
+            f"make one with python -m tests.lab.opensearch lock {version}."
         )
     content = json.loads(path.read_text(encoding="utf-8"))
     return Lock(version, {Coordinate.parse(text): digest for text, digest in content["artifacts"].items()})

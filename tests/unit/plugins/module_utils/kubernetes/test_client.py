@@ -86,7 +86,7 @@ def refusal_from(act: Callable[[], object]) -> Refusal:
     return caught.value
 
 
-FORBIDDEN = 'pods "data-2" is forbidden: User "upgrader" cannot delete resource "pods" in API group "" in the namespace "search"'
+FORBIDDEN = 'pods "data-2" is forbidden: User "upgrader" cannot delete resource "pods" in API group "" in the namespace'
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Makes the lab's fixtures known to the tests below."""
+
+from __future__ import annotations
+
+from tests.lab.fixtures import lab, namespace
+
+__all__ = ["lab", "namespace"]

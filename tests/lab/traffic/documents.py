@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The indices and documents of the traffic: small, plain, and the same on every run."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+INDICES = tuple(f"traffic-{number}" for number in range(4))
+SHARDS, REPLICAS = 3, 1
+WORDS = (
+    *("amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbor", "island", "juniper"),
+    *("kelp", "lagoon", "meadow", "nimbus", "ocean", "prairie", "quartz", "river", "summit", "tundra"),
+)
+
+
+def index_body() -> dict[str, Any]:
+    """Gives the settings and mapping of an index, as the body of its creation."""
+    properties = {"number": {"type": "long"}, "text": {"type": "text"}}
+    settings = {"index": {"number_of_shards": SHARDS, "number_of_replicas": REPLICAS}}
+    return {"settings": settings, "mappings": {"properties": properties}}
+
+
+def index_of(number: int) -> str:
+    """Gives the index that a document belongs in."""
+    return INDICES[number % len(INDICES)]
+
+
+def document(number: int) -> dict[str, Any]:
+    """Gives a document; its words follow from its number."""
+    words = random.Random(number).choices(WORDS, k=8)  # noqa: S311 - words, not secrets
+    return {"number": number, "text": " ".join(words)}

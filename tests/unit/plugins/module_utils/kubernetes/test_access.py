@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the API is, from kubeconfigs and options."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import access
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without a kubeconfig, outside any pod, with a temporary folder of its own."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+
+
+def kubeconfig(path: Path, user: Json, cluster: Json | None = None) -> str:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "lab",
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}}],
+        "clusters": [{"name": "lab", "cluster": {"server": "https://api.example.com:6443", **(cluster or {})}}],
+        "users": [{"name": "me", "user": user}],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def refusal_code(options: Json) -> tuple[str, str]:
+    with pytest.raises(Refusal) as caught:
+        access(options)
+    return caught.value.verdict.reasons[0].code, str(caught.value)
+
+
+def test_host_and_token_need_no_kubeconfig() -> None:
+    given = access({"host": "api.example.com:6443", "api_key": "token\n"})
+    assert given.host == "https://api.example.com:6443"
+    assert given.headers() == {"authorization": "Bearer token"}
+
+
+def test_host_and_token_go_before_those_of_the_kubeconfig(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path / "config", {"token": "theirs"})
+    assert access({"kubeconfig": file}).headers() == {"authorization": "Bearer theirs"}
+    given = access({"kubeconfig": file, "host": "https://other.example.com/", "api_key": "mine"})
+    assert (given.host, given.headers()) == ("https://other.example.com", {"authorization": "Bearer mine"})
+
+
+def test_the_users_own_kubeconfig_is_found(tmp_path: Path) -> None:
+    kubeconfig(tmp_path / "home" / ".kube" / "config", {"token": "own"})
+    assert access({}).headers() == {"authorization": "Bearer own"}
+
+
+def test_nothing_says_where_the_api_is() -> None:
+    assert refusal_code({})[0] == "kubernetes_not_configured"
+
+
+def test_a_pods_service_account_that_is_not_mounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    code, said = refusal_code({})
+    assert code == "kubernetes_configuration"
+    assert "token" in said
+
+
+def test_a_context_that_does_not_exist(tmp_path: Path) -> None:
+    code, said = refusal_code({"kubeconfig": kubeconfig(tmp_path / "config", {}), "context": "production"})
+    assert code == "kubernetes_configuration"
+    assert "production" in said
+
+
+def test_a_kubeconfig_that_does_not_exist(tmp_path: Path) -> None:
+    code, said = refusal_code({"kubeconfig": str(tmp_path / "missing")})
+    assert code == "kubernetes_configuration"
+    assert "missing" in said
+
+
+def test_a_broken_kubeconfig_is_not_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("users:\n- user: {token: very-secret\n")
+    code, said = refusal_code({"kubeconfig": str(file)})
+    assert code == "kubernetes_configuration"
+    assert "not valid YAML" in said
+    assert "very-secret" not in said
+
+
+def test_a_ca_file_that_does_not_exist() -> None:
+    assert refusal_code({"host": "https://api.example.com", "ca_cert": "/missing/ca.crt"})[0] == "kubernetes_ca_missing"
+
+
+def plugin(tmp_path: Path, script: str) -> str:
+    command = tmp_path / "plugin.py"
+    command.write_text(script)
+    user = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": [str(command)]}
+    return kubeconfig(tmp_path / "config", {"exec": {**user, "interactiveMode": "Never"}})
+
+
+def test_a_credential_plugin_gives_the_token(tmp_path: Path) -> None:
+    credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "x", "status": {"token": "minted"}}'
+    file = plugin(tmp_path, f"print('{credential}')")
+    assert access({"kubeconfig": file}).headers() == {"authorization": "Bearer minted"}
+
+
+def test_a_credential_plugin_that_fails_is_named_with_what_it_said(tmp_path: Path) -> None:
+    file = plugin(tmp_path, "import sys; sys.exit('login has expired')")
+    code, said = refusal_code({"kubeconfig": file})
+    assert code == "kubernetes_credential_plugin"
+    assert "login has expired" in said
+
+
+def test_keys_written_to_files_go_with_the_access(tmp_path: Path) -> None:
+    data = base64.b64encode(b"not really a certificate").decode()
+    user = {"client-certificate-data": data, "client-key-data": data}
+    given = access({"kubeconfig": kubeconfig(tmp_path / "config", user)})
+    assert [file for file in (tmp_path / "temporary").rglob("*") if file.is_file()]
+    del given
+    gc.collect()
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rolling a batch: what is asked before a deletion, what is deleted, and what is told when it goes wrong.
+
+The world here is scripted; what real StatefulSets do is tested on a real control plane.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Conflict, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
+
+Json = dict[str, Any]
+NAMES = ("data-0", "data-1", "data-2")
+PASSED = Verdict()
+WAITING = Verdict((waiting("shards_moving", "Shards are moving."),))
+REFUSED = Verdict((refused("only_copy", "data-2 holds the only copy.", "Add a replica."),))
+
+
+class World:
+    """One pool whose pods, once deleted, come back in a second; also the clock of the task."""
+
+    def __init__(self, outdated: tuple[str, ...] = NAMES, **pool: Any) -> None:
+        self.pool = objects.pool_json(**pool)
+        self.pods: dict[str, Json] = {}
+        for name in NAMES:
+            revision = "data-old" if name in outdated else "data-new"
+            self.pods[name] = objects.pod_json(name, f"{name}-old", revision=revision)
+        self.deleted: list[tuple[str, str]] = []
+        self.failures: dict[str, Refusal] = {}
+        self.on_tick: list[Callable[[], None]] = []
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+        if self.on_tick:
+            self.on_tick.pop(0)()
+
+    def _may_fail(self, what: str) -> None:
+        if what in self.failures:
+            raise self.failures[what]
+
+    def get(self, path: str) -> Json | None:
+        self._may_fail("get")
+        if "/nodes/" in path:
+            raise Refusal(refused("kubernetes_rights", "The user has rights in one namespace only.", ""))
+        return self.pool if path.endswith("/statefulsets/data") else None
+
+    def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Any:
+        if path.endswith("/events"):
+            return [{"reason": "Unhealthy", "message": "got 503", "metadata": {}, "type": "Warning"}]
+        return list(self.pods.values())
+
+    def log(self, namespace: str, pod: str, container: str, lines: int, previous: bool) -> Any:
+        return [f"last words of {pod}"]
+
+    def delete(self, path: str, uid: str) -> bool:
+        name = path.rpartition("/")[2]
+        self._may_fail(f"delete {name}")
+        self.deleted.append((name, uid))
+        stopping = self.pods[name]["metadata"]
+        stopping.update(deletionTimestamp="2026-11-21T00:00:00Z", deletionGracePeriodSeconds=30)
+        self.on_tick += [lambda: self._gone(name), lambda: self._back(name, ready=False), lambda: self._back(name)]
+        return True
+
+    def _gone(self, name: str) -> None:
+        self.pods.pop(name, None)
+
+    def _back(self, name: str, ready: bool = True) -> None:
+        self.pods[name] = objects.pod_json(name, f"{name}-new", ready=ready)
+
+
+class Asked:
+    """A question with a prepared answer each time it is asked, the last one for ever."""
+
+    def __init__(self, *answers: Verdict) -> None:
+        self.answers = list(answers)
+        self.times = 0
+
+    def __call__(self) -> Verdict:
+        self.times += 1
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def turn(
+    world: World, *batch: str, proof: Verdict | Asked = PASSED, joined: Verdict | Asked = PASSED, **task: Any
+) -> Outcome:
+    params = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0, **task.pop("params", {})}
+    surroundings = Task(params=params, clock=world, **task)
+    proof = proof if isinstance(proof, Asked) else Asked(proof)
+    joined = joined if isinstance(joined, Asked) else Asked(joined)
+    return roll(surroundings, cast(KubernetesClient, world), "search", "data", list(batch), proof, joined)
+
+
+def actions(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(each["action"], each["target"]) for each in outcome.actions.as_result()]
+
+
+def test_exactly_the_pods_observed_are_deleted_and_followed() -> None:
+    world = World()
+    outcome = turn(world, "data-2", "data-1")
+    assert outcome.verdict.passed
+    assert outcome.changed
+    assert world.deleted == [("data-2", "data-2-old"), ("data-1", "data-1-old")]
+    assert actions(outcome) == [("delete_pod", "data-2"), ("delete_pod", "data-1")]
+    assert [each["action"] for each in outcome.more["members"]] == ["replaced", "replaced"]
+
+
+def test_the_phases_add_up() -> None:
+    member = turn(World(), "data-2", joined=Asked(WAITING, WAITING, PASSED)).more["members"][0]
+    phases = ("stop", "schedule", "image", "start", "join")
+    assert member["join_seconds"] == 2
+    assert member["total_seconds"] == sum(member[f"{phase}_seconds"] for phase in phases)
+
+
+def test_members_already_there_are_left_alone_without_a_proof() -> None:
+    world, proof, joined = World(outdated=()), Asked(REFUSED), Asked(PASSED)
+    outcome = turn(world, "data-2", proof=proof, joined=joined)
+    assert outcome.verdict.passed
+    assert not outcome.changed
+    assert (world.deleted, proof.times, joined.times) == ([], 0, 1)
+    assert outcome.more["members"][0]["action"] == "kept"
+
+
+def test_a_pod_on_its_way_is_followed_and_not_deleted() -> None:
+    world = World(outdated=())
+    world._back("data-2", ready=False)
+    world.on_tick = [lambda: None, lambda: world._back("data-2")]
+    outcome = turn(world, "data-2", proof=REFUSED)
+    assert outcome.verdict.passed
+    assert not outcome.changed
+    assert outcome.more["members"][0]["action"] == "followed"
+
+
+def test_a_broken_pod_of_an_older_revision_is_replaced() -> None:
+    world = World()
+    stuck = [objects.waiting("ImagePullBackOff")]
+    world.pods["data-2"] = objects.pod_json("data-2", "stuck", revision="data-bad", ready=False, containers=stuck)
+    assert turn(world, "data-2").verdict.passed
+    assert world.deleted == [("data-2", "stuck")]
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_without_a_proof_nothing_is_deleted(wait: bool) -> None:
+    world = World()
+    outcome = turn(world, "data-2", proof=REFUSED, params={"wait": wait})
+    assert outcome.verdict.state is State.REFUSED
+    assert (world.deleted, outcome.changed) == ([], False)
+    assert outcome.more["members"][0]["action"] == "untouched"
+
+
+def test_a_proof_that_time_gives_is_waited_for_and_asked_again() -> None:
+    world, proof = World(), Asked(WAITING, WAITING, PASSED)
+    assert turn(world, "data-2", proof=proof).verdict.passed
+    assert proof.times == 3
+
+
+def test_one_pass_does_what_can_be_done_now() -> None:
+    world = World()
+    outcome = turn(world, "data-2", proof=WAITING, params={"wait": False})
+    assert outcome.verdict.state is State.WAITING
+    assert world.deleted == []
+    outcome = turn(world, "data-2", params={"wait": False})
+    assert outcome.verdict.state is State.WAITING
+    assert outcome.changed
+    assert outcome.next
+
+
+def test_check_mode_deletes_nothing_and_tells_what_it_would() -> None:
+    world = World()
+    outcome = turn(world, "data-2", check_mode=True)
+    assert outcome.verdict.passed
+    assert outcome.changed
+    assert world.deleted == []
+    assert actions(outcome) == [("delete_pod", "data-2")]
+    assert outcome.after is not None
+    assert outcome.after["pods"] == {"data-2": "data-new"}
+    assert turn(world, "data-2", check_mode=True, proof=REFUSED).verdict.state is State.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("pool", "batch", "code"),
+    [
+        ({"updateStrategy": {"type": "RollingUpdate"}}, "data-2", "strategy_rolls_by_itself"),
+        (
+            {"ownerReferences": [{"kind": "K", "name": "n", "apiVersion": "v", "controller": True}]},
+            "data-2",
+            "pool_owned",
+        ),
+        ({}, "data-9", "member_unknown"),
+    ],
+)
+def test_what_forbids_a_deletion_is_found_before_the_proof(pool: Json, batch: str, code: str) -> None:
+    world, proof = World(**pool), Asked(PASSED)
+    outcome = turn(world, batch, proof=proof)
+    assert [reason.code for reason in outcome.verdict.deciding()] == [code]
+    assert (world.deleted, proof.times) == ([], 0)
+
+
+def test_a_revision_not_yet_observed_is_waited_for() -> None:
+    world = World(outdated=(), observedGeneration=1)
+
+    def observed() -> None:
+        world.pool["status"]["observedGeneration"] = 2
+        for pod in world.pods.values():
+            pod["metadata"]["labels"]["controller-revision-hash"] = "data-old"
+
+    world.on_tick = [observed]
+    assert turn(world, "data-2").verdict.passed
+    assert world.deleted == [("data-2", "data-2-old")]
+
+
+def test_a_pod_replaced_by_something_else_in_this_moment_is_followed() -> None:
+    world = World()
+    world.failures["delete data-2"] = Conflict(refused("kubernetes_conflict", "Another UID.", ""))
+    world.on_tick = [lambda: None, lambda: world._back("data-2")]
+    outcome = turn(world, "data-2")
+    assert outcome.verdict.passed
+    assert not outcome.changed
+    assert actions(outcome) == []
+
+
+def test_a_refusal_in_the_middle_still_tells_what_was_done() -> None:
+    world = World()
+    world.failures["delete data-1"] = Refusal(refused("kubernetes_rights", "Not allowed.", ""))
+    outcome = turn(world, "data-2", "data-1")
+    assert outcome.verdict.state is State.REFUSED
+    assert outcome.changed
+    assert actions(outcome) == [("delete_pod", "data-2")]
+
+
+def test_an_orphaned_task_deletes_nothing() -> None:
+    world = World()
+    with pytest.raises(Refusal):
+        turn(world, "data-2", parent=os.getppid() + 1)
+    assert world.deleted == []
+
+
+def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
+    world, said = World(), list[str]()
+    away = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
+
+    def joined() -> Verdict:
+        return PASSED
+
+    def proof() -> Verdict:
+        world.failures["get"] = away
+        world.on_tick.insert(0, world.failures.clear)
+        return PASSED
+
+    task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, progress=said.append)
+    outcome = roll(task, cast(KubernetesClient, world), "search", "data", ["data-2"], proof, joined)
+    assert outcome.verdict.passed
+    assert any("The API is away." in line for line in said)
+
+
+def test_an_api_server_that_is_away_from_the_start_is_refused() -> None:
+    world = World()
+    world.failures["get"] = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
+    with pytest.raises(Unreachable):
+        turn(world, "data-2")
+
+
+def test_a_deadline_names_the_member_and_the_cause_and_brings_evidence() -> None:
+    world = World(outdated=())
+    world._back("data-2", ready=False)
+    world.pods["data-2"]["status"]["containerStatuses"] = [objects.running(ready=False)]
+    outcome = turn(world, "data-2")
+    assert outcome.verdict.state is State.REFUSED
+    assert [reason.code for reason in outcome.verdict.deciding()] == ["pod_not_ready", "timed_out"]
+    assert "data-2" in outcome.verdict.reasons[0].message
+    assert "got 503" in outcome.verdict.reasons[0].message
+    member = outcome.more["members"][0]
+    assert member["log"] == ["last words of data-2"]
+    assert "got 503" in member["events"][0]
+
+
+def test_an_image_that_cannot_be_pulled_is_given_a_minute() -> None:
+    world = World()
+
+    def stuck() -> None:
+        failing = [objects.waiting("ImagePullBackOff", "not found")]
+        world.pods["data-2"] = objects.pod_json("data-2", "new", ready=False, containers=failing)
+
+    real = world.delete
+
+    def delete(path: str, uid: str) -> bool:
+        real(path, uid)
+        world.on_tick = [lambda: world._gone("data-2"), stuck]
+        return True
+
+    world.delete = delete  # type: ignore[method-assign]
+    outcome = turn(world, "data-2", params={"wait_timeout": 600})
+    assert [reason.code for reason in outcome.verdict.deciding()] == ["image_not_pulled"]
+    assert 60 < world.time < 90
+
+
+def test_pods_of_another_set_with_the_same_labels_are_not_touched() -> None:
+    world = World()
+    for name in NAMES:
+        world.pods[name]["metadata"]["ownerReferences"][0]["uid"] = "another-uid"
+    outcome = turn(world, "data-2", params={"wait": False})
+    assert world.deleted == []
+    assert outcome.verdict.state is State.WAITING
