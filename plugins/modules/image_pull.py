@@ -100,8 +100,7 @@ verdict:
       - state: refused
         code: image_not_pulled
         message: >-
-          Image opensearchproject/opensearch:3.8.9 cannot be pulled on Kubernetes node worker-1 (ErrImagePull): manifest
-          unknown.
+          Image opensearchproject/opensearch:3.8.9 cannot be pulled on Kubernetes node worker-1: manifest unknown.
         remedy: Correct the image name, make it available in the registry, or correct the pull secrets of the pool.
 before:
   description: The Kubernetes nodes that run members of the pool, as found; empty with O(kubernetes_nodes=one).

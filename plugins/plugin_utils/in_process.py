@@ -29,7 +29,7 @@ from ansible.utils.vars import merge_hash
 
 from ..module_utils.common.task import Contract, Outcome, Task, perform
 from .arguments_check import CheckedArguments, check_arguments, plain
-from .surroundings import environment_of_task, kept_from_the_terminal, load_early
+from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import Voice
 
 Result = dict[str, Any]
@@ -40,7 +40,9 @@ DISCOVERED = ("auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
 JSON_OUTPUT = ("json", "jsonl")
 """Stdout callbacks whose output is read by programs: live lines go to standard error beside them."""
 
+# Plugins are loaded in the controller before it forks its workers; both calls work only there.
 load_early(("kubernetes", "opensearchpy"))
+show_lines_at_once()
 
 display = Display()
 

@@ -10,6 +10,7 @@ import importlib
 import io
 import logging
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -55,3 +56,14 @@ def load_early(names: Collection[str]) -> None:
     for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+
+
+def show_lines_at_once() -> None:
+    """Make the controller's standard output hand over each line when it is written.
+
+    Ansible's Display does not flush: where the output is a pipe (a pod's log, a pipeline) a live line would be seen
+    when eight kilobytes have come together, which can be the end of the run.
+    """
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True)

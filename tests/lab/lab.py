@@ -135,7 +135,7 @@ class Lab:
 
     def client(self, user: str = "admin") -> client.ApiClient:
         """A new API client; close it, or use it in a `with` statement."""
-        return config.new_client_from_config(config_file=str(self.kubeconfig(user)))  # type: ignore[no-untyped-call]
+        return config.new_client_from_config(config_file=str(self.kubeconfig(user)))
 
     def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create or change objects as admin, in the order given."""

@@ -21,11 +21,11 @@ ACCOUNT_TIMEOUT = 30.0
 
 def apply(api: client.ApiClient, manifests: Sequence[dict[str, Any]], cache: Path) -> None:
     """Create or change the objects, in the order given. A Namespace is usable when this returns."""
-    dynamic = DynamicClient(api, cache_file=str(cache))  # type: ignore[no-untyped-call]
+    dynamic = DynamicClient(api, cache_file=str(cache))
     for manifest in manifests:
         resource = dynamic.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
         about = manifest["metadata"]
-        dynamic.server_side_apply(  # type: ignore[no-untyped-call]
+        dynamic.server_side_apply(
             resource,
             body=manifest,
             name=about["name"],

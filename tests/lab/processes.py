@@ -37,7 +37,6 @@ class ProcessRecord:
 @dataclass(frozen=True)
 class _Stat:
     state: str
-    session: int
     start: int
 
 
@@ -60,7 +59,7 @@ def _stat(pid: int) -> _Stat | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text[text.rindex(")") + 2 :].split()  # the command name may hold blanks and parentheses
-    return _Stat(state=fields[0], session=int(fields[3]), start=int(fields[19]))
+    return _Stat(state=fields[0], start=int(fields[19]))
 
 
 def record_of(name: str, pid: int) -> ProcessRecord:
@@ -169,17 +168,15 @@ def _marked_with(pid: int, directory: Path) -> bool:
 
 
 def left_over(directory: Path, records: Sequence[ProcessRecord]) -> list[ProcessRecord]:
-    """Recorded processes that still run, and what they started: found by session and by the lab's mark."""
+    """Recorded processes that still run, and what they started: that carries the lab's mark in its environment."""
     found = [record for record in records if is_alive(record)]
     known = {record.pid for record in found}
-    sessions = {record.pid: record for record in records}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or (pid := int(entry.name)) in known:
             continue
         stat = _stat(pid)
-        leader = sessions.get(stat.session) if stat else None
-        if stat and leader and stat.state not in "ZX" and _marked_with(pid, directory):
-            found.append(ProcessRecord(f"child of {leader.name}", pid, stat.start))
+        if stat and stat.state not in "ZX" and _marked_with(pid, directory):
+            found.append(ProcessRecord("unrecorded", pid, stat.start))
     return found
 
 

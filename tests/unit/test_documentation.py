@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules say of themselves, compared with what they accept.
+"""What the modules say of themselves, and what examples, roles and playbooks hand to them, against what they accept.
 
 The documentation is read with ansible-doc, so that the fragments are merged as users see them; the contract is the
 object that a module hands to AnsibleModule.
@@ -24,6 +24,11 @@ MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py
 COMPARED: dict[str, Any] = {"type": "str", "required": False, "default": None, "elements": None}
 """What documentation and argument specification both say of an option, and what it means to say nothing."""
 COMPARED_LISTS = ("choices", "aliases")
+TASK_FILES = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("playbooks/**/*.yml", "roles/*/tasks/**/*.yml", "roles/*/handlers/**/*.yml")
+    for path in ROOT.glob(pattern)
+)
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 Json = Mapping[str, Any]
@@ -113,18 +118,24 @@ def test_options_are_documented_as_they_are_accepted(module: str, documented: di
     assert not list(differences(documented[module]["doc"]["options"], contract_of(module).argument_spec))
 
 
+def checked_tasks(text: str) -> Iterator[str]:
+    """The names of the collection's modules that these tasks or plays use; fails where one would refuse its task."""
+    for task in tasks_in(yaml.safe_load(text)):
+        for key in task:
+            collection, _dot, name = key.rpartition(".")
+            if collection == COLLECTION:
+                assert name in MODULES, f"{key} does not exist"
+                assert not errors_of(contract_of(name), task[key] or {}), task.get("name")
+                yield name
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_use_what_exists(module: str, documented: dict[str, Json]) -> None:
-    tasks = list(tasks_in(yaml.safe_load(documented[module]["examples"])))
-    shown = False
-    for task in tasks:
-        for key in task:
-            if key.startswith(f"{COLLECTION}."):
-                name = key.rpartition(".")[2]
-                assert name in MODULES, f"{key} in the examples of {module} does not exist"
-                assert not errors_of(contract_of(name), task[key] or {}), task.get("name")
-                shown = shown or name == module
-    assert shown, f"no example of {module} uses {module}"
+    assert module in list(checked_tasks(documented[module]["examples"]))
+
+
+def test_roles_and_playbooks_use_what_exists() -> None:
+    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text())]
 
 
 @pytest.mark.parametrize("module", MODULES)

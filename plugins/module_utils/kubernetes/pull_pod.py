@@ -120,14 +120,14 @@ def _judge_waiting(pod: Pod, container: Container, image: str, failing: float) -
         return _one(
             refused(
                 "image_not_usable",
-                f"Image {image} cannot be started with the security context of the pool: {cause}.",
+                f"Image {image} cannot be started with the security context of the pool{cause}.",
                 "Correct the security context of the pool's pod template, or use an image made for it.",
             )
         )
     if container.reason not in PULL_FAILURES | PULL_HOPELESS:
         # Created or started in vain (an image without `true`, for one): by then the image was there.
         return Verdict()
-    message = f"Image {image} cannot be pulled on Kubernetes node {pod.kubernetes_node} ({container.reason}): {cause}."
+    message = f"Image {image} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
     remedy = "Correct the image name, make it available in the registry, or correct the pull secrets of the pool."
     hopeless = container.reason in PULL_HOPELESS or _HOPELESS_CAUSE.search(container.message) or failing > PATIENCE
     return _one((refused if hopeless else waiting)("image_not_pulled", message, remedy))

@@ -190,11 +190,11 @@ def _container_failure(pod: Pod, container: Container, failing_pull: float, pull
 
 
 def _pull_failure(pod: Pod, container: Container, seconds: float, patience: float) -> Reason:
+    # The kubelet's two reasons (ErrImagePull, ImagePullBackOff) alternate, so the message names neither: it would be
+    # told anew at each change.
     image = pod.images.get(container.name) or container.image
-    message = (
-        f"Image {image} of pod {pod.name} cannot be pulled on Kubernetes node {pod.kubernetes_node} "
-        f"({container.reason}): {pull_cause(container.message)}."
-    )
+    cause = pull_cause(container.message)
+    message = f"Image {image} of pod {pod.name} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
     remedy = "Correct the image or the pull secret of the pool; the run then replaces this pod first."
     if container.reason in PULL_HOPELESS or seconds > patience:
         return refused("image_not_pulled", message, remedy)
@@ -202,9 +202,12 @@ def _pull_failure(pod: Pod, container: Container, seconds: float, patience: floa
 
 
 def pull_cause(message: str) -> str:
-    """The cause in a kubelet's message of a failed pull, without the layers of wrapping around it."""
-    text = " ".join(message.split()).rstrip(".")
-    return text.split("rpc error: ")[-1] if text else "no cause given"
+    """The cause in a kubelet's message of a failed pull, without the wrapping around it; empty where it gives none."""
+    text = " ".join(message.split()).rstrip(".").split("desc = ")[-1]
+    back_off, _colon, cause = text.partition(": ")
+    if back_off.startswith("Back-off pulling image"):
+        text = cause
+    return f": {text.removeprefix('ErrImagePull: ')}" if text else ""
 
 
 def _crash(where: str, container: Container) -> Reason:

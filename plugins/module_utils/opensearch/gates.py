@@ -163,9 +163,12 @@ def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
 
 
 def _judge_fresh(health: Health) -> Verdict:
+    """A green that was not reached within the long poll may be older than the task queue: it is looked at again."""
     if not health.timed_out or health.status != "green":
         return Verdict()
-    return Verdict((waiting("tasks_pending", f"{health.pending_tasks} tasks of the elected manager are pending."),))
+    return Verdict(
+        (waiting("tasks_pending", f"The elected manager is still busy ({health.pending_tasks} tasks are pending)."),)
+    )
 
 
 def _judge_versions(state: ClusterState, scope: Scope) -> Verdict:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.verdict import Reason, Verdict, refused, remark, waiting
-from .safety import enumerate_few
+from ..common.words import enumerate_few
 from .state import ClusterState, Health, ShardCopy
 
 _EXPECTED_ON_NEWER = frozenset({"same_shard", "awareness"})

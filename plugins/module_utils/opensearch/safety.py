@@ -14,11 +14,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
+from ..common.words import enumerate_few
 from .state import ClusterState, ShardCopy
-
-NAMED = 5
-"""How many things of one kind a sentence names before it only counts the rest."""
-
 
 @dataclass(frozen=True)
 class Policy:
@@ -61,12 +58,6 @@ def _names(state: ClusterState, down: frozenset[str]) -> str:
     return ", ".join(sorted(state.members[identity].name for identity in down))
 
 
-def enumerate_few(things: list[str]) -> str:
-    """The first few things, and how many more there are."""
-    shown = ", ".join(sorted(things)[:NAMED])
-    return shown if len(things) <= NAMED else f"{shown} and {len(things) - NAMED} more"
-
-
 def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     if not shards:
         return
@@ -106,7 +97,7 @@ def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
         (
             waiting(
                 "recovery_running",
-                f"{_names(state, down)} takes part in the recovery of {enumerate_few(sorted(set(moving)))}.",
+                f"{_names(state, down)} takes part in the recovery of {enumerate_few(moving)}.",
                 "The recovery ends by itself.",
             ),
         )

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..common.verdict import Reason, Verdict, refused
+from ..common.words import enumerate_few
 
 _MASK = 0x08000000
 """Set in the version ids of OpenSearch and absent in those of Elasticsearch (server source, Version.java)."""
@@ -57,35 +59,39 @@ def oldest_wire(target: Version) -> Version:
 
 
 def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
-    """Whether every member, given as (name, version), can go to `target` in one step."""
-    reasons: list[Reason] = []
+    """Whether every member, given as (name, version), can go to `target` in one step. One reason for each version."""
+    members: dict[Version, list[str]] = defaultdict(list)
     for name, version in current:
-        if version > target:
-            reasons.append(
-                refused(
-                    "downgrade",
-                    f"{name} runs {version}, which is newer than {target}: a downgrade is not possible, since newer"
-                    " servers write data that older ones cannot read.",
-                    "Give a target_version that no member is beyond.",
-                )
-            )
-        elif target.major - version.major > 1:
-            reasons.append(
-                refused(
-                    "majors_skipped",
-                    f"{name} runs {version}: {target} is {target.major - version.major} major versions ahead.",
-                    f"Upgrade one major at a time, first to the last {version.major + 1}.x release.",
-                )
-            )
-        elif version < oldest_wire(target):
-            reasons.append(
-                refused(
-                    "wire_incompatible",
-                    f"{name} runs {version}, and {target} talks to members from {oldest_wire(target)} on only.",
-                    f"Upgrade to {oldest_wire(target)} or a later patch of it first.",
-                )
-            )
-    return Verdict(tuple(reasons))
+        members[version].append(name)
+    return Verdict(
+        tuple(
+            reason
+            for version, names in sorted(members.items())
+            for reason in _judge_step(enumerate_few(names), "runs" if len(names) == 1 else "run", version, target)
+        )
+    )
+
+
+def _judge_step(names: str, verb: str, version: Version, target: Version) -> Iterator[Reason]:
+    if version > target:
+        yield refused(
+            "downgrade",
+            f"{names} {verb} {version}, which is newer than {target}: a downgrade is not possible, since newer"
+            " servers write data that older ones cannot read.",
+            "Give a target_version that no member is beyond.",
+        )
+    elif target.major - version.major > 1:
+        yield refused(
+            "majors_skipped",
+            f"{names} {verb} {version}: {target} is {target.major - version.major} major versions ahead.",
+            f"Upgrade one major at a time, first to the last {version.major + 1}.x release.",
+        )
+    elif version < oldest_wire(target):
+        yield refused(
+            "wire_incompatible",
+            f"{names} {verb} {version}, and {target} talks to members from {oldest_wire(target)} on only.",
+            f"Upgrade to {oldest_wire(target)} or a later patch of it first.",
+        )
 
 
 def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Verdict:

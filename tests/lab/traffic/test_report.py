@@ -69,7 +69,7 @@ def test_without_looks_all_is_unknown_and_the_seconds_always_add_up() -> None:
 
 def test_missing_documents_are_counted_by_reason_with_a_few_examples() -> None:
     acknowledged = [Acknowledgement("traffic-0", str(number)) for number in range(30)]
-    gone = {one: "not found" for one in acknowledged[5:25]} | {acknowledged[0]: "index_not_found_exception"}
+    gone = dict.fromkeys(acknowledged[5:25], "not found") | {acknowledged[0]: "index_not_found_exception"}
     found = loss(acknowledged, gone)
     assert (found.acknowledged, found.count) == (30, 21)
     assert found.missing == {"not found": 20, "index_not_found_exception": 1}

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -147,12 +148,15 @@ def hanging(stage: Stage) -> Iterator[tuple[subprocess.Popen[str], int]]:
         text=True,
         start_new_session=True,
     )
+    watchdog = threading.Timer(LONG_ENOUGH / 1000, controller.kill)
+    watchdog.start()
     with controller:
         worker = -1
         try:
             worker = os.pidfd_open(process_said(controller))
             yield controller, worker
         finally:
+            watchdog.cancel()
             if controller.poll() is None:
                 controller.kill()
             if worker >= 0:

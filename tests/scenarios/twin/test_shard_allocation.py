@@ -74,9 +74,7 @@ def ways(stage: Stage) -> Iterator[dict[str, Way]]:
                 connection = {"hosts": [cluster.url], "username": "admin", "password": PASSWORD}
                 defaults = {"group/stateful.upgrade.all": {"opensearch": connection}}
                 tasks = tasks_for(cluster.url, dead)
-                seen[host] = Way(
-                    stage.play(tasks, host, options=["--diff", "-vvv"], module_defaults=defaults), cluster
-                )
+                seen[host] = Way(stage.play(tasks, host, options=["--diff", "-vvv"], module_defaults=defaults), cluster)
         yield seen
 
 

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.replac
     Stage,
     blockers_of,
     judge_replacement,
+    pull_cause,
     stage_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Event, Pod
@@ -180,6 +181,20 @@ def test_the_cause_is_named(sighting: dict[str, Any], state: State, code: str | 
     assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
     sentences = " ".join(reason.sentence() for reason in verdict.reasons)
     assert [part for part in said if part not in sentences] == []
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("", ""),
+        ("manifest unknown", ": manifest unknown"),
+        ('Back-off pulling image "x:1"', ""),
+        ('Back-off pulling image "x:1": ErrImagePull: rpc error: code = NotFound desc = not there.', ": not there"),
+        ("rpc error: code = Unknown desc = rpc error: code = NotFound desc = not there", ": not there"),
+    ],
+)
+def test_the_cause_of_a_failed_pull_is_told_without_its_wrapping(message: str, cause: str) -> None:
+    assert pull_cause(message) == cause
 
 
 def test_every_reason_that_is_not_plainly_passing_has_a_remedy() -> None:

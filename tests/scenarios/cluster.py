@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real OpenSearch cluster in the lab, as scenarios see and compare it."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client
+
+from tests.lab.lab import Lab
+from tests.lab.proxy import ANNOTATION
+from tests.lab.traffic import Target
+from tests.lab.waiting import until
+
+ROLE = Path(__file__).parents[2] / "roles/begin/files/role.yml"
+BOOT = 240.0
+"""Seconds a cluster may take to be green on a busy machine."""
+USER = "upgrader"
+
+Layout = Callable[..., list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Everything that a run which refuses must leave as it was."""
+
+    pods: dict[str, str]
+    """Name → uid."""
+    pools: dict[str, Any]
+    """Name → spec, labels and annotations of the StatefulSet."""
+    settings: str
+    """`GET _cluster/settings`, byte for byte."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One cluster in a namespace of its own."""
+
+    lab: Lab
+    namespace: str
+    name: str = "opensearch"
+
+    @classmethod
+    def start(cls, lab: Lab, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
+        """Start a cluster and wait until it is green; the user `upgrader` gets exactly the documented Role."""
+        lab.apply(layout(namespace, version, address=lab.pod_address, **options))
+        lab.apply([*_rights(namespace)])
+        cluster = cls(lab, namespace)
+        until(f"Cluster {namespace} to be green", cluster._whole, BOOT)
+        return cluster
+
+    @property
+    def url(self) -> str:
+        """The cluster's Service, as its users reach it."""
+        with self.lab.client() as api:
+            service = client.CoreV1Api(api).read_namespaced_service(self.name, self.namespace)
+        return f"http://{service.metadata.annotations[ANNOTATION]}:9200"
+
+    @property
+    def target(self) -> Target:
+        """Where traffic goes: the members behind the client Service."""
+        with self.lab.client() as api:
+            service = client.CoreV1Api(api).read_namespaced_service(self.name, self.namespace)
+        selector = ",".join(f"{name}={value}" for name, value in sorted(service.spec.selector.items()))
+        return Target(self.lab.kubeconfig(), self.namespace, selector)
+
+    def variables(self, target_version: str, user: str = USER, **more: Any) -> dict[str, Any]:
+        """The variables of the playbook."""
+        return {
+            "target_version": target_version,
+            "upgrade_namespace": self.namespace,
+            "upgrade_kubernetes": {"kubeconfig": str(self.lab.kubeconfig(user))},
+            "upgrade_opensearch": {"hosts": [self.url]},
+            **more,
+        }
+
+    def ask(self, path: str, method: str = "GET", body: Any = None) -> str:
+        """The text of the cluster's answer."""
+        data = json.dumps(body).encode() if body is not None else None
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return str(answer.read().decode())
+
+    def versions(self) -> dict[str, str]:
+        """Member → version, from the members themselves."""
+        nodes = json.loads(self.ask("/_nodes/_all/_none"))["nodes"]
+        return {node["name"]: node["version"] for node in nodes.values()}
+
+    def health(self) -> dict[str, Any]:
+        """`_cluster/health`."""
+        health: dict[str, Any] = json.loads(self.ask("/_cluster/health"))
+        return health
+
+    def fingerprint(self) -> Fingerprint:
+        """What is there now."""
+        with self.lab.client() as api:
+            pods = client.CoreV1Api(api).list_namespaced_pod(self.namespace).items
+            sets = client.AppsV1Api(api).list_namespaced_stateful_set(self.namespace).items
+            pools = {
+                one.metadata.name: api.sanitize_for_serialization(
+                    {"spec": one.spec, "labels": one.metadata.labels, "annotations": one.metadata.annotations}
+                )
+                for one in sets
+            }
+        return Fingerprint({pod.metadata.name: pod.metadata.uid for pod in pods}, pools, self.ask("/_cluster/settings"))
+
+    def remove(self) -> None:
+        """End the cluster and wait until its namespace is gone."""
+        with self.lab.client() as api:
+            core = client.CoreV1Api(api)
+            core.delete_namespace(self.namespace)
+
+            def gone() -> bool:
+                return self.namespace not in {one.metadata.name for one in core.list_namespace().items}
+
+            until(f"Namespace {self.namespace} to be gone", gone, BOOT)
+
+    def _whole(self) -> bool:
+        with self.lab.client() as api:
+            sets = client.AppsV1Api(api).list_namespaced_stateful_set(self.namespace).items
+        wanted = sum(one.spec.replicas for one in sets)
+        if sum(one.status.ready_replicas or 0 for one in sets) < wanted:
+            return False
+        try:
+            health = self.health()
+        except OSError:
+            return False
+        return bool(health["status"] == "green" and health["number_of_nodes"] == wanted)
+
+
+def _rights(namespace: str) -> list[dict[str, Any]]:
+    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    role["metadata"]["namespace"] = namespace
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": role["metadata"]["name"], "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
+    }
+    return [role, binding]

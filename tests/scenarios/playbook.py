@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the collection's playbooks as users do: with ansible-playbook, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 1800
+"""Seconds after which a playbook that hangs fails the test; nothing is judged by time."""
+
+_RECAP = re.compile(
+    r"^(?P<host>\S+)\s+: ok=\d+\s+changed=(?P<changed>\d+)\s+unreachable=\d+\s+failed=(?P<failed>\d+)", re.M
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a run ended."""
+
+    code: int
+    output: str
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Host → number of tasks that changed something."""
+        return {found["host"]: int(found["changed"]) for found in _RECAP.finditer(self.output)}
+
+    @property
+    def message(self) -> str:
+        """The sentence of the last task that failed."""
+        found = re.findall(r"^fatal: \[[^]]+\]: FAILED! => (\{.*\})$", self.output, re.M)
+        return str(json.loads(found[-1])["msg"]) if found else ""
+
+
+def play(
+    playbook: str,
+    variables: Mapping[str, Any],
+    environment: Mapping[str, str],
+    *arguments: str,
+    live: bool = False,
+) -> Played:
+    """Run a playbook to its end; `live` also shows the output while it comes."""
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command = [str(program), playbook, "-e", json.dumps(dict(variables)), *arguments]
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                lines.append(line)
+                if live:
+                    print(line, end="", flush=True)
+            code = process.wait(timeout=PATIENCE)
+        except BaseException:
+            process.kill()
+            raise
+    return Played(code, "".join(lines))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The whole upgrade on real servers, under traffic, with the documented rights and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.traffic import Report, Traffic, check, seed
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.playbook import Played, play
+
+FROM, TO = "2.19.6", "3.8.0"
+PLAYBOOK = "stateful.upgrade.opensearch"
+
+USER_SETTINGS = {
+    "persistent": {
+        "cluster.routing.allocation.enable": "primaries",
+        "cluster.metadata.owner": "team search",
+        "indices.recovery.max_bytes_per_sec": "77mb",
+    },
+    "transient": {
+        "cluster.routing.allocation.enable": "all",
+        "cluster.routing.allocation.node_concurrent_recoveries": "7",
+    },
+}
+"""Set by the user before: allocation in both scopes, where transient hides persistent."""
+
+
+@pytest.fixture(params=[(three_combined, USER_SETTINGS), (seven_members, {})], ids=["three-combined", "seven-members"])
+def cluster(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Cluster]:
+    layout, settings = request.param
+    cluster = Cluster.start(lab, layout.__name__.replace("_", "-"), layout, FROM)
+    if settings:
+        cluster.ask("/_cluster/settings", "PUT", settings)
+    yield cluster
+    cluster.remove()
+
+
+def upgrade(
+    cluster: Cluster, directory: Path, environment: Mapping[str, str], **variables: Any
+) -> tuple[Played, Report]:
+    """One upgrade under traffic."""
+    seed(cluster.target, directory, documents=20_000)
+    with Traffic.start(cluster.target, directory) as traffic:
+        played = play(PLAYBOOK, cluster.variables(TO, **variables), environment)
+        traffic.stop()
+    report = check(cluster.target, directory)
+    print(played.output, report.table(), sep="\n")
+    return played, report
+
+
+def test_nothing_is_lost_and_all_is_put_back(
+    cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    before = cluster.fingerprint()
+    played, report = upgrade(cluster, tmp_path, ansible_environment)
+
+    assert played.code == 0, played.message
+    assert set(cluster.versions().values()) == {TO}
+    assert cluster.health()["status"] == "green"
+    assert report.loss is not None
+    assert report.loss.acknowledged > 20_000
+    assert report.loss.count == 0
+    assert report.health["red"] == 0
+    after = cluster.fingerprint()
+    assert after.settings == before.settings
+    assert strategies(after.pools) == strategies(before.pools)
+    assert annotations(after.pools) == annotations(before.pools)
+
+    again = play(PLAYBOOK, cluster.variables(TO), ansible_environment)
+    assert again.code == 0, again.message
+    assert again.changed == {"localhost": 0}
+    assert cluster.fingerprint() == after
+
+
+def strategies(pools: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: pool["spec"]["updateStrategy"] for name, pool in pools.items()}
+
+
+def annotations(pools: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: pool["annotations"] for name, pool in pools.items()}
