@@ -7,13 +7,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import tempfile
+import socket
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.lab.errors import LabError
 
@@ -22,36 +19,34 @@ POD_THIRDS = range(16, 240)
 SERVICE_THIRDS = range(240, 255)
 
 
-def _lock_directory() -> Path:
-    """One directory for all users of the machine, for they share the loopback network."""
-    directory = Path(tempfile.gettempdir()) / "stateful-upgrade-ranges"
-    try:
-        directory.mkdir(mode=0o1777)
-        directory.chmod(0o1777)
-    except FileExistsError:
-        pass
-    return directory
-
-
-@dataclass
+@dataclass(frozen=True)
 class Range:
-    """A claimed range; the claim ends with `release`, or with the process."""
+    """A claimed range; the claim ends with `release`, or with the process.
+
+    The claim is an abstract Unix socket. Like the loopback network it belongs to the network namespace and not to a
+    user or a file system, and the kernel removes it with its process, so nothing of it can be left behind.
+    """
 
     number: int
-    lock: Path
-    descriptor: int
+    claimed: socket.socket
 
     @classmethod
-    def claim(cls) -> Range:
-        """Claim the first free range. Raises LabError when all are taken."""
+    def claim(cls, ports: Sequence[int]) -> Range:
+        """Claim the first free range on whose first address these ports are free too. Raises LabError."""
         for number in range(FIRST_RANGE, LAST_RANGE + 1):
-            lock = _lock_directory() / f"127.{number}.lock"
-            descriptor = _lock(lock)
-            if descriptor is not None:
-                return cls(number, lock, descriptor)
+            claimed = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                claimed.bind(f"\0stateful-upgrade-lab-127.{number}")
+            except OSError:
+                claimed.close()
+                continue
+            found = cls(number, claimed)
+            if all(_is_free(found.control_plane, port) for port in ports):
+                return found
+            found.release()
         raise LabError(
-            f"No loopback range from 127.{FIRST_RANGE} to 127.{LAST_RANGE} is free; "
-            f"end labs with `python -m tests.lab down`."
+            f"None of the loopback ranges 127.{FIRST_RANGE} to 127.{LAST_RANGE} is free, with the ports "
+            f"{', '.join(map(str, ports))}; end labs with `python -m tests.lab down`, or what listens there."
         )
 
     @property
@@ -66,41 +61,17 @@ class Range:
         return f"127.{self.number}.0.{10 + index}"
 
     def release(self) -> None:
-        """Remove the lock file while still holding it, so that nobody can be holding a removed file."""
-        with contextlib.suppress(PermissionError):
-            # It may have been made by another user, whose lab died: a free lock file does no harm.
-            self.lock.unlink(missing_ok=True)
-        os.close(self.descriptor)
+        self.claimed.close()
 
 
-def release_abandoned(network: str) -> None:
-    """Remove the lock file of a range whose lab was killed; a range that is in use stays as it is."""
-    number = int(network.split(".")[1])
-    lock = _lock_directory() / f"127.{number}.lock"
-    if not lock.exists():
-        return
-    descriptor = _lock(lock)
-    if descriptor is not None:
-        Range(number, lock, descriptor).release()
-
-
-def _lock(lock: Path) -> int | None:
-    """The descriptor of the locked file, or None when somebody else has it."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+def _is_free(address: str, port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            descriptor = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        except FileExistsError:
-            return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if lock.stat().st_ino == os.fstat(descriptor).st_ino:
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass  # held by another, or removed by its last holder between open and lock
-    os.close(descriptor)
-    return None
+            trial.bind((address, port))
+        except OSError:
+            return False
+    return True
 
 
 class AddressBook:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from tests.lab.addresses import Range
 from tests.lab.assembly import Assembly
+from tests.lab.control_plane.components import PORTS
 from tests.lab.eventlog import EventLog
 from tests.lab.plan import LabPlan
-from tests.lab.processes import Ledger, ProcessRecord, is_alive, record_of
+from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, record_of
 from tests.lab.supervisor import Supervisor
 
 OWNER_CHECK = 0.5
@@ -42,13 +43,15 @@ async def keep(directory: Path) -> str:
         loop.add_signal_handler(number, supervisor.stop, number.name)
     if plan.owner:
         supervisor.watch_over(_owner_lives(plan.owner), "the lab's owner")
-    claimed = Range.claim()
+    claimed = Range.claim(PORTS)
     try:
         log.write("lab-starting", name=plan.name, network=claimed.network)
         async with AsyncExitStack() as stack:
             assembly = Assembly(directory, plan, claimed, ledger, log, supervisor)
             await _run(assembly, stack, supervisor)
     finally:
+        for stray in kill_left_over(directory, ledger.records()):
+            log.write("stray-killed", process=stray.pid)
         claimed.release()
         log.write("lab-ended", reason=supervisor.reason)
     return supervisor.reason

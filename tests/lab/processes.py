@@ -168,9 +168,12 @@ def _marked_with(pid: int, directory: Path) -> bool:
 
 
 def left_over(directory: Path, records: Sequence[ProcessRecord]) -> list[ProcessRecord]:
-    """Recorded processes that still run, and what they started: that carries the lab's mark in its environment."""
-    found = [record for record in records if is_alive(record)]
-    known = {record.pid for record in found}
+    """Recorded processes that still run, and what they started: that carries the lab's mark in its environment.
+
+    The asking process is never among them.
+    """
+    found = [record for record in records if is_alive(record) and record.pid != os.getpid()]
+    known = {os.getpid(), *(record.pid for record in found)}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or (pid := int(entry.name)) in known:
             continue

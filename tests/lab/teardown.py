@@ -10,9 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.addresses import release_abandoned
 from tests.lab.errors import LabError
-from tests.lab.eventlog import read_events
 from tests.lab.plan import FILE
 from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over
 
@@ -40,9 +38,6 @@ def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
     if rest:
         numbers = ", ".join(f"{record.name} ({record.pid})" for record in rest)
         raise LabError(f"These processes of the lab in {directory} could not be killed: {numbers}; run as their owner.")
-    for event in read_events(directory / "events.jsonl"):
-        if event["event"] == "lab-starting":
-            release_abandoned(event["network"])
     if not keep:
         shutil.rmtree(directory)
     return Teardown(killed, records)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import addresses
 from tests.lab.command_line import main
 from tests.lab.errors import LabError
 from tests.lab.fixtures import lab_directory
@@ -58,10 +57,6 @@ def _unrecorded(directory: Path, records: list[ProcessRecord]) -> list[ProcessRe
     return found if len(found) >= 2 else []
 
 
-def _lock(lab: Lab) -> Path:
-    return addresses._lock_directory() / f"{lab.address_range.removesuffix('.0.0/16')}.lock"
-
-
 def test_two_labs_do_not_meet(lab: Lab, namespace: Namespace, directory: Path) -> None:
     namespace.apply(probe_pod("same"))
     namespace.until_ready("same")
@@ -79,18 +74,16 @@ def test_two_labs_do_not_meet(lab: Lab, namespace: Namespace, directory: Path) -
 
 def test_an_ordered_end_leaves_nothing(directory: Path) -> None:
     lab = Lab.up("ordered", directory)
-    processes, lock = _with_pods(lab), _lock(lab)
-    assert lock.exists()
+    processes = _with_pods(lab)
     assert all(is_alive(record) for record in processes)
     lab.down()
     assert not [record for record in processes if is_alive(record)]
-    assert not lock.exists()
     assert not directory.exists()
 
 
 def test_a_killed_keeper_takes_everything_along_and_down_clears_the_rest(directory: Path) -> None:
     lab = Lab.up("killed", directory)
-    processes, lock = _with_pods(lab), _lock(lab)
+    processes = _with_pods(lab)
     keeper = next(record for record in processes if record.name == "keeper")
     recorded = [record for record in processes if record.name != "unrecorded"]
     os.kill(keeper.pid, signal.SIGKILL)
@@ -100,7 +93,6 @@ def test_a_killed_keeper_takes_everything_along_and_down_clears_the_rest(directo
     done = tear_down(directory)
     assert not [record for record in processes if is_alive(record)]
     assert {record.name for record in done.killed} <= {"unrecorded"}
-    assert not lock.exists()
     assert not directory.exists()
 
 
@@ -111,10 +103,10 @@ def test_a_lab_ends_with_its_owner(directory: Path) -> None:
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "up\n"
-        records = Ledger(directory / "processes.jsonl").records()
-        assert all(is_alive(record) for record in records)
+        lab = Lab.attach(directory)
+        processes = _with_pods(lab)
         owner.kill()
-    until("the end of all processes", lambda: not left_over(directory, records), TIMEOUT)
+    until("the end of all processes", lambda: not left_over(directory, processes), TIMEOUT)
 
 
 def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,14 +114,12 @@ def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.Monk
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setattr("tests.lab.lab.ensure_built", lambda _tell: broken)
-    ranges = set(addresses._lock_directory().glob("*.lock"))
     try:
         with pytest.raises(LabError, match="the lab ended because etcd ended: 1"):
             Lab.up("failed", directory)
     finally:
         broken.unlink()
     assert not directory.exists()
-    assert set(addresses._lock_directory().glob("*.lock")) <= ranges
 
 
 def test_a_process_that_is_not_the_recorded_one_is_never_killed(directory: Path) -> None:

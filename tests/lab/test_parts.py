@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -87,15 +88,22 @@ def test_an_address_belongs_to_a_name_even_when_checksums_collide() -> None:
     assert AddressBook(9, POD_THIRDS).address("ns/a") != AddressBook(9, POD_THIRDS).address("other/a")
 
 
-def test_claimed_ranges_differ_and_are_free_again() -> None:
-    first, second = Range.claim(), Range.claim()
-    try:
-        assert first.number != second.number
-        assert first.lock.exists()
-    finally:
-        first.release()
-        second.release()
-    assert not first.lock.exists()
+def test_claimed_ranges_differ() -> None:
+    claimed = [Range.claim([]) for _ in range(3)]
+    for one in claimed:
+        one.release()
+    assert len({one.number for one in claimed}) == 3
+
+
+def test_a_range_where_something_listens_is_passed_over() -> None:
+    free = Range.claim([])
+    free.release()
+    with socket.socket() as listener:
+        listener.bind((free.control_plane, 0))
+        listener.listen()
+        other = Range.claim([listener.getsockname()[1]])
+        other.release()
+    assert other.number != free.number
 
 
 @pytest.mark.parametrize("name", ["probe:3", "nothing:1", "probe", "registry.example:5000/probe:3"])

@@ -11,12 +11,12 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Journal, Outcome, Task
-from ..common.verdict import State, Verdict, combine, remark
+from ..common.verdict import State, Verdict, remark
 from .client import KubernetesClient, connect
 from .follow import FailingPull
 from .pods import list_pods, pod, pod_path, pods_of
 from .pool_changes import container_of
-from .pull_pod import POOL_LABEL, TARGET_LABEL, judge_pull, labels_for, pull_pod
+from .pull_pod import POOL_LABEL, TARGET_LABEL, judge_pulls, labels_for, pull_pod
 from .state import Pod, StatefulSet
 from .stateful_sets import get_stateful_set
 
@@ -121,7 +121,7 @@ def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[st
         return [(each, made[each.uid].seconds(each, now)) for each in found]
 
     def verdict_of(seen: list[tuple[Pod, float]]) -> Verdict:
-        return combine(judge_pull(each, image, failing) for each, failing in seen)
+        return judge_pulls(seen, image)
 
     return task.wait(look, verdict_of)[1]
 

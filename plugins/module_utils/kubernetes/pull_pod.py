@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..common.verdict import Reason, Verdict, refused, waiting
@@ -33,6 +34,8 @@ _COPIED = (
     "schedulerName",
 )
 _HOPELESS_CAUSE = re.compile(r"not found|manifest unknown|does not exist|no match for platform", re.IGNORECASE)
+_HERE = "<here>"
+"""Stands in a message for the Kubernetes nodes of which it is said."""
 _BEGINNING = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
@@ -90,48 +93,57 @@ def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
     return {key: affinity[key] for key in ("nodeAffinity",) if key in affinity}
 
 
-def judge_pull(pod: Pod, image: str, failing: float) -> Verdict:
-    """Passed once the image is on the Kubernetes node; `failing` is for how many seconds the pull has failed."""
+def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str) -> Verdict:
+    """Passed once the image is on every Kubernetes node; with each pod comes for how many seconds its pull has failed.
+
+    Kubernetes nodes of which the same is to be said share one sentence.
+    """
+    places: dict[Reason, list[str]] = {}
+    for pod, failing in seen:
+        reason = _judge(pod, image, failing)
+        if reason is not None:
+            places.setdefault(reason, []).append(pod.kubernetes_node or "none")
+    return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
+
+
+def _placed(message: str, kubernetes_nodes: list[str]) -> str:
+    names = sorted(kubernetes_nodes)
+    return message.replace(_HERE, f"Kubernetes node{'s' if len(names) > 1 else ''} {', '.join(names)}")
+
+
+def _judge(pod: Pod, image: str, failing: float) -> Reason | None:
     container = next((each for each in pod.containers if each.name == _CONTAINER), None)
     state = container.state if container else ""
     if state in {"running", "terminated"}:
-        return Verdict()
+        return None
     if container is not None and state == "waiting" and container.reason not in _BEGINNING:
-        return _judge_waiting(pod, container, image, failing)
+        return _judge_waiting(container, image, failing)
     if pod.phase == "Failed":
-        return _one(
-            refused(
-                "image_not_proven",
-                f"The pod that was to pull image {image} on Kubernetes node {pod.kubernetes_node or 'none'} failed "
-                f"({pod.reason or 'no reason given'}): {pod.message.rstrip('.') or 'no message'}.",
-                "Cure the cause it names; for an image that takes longer to pull, raise wait_timeout.",
-            )
+        return refused(
+            "image_not_proven",
+            f"The pod that was to pull image {image} on {_HERE} failed "
+            f"({pod.reason or 'no reason given'}): {pod.message.rstrip('.') or 'no message'}.",
+            "Cure the cause it names; for an image that takes longer to pull, raise wait_timeout.",
         )
     if not pod.kubernetes_node:
         why = pod.scheduling_message.rstrip(".")
         message = f"No Kubernetes node takes the pod that is to pull image {image}" + (f": {why}." if why else " yet.")
-        return _one(waiting("image_pull_unschedulable", message, "Free or uncordon the Kubernetes node it names."))
-    return _one(waiting("image_pulling", f"Image {image} is being pulled on Kubernetes node {pod.kubernetes_node}."))
+        return waiting("image_pull_unschedulable", message, "Free or uncordon the Kubernetes node it names.")
+    return waiting("image_pulling", f"Image {image} is being pulled on {_HERE}.")
 
 
-def _judge_waiting(pod: Pod, container: Container, image: str, failing: float) -> Verdict:
+def _judge_waiting(container: Container, image: str, failing: float) -> Reason | None:
     cause = pull_cause(container.message)
     if container.reason in CONFIGURATION_FAILURES:
-        return _one(
-            refused(
-                "image_not_usable",
-                f"Image {image} cannot be started with the security context of the pool{cause}.",
-                "Correct the security context of the pool's pod template, or use an image made for it.",
-            )
+        return refused(
+            "image_not_usable",
+            f"Image {image} cannot be started with the security context of the pool{cause}.",
+            "Correct the security context of the pool's pod template, or use an image made for it.",
         )
     if container.reason not in PULL_FAILURES | PULL_HOPELESS:
         # Created or started in vain (an image without `true`, for one): by then the image was there.
-        return Verdict()
-    message = f"Image {image} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
+        return None
+    message = f"Image {image} cannot be pulled on {_HERE}{cause}."
     remedy = "Correct the image name, make it available in the registry, or correct the pull secrets of the pool."
     hopeless = container.reason in PULL_HOPELESS or _HOPELESS_CAUSE.search(container.message) or failing > PATIENCE
-    return _one((refused if hopeless else waiting)("image_not_pulled", message, remedy))
-
-
-def _one(reason: Reason) -> Verdict:
-    return Verdict((reason,))
+    return (refused if hopeless else waiting)("image_not_pulled", message, remedy)

@@ -5,23 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..common.errors import Refusal
-from ..common.verdict import Reason, State, Verdict, combine, refused, waiting
+from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..planning.versions import Version, judge_created, judge_path
 from .client import UNREACHABLE, OpenSearchClient
 from .observe import observe, observe_health
-from .progress import Explanation, judge_progress, parse_explanation, unassigned
+from .progress import Explanation, judge_overrides, judge_progress, parse_explanation, still_moving, unassigned
 from .safety import Policy, judge_batch, judge_blocks, judge_present, judge_voting
-from .settings import Settings, carried_undo
+from .settings import Settings, carried_undo, split_ours
 from .shard_allocation import ENABLE, read_settings
 from .state import ClusterMember, ClusterState, Health, ShardCopy
 
 MOMENTS = ("before_upgrade", "before_batch", "after_batch", "after_upgrade")
-EXPLANATIONS = 50
+EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
+ALLOCATING = (None, "all")
+"""The values of `cluster.routing.allocation.enable` with which every copy can come back."""
 LONG_POLL = 2
 """Seconds the server holds the health request until green: reacts at once, without asking more often."""
 
@@ -51,13 +54,15 @@ class Look:
 def look(client: OpenSearchClient) -> Look:
     """One look for a gate. Calls: health, nodes, state, settings, and an explanation per group of unassigned copies.
 
-    The cluster can be out of reach for a moment while members restart, so that is waited for; everything else that
-    keeps an answer from being had is a refusal.
+    As long as copies are under way nothing is explained: it would cost much and change nothing. The cluster can be out
+    of reach for a moment while members restart, so that is waited for; everything else that keeps an answer from being
+    had is a refusal.
     """
     try:
         health = observe_health(client, LONG_POLL)
         state = observe(client)
-        return Look(state, health, read_settings(client), explain(client, state))
+        explanations = () if still_moving(state, health) else explain(client, state)
+        return Look(state, health, read_settings(client), explanations)
     except Refusal as error:
         reasons = error.verdict.reasons
         if any(reason.code not in {UNREACHABLE, "opensearch_answer"} for reason in reasons):
@@ -66,69 +71,83 @@ def look(client: OpenSearchClient) -> Look:
 
 
 def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation, ...]:
-    """Explanations of the unassigned copies; copies in the same situation share one question."""
-    groups: dict[object, list[ShardCopy]] = {}
-    for copy in unassigned(state):
-        siblings = [c for c in state.copies if (c.index, c.shard) == (copy.index, copy.shard)]
-        holders = frozenset(c.member for c in siblings if c.member)
-        primary = next((c.member for c in siblings if c.primary), None)
-        groups.setdefault((copy.index, copy.primary, primary, holders), []).append(copy)
+    """Explanations of the unassigned copies; copies in the same situation share one question.
+
+    Raises:
+        Refusal: the server does not let us ask, or cannot be reached.
+    """
     found: list[Explanation] = []
-    for group in list(groups.values())[:EXPLANATIONS]:
+    for group in list(_alike(state))[:EXPLANATIONS]:
         copy = group[0]
         try:
             answer = client.post(
                 "/_cluster/allocation/explain",
                 {"index": copy.index, "shard": copy.shard, "primary": copy.primary},
-                filter_path="index,shard,can_allocate,node_allocation_decisions.node_id,"
+                filter_path="index,shard,primary,can_allocate,node_allocation_decisions.node_id,"
                 "node_allocation_decisions.deciders.decider,node_allocation_decisions.deciders.decision",
             )
             explanation = parse_explanation(answer)
-        except (Refusal, KeyError):
+        except Refusal as error:
+            if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
+                raise
             # The copy was assigned between the two calls, or the index is gone: the next look sees it.
             continue
-        found.extend(Explanation(c.index, c.shard, explanation.can_allocate, explanation.refusing) for c in group)
+        except KeyError:
+            continue
+        found.extend(
+            Explanation(c.index, c.shard, c.primary, explanation.can_allocate, explanation.refusing) for c in group
+        )
     return tuple(found)
 
 
+def _alike(state: ClusterState) -> Iterable[list[ShardCopy]]:
+    """Unassigned copies in groups of the same index, the same member with the primary, and the same other holders."""
+    siblings: dict[tuple[str, int], list[ShardCopy]] = defaultdict(list)
+    for copy in state.copies:
+        siblings[(copy.index, copy.shard)].append(copy)
+    groups: dict[object, list[ShardCopy]] = defaultdict(list)
+    for copy in unassigned(state):
+        others = siblings[(copy.index, copy.shard)]
+        holders = frozenset(other.member for other in others if other.member)
+        primary = next((other.member for other in others if other.primary), None)
+        groups[(copy.index, copy.primary, primary, holders)].append(copy)
+    return groups.values()
+
+
 def judge(seen: Look, scope: Scope) -> Verdict:
-    """The verdict of the gate `scope` on one look."""
+    """The verdict of the gate `scope` on one look.
+
+    While a member is away, the shards are not judged: what is not assigned may come back with it.
+    """
     if seen.trouble is not None or seen.state is None or seen.health is None or seen.settings is None:
         return seen.trouble or Verdict((waiting("no_answer", "The cluster has not answered yet."),))
     state = seen.state
-    outdated = _outdated(state, scope)
-    common = (judge_blocks(state), _judge_fresh(seen.health))
+    progress = Verdict()
+    if all(state.named(name) for name in scope.members | scope.batch):
+        progress = judge_progress(state, seen.health, seen.explanations, _outdated(state, scope))
+    present = judge_present(state, scope.members, scope.batch)
     if scope.moment == "before_upgrade":
-        return combine(
-            (
-                *common,
-                judge_present(state, scope.members, scope.batch),
-                judge_voting(state, frozenset(), scope.policy),
-                _judge_versions(state, scope),
-                _judge_allocation(seen.settings),
-                _judge_progress_refusals(judge_progress(state, seen.health, seen.explanations, outdated)),
-            )
-        )
-    if scope.moment == "before_batch":
-        return combine(
-            (
-                *common,
-                judge_present(state, scope.members, scope.batch),
-                judge_batch(state, scope.batch, scope.policy),
-                judge_progress(state, seen.health, seen.explanations, outdated)
-                if _present(state, scope)
-                else Verdict(),
-            )
-        )
-    joined = judge_joined(state.named, scope.batch if scope.moment == "after_batch" else scope.members, scope.target)
-    return combine(
-        (
-            *common,
-            joined,
-            judge_present(state, scope.members, ()),
-            judge_progress(state, seen.health, seen.explanations, outdated),
-        )
-    )
+        verdicts = (present, *_before_upgrade(state, seen.settings, progress, scope))
+    elif scope.moment == "before_batch":
+        verdicts = (present, judge_batch(state, scope.batch, scope.policy), progress)
+    elif scope.moment == "after_batch":
+        # Whether others are there is the question of the next batch: of several that are broken each is cured alone.
+        others = judge_present(state, scope.members - scope.batch, ())
+        remarks = Verdict(tuple(remark(r.code, r.message, r.remedy) for r in others.reasons))
+        verdicts = (judge_joined(state.named, scope.batch, scope.target), remarks, progress)
+    else:
+        verdicts = (judge_joined(state.named, scope.members, scope.target), progress)
+    return combine((judge_blocks(state), _judge_fresh(seen.health), *verdicts))
+
+
+def _before_upgrade(state: ClusterState, settings: Settings, progress: Verdict, scope: Scope) -> Iterator[Verdict]:
+    yield judge_voting(state, frozenset(), scope.policy)
+    yield _judge_versions(state, scope)
+    yield _judge_allocation(settings)
+    yield judge_overrides(state)
+    if settings.effective(ENABLE) in ALLOCATING:
+        # What moves is not worth a remark yet: the gate of the first batch waits for it.
+        yield Verdict(tuple(reason for reason in progress.reasons if reason.state is not State.WAITING))
 
 
 def judge_joined(
@@ -149,11 +168,6 @@ def judge_joined(
                 )
             )
     return Verdict(tuple(reasons))
-
-
-def _present(state: ClusterState, scope: Scope) -> bool:
-    """A member of the batch that is away is what the batch cures: its shards are not waited for."""
-    return all(state.named(name) for name in scope.batch)
 
 
 def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
@@ -180,14 +194,18 @@ def _judge_versions(state: ClusterState, scope: Scope) -> Verdict:
 
 
 def _judge_allocation(settings: Settings) -> Verdict:
-    """Allocation is `all` in the end, or replicas would never come back and no gate could ever pass."""
+    """Allocation is `all` in the end, or replicas would never come back and no gate could ever pass.
+
+    What an interrupted run left restricted counts as put back: that is done before the first batch.
+    """
     undo = carried_undo(settings)
-    ours = {(change.setting, change.scope): change.was for change in undo.changes} if undo else {}
-    values = {
-        scope: ours.get((ENABLE, scope), settings.scope(scope).get(ENABLE)) for scope in ("transient", "persistent")
-    }
-    effective = values["transient"] or values["persistent"]
-    if effective in (None, "all"):
+    ours = split_ours(undo, settings)[0] if undo else ()
+    put_back = {(change.setting, change.scope): change.was for change in ours}
+    transient, persistent = (
+        put_back.get((ENABLE, scope), settings.scope(scope).get(ENABLE)) for scope in ("transient", "persistent")
+    )
+    effective = persistent if transient is None else transient
+    if effective in ALLOCATING:
         return Verdict()
     return Verdict(
         (
@@ -198,8 +216,3 @@ def _judge_allocation(settings: Settings) -> Verdict:
             ),
         )
     )
-
-
-def _judge_progress_refusals(verdict: Verdict) -> Verdict:
-    """Before the upgrade, shards that move are a remark's worth: the gate of the first batch waits for them."""
-    return Verdict(tuple(reason for reason in verdict.reasons if reason.state is not State.WAITING))

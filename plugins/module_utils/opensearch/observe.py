@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..common.errors import refusal
-from ..planning.versions import Version
+from ..common.errors import Refusal, refusal
+from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .state import (
     ClusterMember,
@@ -61,8 +61,8 @@ def observe(client: OpenSearchClient) -> ClusterState:
         Refusal: the answer cannot be had or read.
     """
     nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
-    oldest = min((Version.parse(node["version"]) for node in nodes.values()), default=None)
-    elected = "cluster_manager_node" if oldest is None or oldest.major >= 2 else "master_node"
+    has_first_major = any(str(node.get("version", "")).startswith("1.") for node in nodes.values())
+    elected = "master_node" if has_first_major else "cluster_manager_node"
     state = client.get(f"/_cluster/state/metadata,routing_table,nodes,blocks,version,{elected}", filter_path=_STATE)
     return parse_state(nodes, state)
 
@@ -75,7 +75,7 @@ def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
     """
     try:
         metadata = state["metadata"]
-        return ClusterState(
+        seen = ClusterState(
             uuid=state["cluster_uuid"],
             version=state["version"],
             elected=state.get("cluster_manager_node") or state.get("master_node"),
@@ -86,11 +86,20 @@ def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
             blocks=parse_blocks(state.get("blocks", {})),
         )
     except (KeyError, ValueError, TypeError) as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The cluster state of OpenSearch could not be read: {type(error).__name__} {error}.",
-            "Report this with the OpenSearch version: without the whole state nothing can be proven.",
-        ) from error
+        raise _not_understood(f"{type(error).__name__} {error}") from error
+    placed = {copy.index for copy in seen.copies}
+    lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
+    if lost and not seen.blocks:  # while the state is being recovered there is no routing table yet, and a block says so
+        raise _not_understood(f"it does not say where the shards of {enumerate_few(lost)} are")
+    return seen
+
+
+def _not_understood(what: str) -> Refusal:
+    return refusal(
+        "opensearch_not_understood",
+        f"The cluster state of OpenSearch could not be read: {what}.",
+        "Report this with the OpenSearch version: without the whole state nothing can be proven.",
+    )
 
 
 def observe_health(client: OpenSearchClient, long_poll: int = 0) -> Health:
@@ -115,5 +124,8 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
     wanted = set(names)
     nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
     state = client.get("/_cluster/state/nodes", filter_path="nodes.*.ephemeral_id").get("nodes", {})
-    members = parse_members(nodes, state)
+    try:
+        members = parse_members(nodes, state)
+    except (KeyError, ValueError) as error:
+        raise _not_understood(f"{type(error).__name__} {error}") from error
     return {member.name: member for member in members.values() if member.name in wanted}

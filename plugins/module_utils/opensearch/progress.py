@@ -27,6 +27,7 @@ class Explanation:
 
     index: str
     shard: int
+    primary: bool
     can_allocate: str
     refusing: Mapping[str, frozenset[str]]
     """Member id → names of the deciders that answered NO."""
@@ -37,6 +38,7 @@ def parse_explanation(answer: Mapping[str, Any]) -> Explanation:
     return Explanation(
         index=answer["index"],
         shard=answer["shard"],
+        primary=answer["primary"],
         can_allocate=answer["can_allocate"],
         refusing={
             decision["node_id"]: frozenset(
@@ -48,23 +50,26 @@ def parse_explanation(answer: Mapping[str, Any]) -> Explanation:
 
 
 def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
-    """The copies without a member, one per shard (explaining twins apart is not possible for the server)."""
-    seen: dict[tuple[str, int, bool], ShardCopy] = {}
-    for copy in state.copies:
-        if copy.state == "UNASSIGNED":
-            seen.setdefault((copy.index, copy.shard, copy.primary), copy)
+    """The copies without a member, one per shard (explaining twins apart is not possible for the server).
+
+    Of a shard without its primary that is the primary alone: its replicas can only follow it.
+    """
+    found = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
+    lost = {(copy.index, copy.shard) for copy in found if copy.primary}
+    seen: dict[tuple[str, int], ShardCopy] = {}
+    for copy in found:
+        if copy.primary or (copy.index, copy.shard) not in lost:
+            seen.setdefault((copy.index, copy.shard), copy)
     return tuple(seen.values())
 
 
-def cured_by_upgrade(explanation: Explanation, state: ClusterState, outdated: Collection[str]) -> bool:
+def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
     """Whether upgrading the members `outdated` (ids) is what lets this copy be allocated."""
     if explanation.can_allocate != "no" or not explanation.refusing:
         return False
     for identity, deciders in explanation.refusing.items():
-        if identity in outdated:
-            if "node_version" not in deciders and not deciders <= _EXPECTED_ON_NEWER:
-                return False
-        elif not deciders or not deciders <= _EXPECTED_ON_NEWER:
+        too_old = identity in outdated and "node_version" in deciders
+        if not too_old and not (deciders and deciders <= _EXPECTED_ON_NEWER):
             return False
     return any(explanation.refusing.get(identity) == frozenset({"node_version"}) for identity in outdated)
 
@@ -75,23 +80,23 @@ def judge_progress(
     """Whether the shards are where they can be. `outdated` are the ids of members the upgrade has yet to reach."""
     if health.status == "green" and not unassigned(state) and not _initializing(state):
         return Verdict()
-    explained = {(e.index, e.shard): e for e in explanations}
-    moving = _still_moving(state, health)
+    explained = {(e.index, e.shard, e.primary): e for e in explanations}
+    moving = still_moving(state, health)
     if moving:
         return Verdict(moving)
     reasons: list[Reason] = []
     expected: list[str] = []
     for copy in unassigned(state):
         name = f"{copy.index}[{copy.shard}]"
-        explanation = explained.get((copy.index, copy.shard))
+        explanation = explained.get((copy.index, copy.shard, copy.primary))
         if copy.primary:
             reasons.append(_lost_primary(name, explanation))
         elif explanation is None:
             reasons.append(waiting("unassigned", f"The server has not explained yet why {name} is not assigned."))
-        elif cured_by_upgrade(explanation, state, outdated):
+        elif cured_by_upgrade(explanation, outdated):
             expected.append(name)
         else:
-            reasons.append(_unassigned(name, copy, explanation, state))
+            reasons.append(_unassigned(name, explanation))
     if expected:
         reasons.append(
             remark(
@@ -104,11 +109,28 @@ def judge_progress(
     return Verdict(tuple(reasons))
 
 
+def judge_overrides(state: ClusterState) -> Verdict:
+    """No index keeps its replicas from coming back by itself: its own allocation setting overrides the cluster's."""
+    return Verdict(
+        tuple(
+            refused(
+                "index_allocation_disabled",
+                f"Index {index.name} sets index.routing.allocation.enable to {index.allocation}: its replicas could not"
+                " come back after a restart.",
+                "Set it to all or null for that index, let the cluster recover, then run again.",
+            )
+            for index in state.indices.values()
+            if index.replicas and index.allocation not in (None, "all")
+        )
+    )
+
+
 def _initializing(state: ClusterState) -> list[str]:
     return [f"{copy.index}[{copy.shard}]" for copy in state.copies if copy.state == "INITIALIZING"]
 
 
-def _still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
+def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
+    """What is under way: as long as there is anything, no shard needs an explanation."""
     initializing = _initializing(state)
     if initializing:
         return (waiting("recovering", f"{len(initializing)} shards recover: {enumerate_few(initializing)}."),)
@@ -131,7 +153,7 @@ def _lost_primary(name: str, explanation: Explanation | None) -> Reason:
     )
 
 
-def _unassigned(name: str, copy: ShardCopy, explanation: Explanation, state: ClusterState) -> Reason:
+def _unassigned(name: str, explanation: Explanation) -> Reason:
     if explanation.can_allocate != "no":
         return waiting("allocating", f"The replica of {name} is about to be allocated ({explanation.can_allocate}).")
     deciders: dict[str, int] = {}

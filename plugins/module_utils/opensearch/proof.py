@@ -15,7 +15,9 @@ def proof_of(state: ClusterState, batch: Collection[str]) -> str:
     down = state.ids(batch)
     shards = {(copy.index, copy.shard, copy.search_only) for copy in state.copies if copy.member in down}
     staying = {
-        (copy.index, copy.shard, copy.search_only) for copy in state.copies if copy.started and copy.member not in down
+        (copy.index, copy.shard, copy.search_only)
+        for copy in state.copies
+        if state.serves(copy) and copy.member not in down
     }
     kept = len(shards & staying)
     voters = state.voting.committed | state.voting.accepted

@@ -10,12 +10,13 @@ configurations, no recovery runs from or to it, and nothing else is down. Safety
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
+from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
-from .state import ClusterState, ShardCopy
+from .state import Block, ClusterState, ShardCopy
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -38,32 +39,65 @@ def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> 
     )
 
 
+def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
+    """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
+    down = state.ids(going)
+    lone = [copies[0] for copies in _copy_sets(state).values() if len(copies) == 1 and copies[0].member in down]
+    holders = frozenset(copy.member for copy in lone if copy.member)
+    voters = sorted(down & (state.voting.committed | state.voting.accepted))
+    reasons = [reason for voter in voters for reason in _majorities(state, frozenset({voter}), policy)]
+    return Verdict(
+        (
+            *_single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy),
+            *dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING),
+        )
+    )
+
+
+_CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]
+
+
+def _copy_sets(state: ClusterState) -> _CopySets:
+    """Copies that can stand in for one another: those of a shard, where search-only copies are a set of their own."""
+    found: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
+    for copy in state.copies:
+        found[(copy.index, copy.shard, copy.search_only)].append(copy)
+    return found
+
+
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
     """Every shard with a copy in the batch keeps a started one outside; search-only copies are a set of their own."""
-    groups: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
-    for copy in state.copies:
-        groups[(copy.index, copy.shard, copy.search_only)].append(copy)
     single: list[str] = []
     endangered: list[str] = []
-    for (index, shard, search_only), copies in groups.items():
+    slowed: list[str] = []
+    for (index, shard, search_only), copies in _copy_sets(state).items():
         if not any(copy.member in down or copy.relocating_to in down for copy in copies):
             continue
-        if any(copy.started and copy.member not in down for copy in copies):
-            continue
-        (single if len(copies) == 1 and not search_only else endangered).append(f"{index}[{shard}]")
-    return Verdict((*_single(state, single, down, policy), *_endangered(state, endangered, down)))
+        staying = sum(state.serves(copy) and copy.member not in down for copy in copies)
+        leaves = any(copy.relocating_to is not None and copy.relocating_to not in down for copy in copies)
+        if not staying:
+            (single if len(copies) == 1 and not leaves else endangered).append(f"{index}[{shard}]")
+        elif not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
+            slowed.append(index)
+    return Verdict(
+        (
+            *_single(state, single, down, policy),
+            *_endangered(state, endangered, down),
+            *_slowed(state, slowed, down),
+        )
+    )
 
 
 def _names(state: ClusterState, down: frozenset[str]) -> str:
-    return ", ".join(sorted(state.members[identity].name for identity in down))
+    return enumerate_few(state.members[identity].name for identity in down)
 
 
 def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     if not shards:
         return
-    message = f"{_names(state, down)} holds the only configured copy of {enumerate_few(shards)}."
+    message = f"The only configured copy of {enumerate_few(shards)} is on {_names(state, down)}."
     if policy.allow_single_copy:
-        yield remark("single_copy", f"{message} It is away while the member restarts, as allowed.")
+        yield remark("single_copy", f"{message} It is away while that member restarts, as allowed.")
     else:
         yield refused(
             "single_copy",
@@ -82,14 +116,28 @@ def _endangered(state: ClusterState, shards: list[str], down: frozenset[str]) ->
         )
 
 
+def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if indices:
+        yield remark(
+            "writes_wait",
+            f"While {_names(state, down)} is away, writes to {enumerate_few(indices)} wait: their setting"
+            " index.write.wait_for_active_shards asks for more copies than are left.",
+            "Lower it for the time of the upgrade, where writes must not wait.",
+        )
+
+
 def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
-    """No member of the batch is source or target of a copy under way: stopping it would lose the work done."""
+    """No member of the batch is source or target of a copy under way: stopping it would lose the work done.
+
+    The source of a replica, also of one that relocates, is its primary (IndicesClusterStateService,
+    `findSourceNodeForPeerRecovery`). An index in search-only mode has none.
+    """
     primaries = {(c.index, c.shard): c.member for c in state.copies if c.primary}
     moving = [
         f"{copy.index}[{copy.shard}]"
         for copy in state.copies
-        if (copy.state == "RELOCATING" and (copy.member in down or copy.relocating_to in down))
-        or (copy.state == "INITIALIZING" and (copy.member in down or primaries[(copy.index, copy.shard)] in down))
+        if copy.state in {"INITIALIZING", "RELOCATING"}
+        and down & {copy.member, copy.relocating_to, primaries.get((copy.index, copy.shard))}
     ]
     if not moving:
         return Verdict()
@@ -109,15 +157,19 @@ def judge_voting(state: ClusterState, down: frozenset[str], policy: Policy) -> V
 
     Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
-    reasons: list[Reason] = []
+    return Verdict((*_exclusions(state), *_majorities(state, down, policy)))
+
+
+def _exclusions(state: ClusterState) -> Iterator[Reason]:
     if state.voting.exclusions:
-        reasons.append(
-            refused(
-                "voting_exclusions",
-                f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
-                "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
-            )
+        yield refused(
+            "voting_exclusions",
+            f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
+            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )
+
+
+def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     for name, configuration in (("committed", state.voting.committed), ("accepted", state.voting.accepted)):
         staying = len((configuration & state.members.keys()) - down)
         lost = configuration & down
@@ -127,19 +179,16 @@ def judge_voting(state: ClusterState, down: frozenset[str], policy: Policy) -> V
             f"Without {_names(state, lost)} only {staying} of the {len(configuration)} members of the {name} voting"
             " configuration are left, which is no majority."
         )
-        if len(configuration) > 2 and configuration - down - state.members.keys():
-            reasons.append(waiting("no_majority", message, "Bring the missing manager-eligible members back."))
+        if 2 * len(configuration - down) > len(configuration):
+            yield waiting("no_majority", message, "Bring the missing manager-eligible members back.")
         elif policy.allow_quorum_loss:
-            reasons.append(remark("no_majority", f"{message} The cluster stands still for that time, as allowed."))
+            yield remark("no_majority", f"{message} The cluster stands still for that time, as allowed.")
         else:
-            reasons.append(
-                refused(
-                    "no_majority",
-                    message,
-                    "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
-                )
+            yield refused(
+                "no_majority",
+                message,
+                "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
             )
-    return Verdict(tuple(reasons))
 
 
 def judge_elected(state: ClusterState, down: frozenset[str]) -> Verdict:
@@ -169,10 +218,18 @@ def judge_elected(state: ClusterState, down: frozenset[str]) -> Verdict:
 
 
 def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:
-    """Nothing outside the batch is down: a second member is not taken down while one is missing."""
+    """Nothing outside the batch is down: a second member is not taken down while one is missing.
+
+    A batch that is away as a whole takes nothing down, so it is cured whatever else is missing. That it is away is
+    believed only where every member in the cluster is known by name, or it might just be called otherwise there.
+    """
     present = {member.name for member in state.members.values()}
+    away = sorted(set(batch) - present)
+    strangers = present - set(expected) - set(batch)
+    if away and strangers:
+        return Verdict((_unrecognised(away, strangers),))
     missing = sorted(set(expected) - set(batch) - present)
-    if not missing:
+    if not missing or (away and not present & set(batch)):
         return Verdict()
     return Verdict(
         (
@@ -185,11 +242,25 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
     )
 
 
-def judge_blocks(state: ClusterState) -> Verdict:
-    """A cluster-wide block would make our own settings change fail, so it refuses before anything is touched."""
-    return Verdict(
-        tuple(
-            refused("cluster_block", f"The whole cluster is blocked: {block}.", "Remove the block, then run again.")
-            for block in state.blocks
-        )
+def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
+    return refused(
+        "member_unrecognised",
+        f"Not in the cluster under that name: {enumerate_few(away)}; but it has members that were not named:"
+        f" {enumerate_few(strangers)}. Whether these are the same cannot be told.",
+        "Name every member of the cluster in members, and give each server the name of its pod (node.name).",
     )
+
+
+def judge_blocks(state: ClusterState) -> Verdict:
+    """A cluster-wide block would make our own settings change fail, so it refuses before anything is touched.
+
+    Blocks that the cluster lifts by itself (while it recovers its state or elects) are waited for.
+    """
+    return Verdict(tuple(_blocked(block) for block in state.blocks))
+
+
+def _blocked(block: Block) -> Reason:
+    message = f"The whole cluster is blocked: {block.description}."
+    if block.passing:
+        return waiting("cluster_block", message, "If this lasts, look at the logs of the manager-eligible members.")
+    return refused("cluster_block", message, "Remove the block, then run again.")

@@ -80,6 +80,14 @@ class Voting:
 
 
 @dataclass(frozen=True)
+class Block:
+    """A cluster-wide block. One that is `passing` the cluster lifts by itself, such as `state not recovered`."""
+
+    description: str
+    passing: bool = False
+
+
+@dataclass(frozen=True)
 class ClusterState:
     """One consistent look at a cluster."""
 
@@ -90,8 +98,7 @@ class ClusterState:
     copies: tuple[ShardCopy, ...]
     indices: Mapping[str, Index]
     voting: Voting
-    blocks: tuple[str, ...] = ()
-    """Descriptions of cluster-wide blocks."""
+    blocks: tuple[Block, ...] = ()
 
     def named(self, name: str) -> ClusterMember | None:
         """The member with that name."""
@@ -101,6 +108,10 @@ class ClusterState:
         """The ids of those of the named members that are in the cluster."""
         wanted = set(names)
         return frozenset(member.id for member in self.members.values() if member.name in wanted)
+
+    def serves(self, copy: ShardCopy) -> bool:
+        """Whether a copy is started on a member that has answered for itself."""
+        return copy.started and copy.member in self.members
 
 
 @dataclass(frozen=True)
@@ -203,6 +214,9 @@ def parse_voting(coordination: Mapping[str, Any]) -> Voting:
     )
 
 
-def parse_blocks(blocks: Mapping[str, Any]) -> tuple[str, ...]:
-    """Descriptions of the cluster-wide blocks."""
-    return tuple(block.get("description", number) for number, block in blocks.get("global", {}).items())
+def parse_blocks(blocks: Mapping[str, Any]) -> tuple[Block, ...]:
+    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock)."""
+    return tuple(
+        Block(block.get("description", number), bool(block.get("retryable", False)))
+        for number, block in blocks.get("global", {}).items()
+    )

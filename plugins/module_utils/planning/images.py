@@ -11,7 +11,10 @@ from ..common.errors import refusal
 
 
 def container_for(pool: str, images: Mapping[str, str], named: str | None, server: str) -> str:
-    """The container that runs the server: the one named, the only one, or the only one whose image is called `server`.
+    """The container that runs the server: the one named, the only one, or the one whose image is called `server`.
+
+    Where no image is called just that, the container called `server` is it. A part of a name says nothing: beside
+    opensearch there may be opensearch-dashboards, or opensearch-exporter.
 
     Raises:
         Refusal: none or several fit.
@@ -24,7 +27,9 @@ def container_for(pool: str, images: Mapping[str, str], named: str | None, serve
             f"Pool {pool} has no container {named}; it has {', '.join(sorted(images))}.",
             "Name one of these with container.",
         )
-    fitting = list(images) if len(images) == 1 else [name for name, image in images.items() if server in _name(image)]
+    if len(images) == 1:
+        return next(iter(images))
+    fitting = [name for name, image in images.items() if _name(image) == server] or [n for n in images if n == server]
     if len(fitting) == 1:
         return fitting[0]
     raise refusal(

@@ -107,15 +107,21 @@ def order_members(pool: Pool) -> tuple[Member, ...]:
 
 
 def serial_batches(pools: Iterable[Pool], target: Version, only: Collection[str] = ()) -> tuple[Batch, ...]:
-    """One member at a time, in order; members on the target are left out, as are those not in `only` (if given)."""
-    batches: list[Batch] = []
-    for pool in pools:
-        for member in order_members(pool):
-            if member.version == target or (only and member.name not in only):
-                continue
-            name = f"batch-{len(batches) + 1:02d}.{member.name}"
-            batches.append(Batch(name, pool.name, (member.name,), _reason(pool, member)))
-    return tuple(batches)
+    """One member at a time, in order; members on the target are left out, as are those not in `only` (if given).
+
+    Broken members of all pools come first: nothing else is taken down while one is away.
+    """
+    going = [
+        (pool, member)
+        for pool in pools
+        for member in order_members(pool)
+        if member.version != target and (not only or member.name in only)
+    ]
+    going.sort(key=lambda step: step[1].version is not None)
+    return tuple(
+        Batch(f"batch-{number:02d}.{member.name}", pool.name, (member.name,), _reason(pool, member))
+        for number, (pool, member) in enumerate(going, start=1)
+    )
 
 
 def _reason(pool: Pool, member: Member) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..common.verdict import Reason, Verdict, refused
 from ..common.words import enumerate_few
@@ -24,8 +24,12 @@ class Version:
     major: int
     minor: int
     patch: int
+    elasticsearch: int = field(default=0, compare=False)
+    """The major version that Elasticsearch counts where `major` is what OpenSearch compares it as; otherwise 0."""
 
     def __str__(self) -> str:
+        if self.elasticsearch:
+            return f"Elasticsearch {self.elasticsearch}.{self.minor}.{self.patch}"
         return f"{self.major}.{self.minor}.{self.patch}"
 
     @classmethod
@@ -45,7 +49,7 @@ class Version:
         ours = bool(number & _MASK)
         plain = number ^ _MASK if ours else number
         major, minor, patch = plain // 1_000_000, plain // 10_000 % 100, plain // 100 % 100
-        return cls(major if ours else major - 6, minor, patch)
+        return cls(major, minor, patch) if ours else cls(major - 6, minor, patch, elasticsearch=major)
 
 
 def oldest_wire(target: Version) -> Version:
@@ -97,15 +101,31 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
 def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Verdict:
     """Whether `target` can open every index, given as (name, created version); closed and hidden ones count.
 
-    Source: Version.minimumIndexCompatibilityVersion: indices of the previous major at the oldest.
+    Source: Version.minimumIndexCompatibilityVersion: indices of the previous major at the oldest. One reason for each
+    version; an index that does not tell its version is not taken for a young one.
     """
-    reasons = tuple(
+    old: dict[Version, list[str]] = defaultdict(list)
+    unknown: list[str] = []
+    for name, created in indices:
+        if created is None:
+            unknown.append(name)
+        elif created.major < target.major - 1:
+            old[created].append(name)
+    reasons = [
         refused(
             "index_too_old",
-            f"Index {name} was created in {created}, which {target} cannot open.",
-            f"Reindex it on the present version, or delete it: {target.major - 1}.0.0 is the oldest it can open.",
+            f"Created in {created}, which {target} cannot open: {enumerate_few(names)}.",
+            f"Reindex these indices on the present version, or delete them: {target.major - 1}.0.0 is the oldest that"
+            f" {target} can open.",
         )
-        for name, created in indices
-        if created is not None and created.major < target.major - 1
-    )
-    return Verdict(reasons)
+        for created, names in sorted(old.items())
+    ]
+    if unknown:
+        reasons.append(
+            refused(
+                "index_version_unknown",
+                f"The version that created them cannot be seen: {enumerate_few(unknown)}.",
+                "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
+            )
+        )
+    return Verdict(tuple(reasons))

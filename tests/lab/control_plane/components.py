@@ -12,6 +12,8 @@ from tests.lab.control_plane.credentials import Credentials
 from tests.lab.processes import MARK, Ledger, Process, record_of, spawn
 
 API_SERVER_PORT = 6443
+PORTS = (2379, 2380, API_SERVER_PORT, 10257, 10259)
+"""What the four processes listen on; see the flags below."""
 SERVICE_NETWORK = "10.0.0.0/24"
 
 

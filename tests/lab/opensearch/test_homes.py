@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.lab.cache import cache_root
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, ImageNotFound
-from tests.lab.opensearch.homes import cache_root, fetch_home, fetch_jars, home_path
+from tests.lab.opensearch.homes import fetch_home, fetch_jars, home_path
 from tests.lab.opensearch.image import image, member_settings, render
 from tests.lab.opensearch.layouts import SERVES_CLIENTS, seven_members, three_combined
 from tests.lab.opensearch.locks import Coordinate, Lock, locked_versions, read_lock
@@ -26,12 +26,12 @@ SETTINGS = "/usr/share/opensearch/config/opensearch.yml"
 
 
 @pytest.fixture
-def open_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def open_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that the members' user may enter; pytest's own are private."""
     directory = tmp_path_factory.mktemp("member")
     for parent in (directory, *directory.parents[:2]):
         parent.chmod(parent.stat().st_mode | 0o055)
-    yield directory
+    return directory
 
 
 def context(scratch: Path, **changes: Any) -> ContainerContext:
@@ -56,6 +56,9 @@ def test_a_member_of_every_locked_version_boots_and_keeps_its_data(version: str,
                 member.ask("/kept/_doc/1", "PUT", {"boot": boot})
             (node,) = member.ask("/_nodes")["nodes"].values()
             assert node["attributes"]["zone"] == "a"
+            member.ask(
+                "/_cluster/health?wait_for_status=yellow&timeout=30s"
+            )  # it answers before it has its shards back
             assert member.ask("/kept/_doc/1")["_source"] == {"boot": "first"}
             # Java answers SIGTERM with an orderly end and this code; a shell in between would swallow the signal.
             assert member.stop() == 128 + signal.SIGTERM

@@ -68,7 +68,7 @@ def trial_member(
         ImageNotFound: the version is not fetched.
         LabError: the member ends, or does not answer in time.
     """
-    claimed = Range.claim()
+    claimed = Range.claim([9200, 9300])
     scratch = directory / "scratch"
     scratch.mkdir()
     user = pod_user()

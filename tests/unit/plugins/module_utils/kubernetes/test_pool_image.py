@@ -30,7 +30,8 @@ class Api:
         self.patches: list[Json] = []
 
     def get(self, _path: str) -> Json:
-        return json.loads(json.dumps(self.pool))
+        copied: Json = json.loads(json.dumps(self.pool))
+        return copied
 
     def list(self, _path: str, label_selector: str | None = None) -> Any:
         return list(self.pods.values())

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pull_pod import PATIENCE, judge_pull, pull_pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pull_pod import (
+    PATIENCE,
+    judge_pulls,
+    pull_pod,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import (
     member,
     pool,
@@ -93,8 +97,18 @@ def pulling(status: dict[str, Any]) -> dict[str, Any]:
 )
 def test_what_the_pods_state_proves(changes: dict[str, Any], failing: float, state: State, code: str | None) -> None:
     changes["containers"] = [pulling(each) for each in changes["containers"]]
-    verdict = judge_pull(member(ready=False, **changes), IMAGE, failing)
+    verdict = judge_pulls([(member(ready=False, **changes), failing)], IMAGE)
     assert verdict.state is state
     assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
     if code and code != "image_pull_unschedulable":
         assert IMAGE in verdict.reasons[0].message
+
+
+def test_kubernetes_nodes_with_the_same_trouble_share_a_sentence() -> None:
+    failing = [pulling(waiting("ErrImagePull", "manifest unknown"))]
+    bad = [(member(ready=False, node=node, containers=failing), 0.0) for node in ("worker-2", "worker-1")]
+    good = member(ready=False, node="worker-3", containers=[pulling(running())])
+    verdict = judge_pulls([*bad, (good, 0.0)], IMAGE)
+    assert [reason.message for reason in verdict.reasons] == [
+        f"Image {IMAGE} cannot be pulled on Kubernetes nodes worker-1, worker-2: manifest unknown."
+    ]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The figures at the end of the demo. Pure: no client, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.lab.traffic import Report
+
+
+@dataclass(frozen=True)
+class MemberTime:
+    """Seconds that one member was away, as the kubelet saw it: asked to stop, stopped, Ready again."""
+
+    name: str
+    stop: float
+    start: float
+
+    @property
+    def away(self) -> float:
+        """From the request to stop until Ready again."""
+        return self.stop + self.start
+
+
+def member_times(events: Iterable[Mapping[str, Any]], namespace: str) -> tuple[MemberTime, ...]:
+    """The members that were replaced, in the order of their replacement."""
+    stopping: dict[str, float] = {}
+    stopped: dict[str, float] = {}
+    found: list[MemberTime] = []
+    for event in events:
+        if event.get("namespace") != namespace:
+            continue
+        pod, at = event["pod"], float(event["monotonic"])
+        if event["event"] == "pod-stop-requested":
+            stopping[pod] = at
+        elif event["event"] == "pod-stopped":
+            stopped[pod] = at
+        elif event["event"] == "pod-ready" and pod in stopping and pod in stopped:
+            begun, ended = stopping.pop(pod), stopped.pop(pod)
+            found.append(MemberTime(pod, ended - begun, at - ended))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the upgrade cost, and what became of the cluster."""
+
+    code: int
+    seconds: float
+    members: tuple[MemberTime, ...]
+    report: Report
+    versions: Mapping[str, str]
+    health: str
+    target: str
+
+    @property
+    def good(self) -> bool:
+        """Upgraded, whole, and nothing missing."""
+        loss = self.report.loss
+        return (
+            self.code == 0
+            and set(self.versions.values()) == {self.target}
+            and self.health == "green"
+            and loss is not None
+            and loss.count == 0
+        )
+
+    def table(self) -> str:
+        """The figures for people."""
+        lines = ["", f"Upgraded in {self.seconds:.1f} s" if self.code == 0 else "The upgrade did NOT succeed", ""]
+        lines += [f"{'member':<28}{'version':<10}{'stop':>8}{'start':>8}{'away':>8}"]
+        times = {member.name: member for member in self.members}
+        for name in [*times, *sorted(self.versions.keys() - times.keys())]:
+            one, version = times.get(name), self.versions.get(name, "missing")
+            seconds = f"{one.stop:>6.1f} s{one.start:>6.1f} s{one.away:>6.1f} s" if one else f"{'not replaced':>24}"
+            lines.append(f"{name:<28}{version:<10}{seconds}")
+        verdict = "as it should be" if self.good else "NOT as it should be"
+        return "\n".join([*lines, "", self.report.table(), "", f"The cluster is {self.health}: {verdict}."])
