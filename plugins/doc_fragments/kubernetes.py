@@ -59,5 +59,5 @@ options:
         type: int
         default: 30
 requirements:
-  - kubernetes >= 24.2.0 (Python package)
+  - kubernetes >= 31.0 (Python package)
 """

@@ -52,5 +52,5 @@ options:
         type: int
         default: 30
 requirements:
-  - opensearch-py >= 2.4.0 (Python package)
+  - opensearch-py >= 2.8 (Python package)
 """

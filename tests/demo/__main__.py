@@ -98,7 +98,6 @@ def _environment() -> dict[str, str]:
         "ANSIBLE_COLLECTIONS_PATH": str(linked_project()),
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-        "ANSIBLE_DISPLAY_SKIPPED_HOSTS": "false",
         "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
     }
     if sys.stdout.isatty():

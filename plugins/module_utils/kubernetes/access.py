@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
+import ssl
 import tempfile
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,10 +28,13 @@ class Access:
     def __init__(self, configuration: Any) -> None:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
+        urllib3 = needed("urllib3", "urllib3")
         if not configuration.verify_ssl:
-            urllib3 = needed("urllib3", "urllib3")
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.pool = needed("kubernetes.client.rest", PACKAGE).RESTClientObject(configuration).pool_manager
+        self.pool.connection_pool_kw["ssl_context"] = _tls(configuration, urllib3.util.ssl_.create_urllib3_context())
+        for file in ("ca_certs", "cert_file", "key_file"):
+            self.pool.connection_pool_kw.pop(file, None)
 
     def headers(self) -> dict[str, str]:
         """The headers that carry the credentials; a token that is about to expire is renewed by the package."""
@@ -52,21 +54,35 @@ def access(options: Mapping[str, Any]) -> Access:
     """
     library = needed(PACKAGE, PACKAGE)
     configuration = library.client.Configuration()
-    # The package writes certificates and keys of a kubeconfig into files that only atexit removes. Ansible's forked
-    # workers end without it, so the files get a folder that goes when the access goes.
-    folder = tempfile.mkdtemp(prefix="stateful-upgrade-")
-    remove = weakref.finalize(configuration, shutil.rmtree, folder, ignore_errors=True)
-    try:
-        _load(library, configuration, options, folder)
-        _override(configuration, options)
-        given = Access(configuration)
-    except Refusal:
-        remove()
-        raise
-    except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
-        remove()
-        raise _unusable(options, error) from error
-    return given
+    # The package writes the keys and certificates of a kubeconfig into files that only atexit removes. Ansible's forked
+    # workers end without it, so the files go as soon as TLS has read them, and the package is made to forget them.
+    forget = getattr(needed("kubernetes.config.kube_config", PACKAGE), "_cleanup_temp_files", lambda: None)
+    with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
+        try:
+            _load(library, configuration, options, folder)
+            _override(configuration, options)
+            return Access(configuration)
+        except Refusal:
+            raise
+        except Exception as error:  # noqa: BLE001 (the package raises many kinds: YAML, files, plugins, base64)
+            raise _unusable(options, error) from error
+        finally:
+            forget()
+
+
+def _tls(configuration: Any, context: ssl.SSLContext) -> ssl.SSLContext:
+    """The context with everything read that the configuration names as files."""
+    if configuration.assert_hostname is False or not configuration.verify_ssl:
+        context.check_hostname = False
+    if not configuration.verify_ssl:
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert:
+        context.load_verify_locations(cafile=configuration.ssl_ca_cert)
+    else:
+        context.load_default_certs()
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
 
 
 def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: str) -> None:

@@ -89,7 +89,8 @@ def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
         raise _not_understood(f"{type(error).__name__} {error}") from error
     placed = {copy.index for copy in seen.copies}
     lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
-    if lost and not seen.blocks:  # while the state is being recovered there is no routing table yet, and a block says so
+    # While the state is being recovered there is no routing table yet, and a block says so.
+    if lost and not seen.blocks:
         raise _not_understood(f"it does not say where the shards of {enumerate_few(lost)} are")
     return seen
 

@@ -26,6 +26,7 @@ from .client import connect
 from .health_gate import POLICY, target_of
 from .observe import observe
 from .proof import proof_of
+from .safety import Policy, judge_consent
 from .state import ClusterMember, ClusterState
 
 SERVER = "opensearch"
@@ -78,6 +79,11 @@ def run(task: Task) -> Outcome:
             *(judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets),
             judge_membership(seen),
             judge_narrowing(pools, params["members"]),
+            judge_consent(
+                seen.state,
+                [name for batch in batches for name in batch.members],
+                Policy(params["allow_single_copy"], params["allow_quorum_loss"]),
+            ),
         )
     )
     return _outcome(seen, pools, batches, verdict, target)

@@ -133,14 +133,11 @@ def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
     """What is under way: as long as there is anything, no shard needs an explanation."""
     initializing = _initializing(state)
     if initializing:
-        return (waiting("recovering", f"{len(initializing)} shards recover: {enumerate_few(initializing)}."),)
-    if health.delayed or health.in_flight_fetch:
-        return (
-            waiting(
-                "allocating",
-                f"{health.delayed} shards wait for a member to come back and {health.in_flight_fetch} are looked for.",
-            ),
-        )
+        return (waiting("recovering", f"Shards recover ({len(initializing)}): {enumerate_few(initializing)}."),)
+    if health.delayed:
+        return (waiting("allocating", f"Shards wait for their member to come back ({health.delayed} delayed)."),)
+    if health.in_flight_fetch:
+        return (waiting("allocating", f"The members are asked for shards they hold ({health.in_flight_fetch} asked)."),)
     return ()
 
 
