@@ -29,6 +29,7 @@ FLOORS = {
     "plugin_utils": 4,
     "action": 5,
     "inventory": 5,
+    "lookup": 5,
 }
 """A room imports from its own floor or one below."""
 

@@ -74,7 +74,9 @@ def _upgrade(cluster: Cluster, options: argparse.Namespace, directory: Path) -> 
     with _step(f"{options.documents} documents"):
         seed(cluster.target, directory, documents=options.documents)
     variables = cluster.variables(options.target)
-    print(f"\n$ ansible-playbook {PLAYBOOK} -e target_version={options.target} …   (writes and searches run all along)\n")
+    print(
+        f"\n$ ansible-playbook {PLAYBOOK} -e target_version={options.target} …   (writes and searches run all along)\n"
+    )
     with Traffic.start(cluster.target, directory) as traffic:
         began = time.monotonic()
         played = play(PLAYBOOK, variables, _environment(), live=True)

@@ -75,9 +75,13 @@ class Api:
         data = None if body is None else json.dumps(body)
         try:
             async with self.session.request(method, path, data=data, headers={"Content-Type": content}) as response:
-                answer: Json = await response.json(content_type=None)
+                text = await response.text()
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
             raise ApiError(0, f"{method} {path}: {error or type(error).__name__}") from error
+        try:
+            answer: Json = json.loads(text)
+        except ValueError as error:
+            raise ApiError(response.status, f"{method} {path}: {text[:200]}") from error
         if response.status >= 400:
             raise ApiError(response.status, str(answer.get("message", answer)))
         return answer

@@ -169,16 +169,16 @@ def _make_directory(path: Path) -> None:
     if path.exists() and any(path.iterdir()):
         raise LabError(f"{path} is not empty; choose an empty or a new directory for the lab.")
     control.socket_path(path)
-    for part in ("logs", "nodes", "volumes"):
-        (path / part).mkdir(parents=True, exist_ok=True)
-    path.chmod(0o755)
     user = pod_user()
     for parent in path.parents if user else ():
-        if not parent.stat().st_mode & 0o001:
+        if parent.exists() and not parent.stat().st_mode & 0o001:
             raise LabError(
                 f"The pods' user (uid {user.uid if user else ''}) may not enter {parent}, which holds the lab's "
                 f"directory; choose another one with --directory."
             )
+    for part in ("logs", "nodes", "volumes"):
+        (path / part).mkdir(parents=True, exist_ok=True)
+    path.chmod(0o755)
 
 
 def _start_keeper(path: Path) -> None:

@@ -60,13 +60,13 @@ def _unrecorded(directory: Path, records: list[ProcessRecord]) -> list[ProcessRe
 def test_two_labs_do_not_meet(lab: Lab, namespace: Namespace, directory: Path) -> None:
     namespace.apply(probe_pod("same"))
     namespace.until_ready("same")
-    with Lab.up("second", directory, zones=("x",)) as second:
+    with Lab.up("second", directory, zones=("x",), nodes_per_zone=2) as second:
         assert second.address_range != lab.address_range
         other = Namespace(second, namespace.name)
         assert other.pod("same") is None
         other.apply(probe_pod("same", tag="2"))
         other.until_ready("same")
-        assert [node["name"] for node in second.status()["nodes"]] == ["node-x1"]
+        assert [node["name"] for node in second.status()["nodes"]] == ["node-x1", "node-x2"]
         assert (namespace.get("same", "/version"), other.get("same", "/version")) == ("1", "2")
     assert namespace.get("same", "/version") == "1"
     assert not directory.exists()
@@ -120,6 +120,14 @@ def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.Monk
     finally:
         broken.unlink()
     assert not directory.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs pods as another user, who may be shut out")
+def test_a_directory_that_pods_cannot_enter_is_refused(directory: Path) -> None:
+    (directory / "shut").mkdir(mode=0o700)
+    with pytest.raises(LabError, match="may not enter .*/shut"):
+        Lab.up("refused", directory / "shut" / "lab")
+    assert not list((directory / "shut").iterdir())
 
 
 def test_a_process_that_is_not_the_recorded_one_is_never_killed(directory: Path) -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes import client, watch
 
 from tests.lab.namespace import Namespace, is_ready, probe_pod, probe_set, waiting_reason
@@ -248,6 +249,34 @@ def test_pods_that_finish_and_init_containers(namespace: Namespace) -> None:
     wrong = namespace.until_pod("wrong", "Failed", lambda pod: pod.status.phase == "Failed")
     assert done.status.init_container_statuses[0].state.terminated.exit_code == 0
     assert wrong.status.container_statuses[0].state.terminated.exit_code == 3
+
+
+def test_another_image_restarts_the_container_in_its_place(namespace: Namespace) -> None:
+    namespace.apply(probe_pod("patched"))
+    before = namespace.until_ready("patched")
+    namespace.apply(probe_pod("patched", tag="2"))
+    after = namespace.until_pod("patched", "a restart", lambda pod: pod.status.container_statuses[0].restart_count == 1)
+    namespace.until_ready("patched")
+    assert after.metadata.uid == before.metadata.uid
+    assert namespace.get("patched", "/version") == "2"
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "label"), [("lab", "topology.kubernetes.io/zone"), ("lab-local", "kubernetes.io/hostname")]
+)
+def test_a_volume_belongs_to_a_zone_or_a_kubernetes_node(namespace: Namespace, storage_class: str, label: str) -> None:
+    request = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "claim"}}
+    spec = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "claim"}}]}
+    namespace.apply(
+        {"apiVersion": "v1", **claim, "spec": {**request, "storageClassName": storage_class}},
+        probe_pod("user", spec=spec, volumeMounts=[{"name": "data", "mountPath": "/data"}]),
+    )
+    pod = namespace.until_ready("user")
+    name = namespace.core.read_namespaced_persistent_volume_claim("claim", namespace.name).spec.volume_name
+    terms = namespace.core.read_persistent_volume(name).spec.node_affinity.required.node_selector_terms
+    labels = namespace.core.read_node(pod.spec.node_name).metadata.labels
+    assert [(item.key, item.values) for item in terms[0].match_expressions] == [(label, [labels[label]])]
 
 
 def test_an_evicted_pod_is_replaced(namespace: Namespace) -> None:

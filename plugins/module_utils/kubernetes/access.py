@@ -64,7 +64,7 @@ def access(options: Mapping[str, Any]) -> Access:
             return Access(configuration)
         except Refusal:
             raise
-        except Exception as error:  # noqa: BLE001 (the package raises many kinds: YAML, files, plugins, base64)
+        except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
             raise _unusable(options, error) from error
         finally:
             forget()

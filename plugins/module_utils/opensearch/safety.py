@@ -68,20 +68,24 @@ def _copy_sets(state: ClusterState) -> _CopySets:
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
     """Every shard with a copy in the batch keeps a started one outside; search-only copies are a set of their own."""
     single: list[str] = []
+    together: list[str] = []
     endangered: list[str] = []
     slowed: list[str] = []
     for (index, shard, search_only), copies in _copy_sets(state).items():
         if not any(copy.member in down or copy.relocating_to in down for copy in copies):
             continue
         staying = sum(state.serves(copy) and copy.member not in down for copy in copies)
-        leaves = any(copy.relocating_to is not None and copy.relocating_to not in down for copy in copies)
-        if not staying:
-            (single if len(copies) == 1 and not leaves else endangered).append(f"{index}[{shard}]")
-        elif not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
-            slowed.append(index)
+        if staying:
+            if not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
+                slowed.append(index)
+        elif any(copy.member not in down or copy.relocating_to not in {None, *down} for copy in copies):
+            endangered.append(f"{index}[{shard}]")
+        else:
+            (single if len(copies) == 1 else together).append(f"{index}[{shard}]")
     return Verdict(
         (
             *_single(state, single, down, policy),
+            *_together(state, together, down),
             *_endangered(state, endangered, down),
             *_slowed(state, slowed, down),
         )
@@ -103,6 +107,15 @@ def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy
             "single_copy",
             message,
             "Give these indices a replica, or accept that they are away during the restart with allow_single_copy.",
+        )
+
+
+def _together(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if shards:
+        yield refused(
+            "every_copy_in_batch",
+            f"Every copy of {enumerate_few(shards)} is in the batch {_names(state, down)}.",
+            "Take these members down one after another.",
         )
 
 

@@ -28,6 +28,7 @@ SOUND_AFTER = 600.0
 """A container that ran this long (s) starts its back-off anew, as in the real kubelet."""
 PULL_ERROR_SHOWN = 1.0
 CONFIG_RETRY = 1.0
+HOLD_CHECK = 0.1
 AFTER_HOOK = 2.0
 """Seconds that the real kubelet leaves between SIGTERM and SIGKILL however long the preStop hook took."""
 
@@ -190,6 +191,7 @@ class Container:
         ports = {port["name"]: port["containerPort"] for port in self.spec.get("ports", []) if "name" in port}
         prober = Prober(self.place.host.probing, self.place.address, ports, executor.run)
         health = asyncio.create_task(Health(self, prober).run())
+        health.add_done_callback(self._probing_ended)
         code = await process.wait()
         health.cancel()
         self._process = self._executor = None
@@ -198,6 +200,10 @@ class Container:
         code = 128 - code if code < 0 else code
         reason = "Completed" if code == 0 else "Error"
         return self._ended(Terminated(code, reason, started, timestamp(), self.state.container_id))
+
+    def _probing_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self.place.note("probing-failed", container=self.name, error=repr(error))
 
     def _ended(self, end: Terminated) -> Terminated:
         self._failures += 1
@@ -258,10 +264,10 @@ class Container:
         pre_stop = self.spec.get("lifecycle", {}).get("preStop")
         if pre_stop and not await grace.covers(executor.hook(pre_stop, self.place)):
             self.place.report("Warning", "FailedPreStopHook", "PreStopHook failed: the grace period was over")
-        hold = self.place.host.faults.slow_stop.get(self.place.name, 0.0)
-        if hold:
-            await grace.covers(asyncio.sleep(hold))
-        if pre_stop or hold:
+        slow = self.place.name in self.place.host.faults.slow_stop
+        if slow:
+            await grace.covers(self._held_by_slow_stop())
+        if pre_stop or slow:
             grace.prolong(AFTER_HOOK)
         process.signal(signal.SIGTERM)
         self.place.note("container-sigterm", container=self.name)
@@ -269,6 +275,11 @@ class Container:
             self.place.note("container-sigkill", container=self.name)
             process.signal(signal.SIGKILL)
             await process.wait()
+
+    async def _held_by_slow_stop(self) -> None:
+        begun = time.monotonic()
+        while time.monotonic() - begun < self.place.host.faults.slow_stop.get(self.place.name, 0.0):
+            await asyncio.sleep(HOLD_CHECK)
 
     async def stop(self, grace: Grace) -> None:
         """Stop for good; afterwards the state is always Terminated."""

@@ -46,27 +46,26 @@ class Member:
         self.process.terminate()
         return self.process.wait()
 
-    def answers(self) -> bool:
-        """Whether the member answers yet. Raises LabError, with the log's last lines, when the process has ended."""
+    def serves(self) -> bool:
+        """Whether the member has all its primaries; it answers before. Raises LabError, with the log's last lines, when the process has ended."""
         if self.process.poll() is not None:
             last = " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
             raise LabError(f"The member ended with code {self.process.returncode}; its last words were: {last}")
         try:
-            self.ask("/")
-        except (OSError, ValueError):
+            return bool(self.ask("/_cluster/health")["status"] != "red")
+        except OSError:
             return False
-        return True
 
 
 @contextmanager
 def trial_member(
     version: str, directory: Path, settings: Mapping[str, str] | None = None, mounts: Mapping[str, Path] | None = None
 ) -> Iterator[Member]:
-    """Boots a member that answers, with its files in the directory, and ends it with the block.
+    """Boots a member that serves its data, with its files in the directory, and ends it with the block.
 
     Raises:
         ImageNotFound: the version is not fetched.
-        LabError: the member ends, or does not answer in time.
+        LabError: the member ends, or does not serve in time.
     """
     claimed = Range.claim([9200, 9300])
     scratch = directory / "scratch"
@@ -82,7 +81,7 @@ def trial_member(
         process = spawn(launch.argv, launch.env, launch.cwd, output, user=user)
     member = Member(claimed.control_plane, process, log)
     try:
-        until(f"the boot of OpenSearch {version}", member.answers, BOOT_TIMEOUT)
+        until(f"the boot of OpenSearch {version}", member.serves, BOOT_TIMEOUT)
         yield member
     finally:
         process.kill()

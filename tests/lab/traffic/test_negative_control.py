@@ -41,7 +41,8 @@ class Cluster:
         return Target(self.lab.kubeconfig(), self.namespace, f"{SERVES_CLIENTS}=true")
 
     def pods(self) -> dict[str, Any]:
-        return {pod.metadata.name: pod for pod in self._core.list_namespaced_pod(self.namespace).items}
+        found: Any = self._core.list_namespaced_pod(self.namespace)
+        return {pod.metadata.name: pod for pod in found.items}
 
     def ready(self) -> bool:
         return sum(_is_ready(pod) for pod in self.pods().values()) == len(PODS)

@@ -82,7 +82,7 @@ KEYWORDS: dict[str, Any] = {
     "a loop": {MODULE: {"password": "{{ words[item] }}", "anything": "{{ words[item] }}"}, "loop": [0, 2]},
     "until": {MODULE: GIVEN, "until": "false", "retries": 1, "delay": 0},
     "failed when": {MODULE: {"do": "refuse"}, "failed_when": False},
-    "time is up": {MODULE: {"do": "wait", "wait_timeout": 600}, "timeout": 1},
+    "time is up": {MODULE: {"do": "wait", "wait_timeout": 5}, "timeout": 1},
     "afterwards": {MODULE: {}},
     "asynchronous": {MODULE: GIVEN, "async": 60, "poll": 1},
     "delegated": {MODULE: GIVEN, "delegate_to": "localhost"},

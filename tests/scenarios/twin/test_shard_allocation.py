@@ -45,7 +45,7 @@ def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
         {"name": "unsupported", MODULE: {**RESTORE, "enabled": "none"}},
         {"name": "unsupported suboption", MODULE: {**RESTORE, "opensearch": {"user": "admin", "password": PASSWORD}}},
         {"name": "bad choice", MODULE: {"state": "absent"}},
-        {"name": "required if", GATE: {"moment": "before_batch"}},
+        {"name": "a gate without an answer", GATE: {"moment": "before_upgrade", "wait": False}},
         {"name": "hidden", MODULE: RESTORE, "no_log": True},
     ]
 
@@ -100,7 +100,7 @@ def test_what_happened(ways: dict[str, Way], host: str) -> None:
     failed = {name for name in NAMES if results[name]["status"] == "failed"}
     assert changed == {"check mode", "restrict", "restore in check mode", "restore"}
     assert {"restrict otherwise", "nothing says where", "wrong password", "unreachable", "no such file"} <= failed
-    assert {"missing option", "unsupported", "unsupported suboption", "bad choice", "required if"} <= failed
+    assert {"missing option", "unsupported", "unsupported suboption", "bad choice"} <= failed
     assert results["restrict"]["diff"]["after"][f"transient {ENABLE}"] == "primaries"
     assert "did not accept the username and password" in results["wrong password"]["msg"]
     assert "cannot be reached" in results["unreachable"]["msg"]

@@ -6,17 +6,11 @@ from __future__ import annotations
 import base64
 import sys
 import tempfile
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import access
 
@@ -126,29 +120,6 @@ def test_a_credential_plugin_that_fails_is_named_with_what_it_said(tmp_path: Pat
     code, said = refusal_code({"kubeconfig": file})
     assert code == "kubernetes_credential_plugin"
     assert "login has expired" in said
-
-
-def keys() -> Json:
-    """A user with a client certificate of its own, as the data of a kubeconfig."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "me")])
-    start = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, start, start + timedelta(days=3650))
-    certificate = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    encoded = {"client-certificate-data": certificate, "client-key-data": private}
-    return {name: base64.b64encode(data).decode() for name, data in encoded.items()}
-
-
-def test_keys_are_not_left_in_files_and_can_be_used_again(tmp_path: Path) -> None:
-    user = keys()
-    cluster = {"certificate-authority-data": user["client-certificate-data"]}
-    file = kubeconfig(tmp_path / "config", user, cluster)
-    for _task_of_a_loop in range(2):
-        given = access({"kubeconfig": file})
-        assert list((tmp_path / "temporary").iterdir()) == []
-        trusted = given.pool.connection_pool_kw["ssl_context"].get_ca_certs()
-        assert [dict(part[0] for part in each["subject"]) for each in trusted] == [{"commonName": "me"}]
 
 
 def test_keys_that_cannot_be_read_are_not_left_in_files(tmp_path: Path) -> None:

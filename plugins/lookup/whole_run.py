@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup whole_run."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: whole_run
+short_description: Refuse options of ansible-playbook that would skip parts of a run
+description:
+  - Gives back what it is given, unless ansible-playbook was called with C(--limit), C(--tags), C(--skip-tags),
+    C(--start-at-task) or C(--step). Then it fails and names all of them.
+  - With those options Ansible skips hosts or tasks silently, often with exit code 0. In a run whose tasks rely on each
+    other that can mean that a member goes down without its proof, or that nothing is put back.
+  - Written around the C(hosts) of a first play, it is asked before any task of the playbook, whatever is skipped.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description: What to give back, such as the hosts of a play.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Begin
+  hosts: "{{ lookup('stateful.upgrade.whole_run', 'localhost') }}"
+  tasks: []
+"""
+
+RETURN = r"""
+_raw:
+  description: What it was given.
+  type: list
+  elements: str
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible import context
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+ALL_TASKS = frozenset({"all", "always"})
+"""Tags that run every task of the collection's playbooks."""
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
+        """The terms.
+
+        Raises:
+            AnsibleError: an option would skip parts of the run.
+        """
+        found = skipping_options(context.CLIARGS)
+        if found:
+            raise AnsibleError(
+                f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."
+                " To upgrade only some members name them in upgrade_members; to see the plan alone use --check."
+            )
+        return list(terms)
+
+
+def skipping_options(arguments: Mapping[str, Any]) -> list[str]:
+    """The options of ansible-playbook that were used and would skip hosts or tasks, as they are written."""
+    tags = [tag for tag in arguments.get("tags") or () if tag not in ALL_TASKS]
+    values = {
+        "--limit": arguments.get("subset"),
+        "--tags": ",".join(tags),
+        "--skip-tags": ",".join(arguments.get("skip_tags") or ()),
+        "--start-at-task": arguments.get("start_at_task"),
+    }
+    found = [f"{option} {value}" for option, value in values.items() if value]
+    return [*found, *(["--step"] if arguments.get("step") else [])]
