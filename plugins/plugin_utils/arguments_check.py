@@ -16,6 +16,7 @@ from ansible.module_utils.errors import UnsupportedError
 
 from ..module_utils.common.task import Contract
 
+
 @dataclass(frozen=True)
 class CheckedArguments:
     """What AnsibleModule knows after its checks. `error` is empty if the arguments are good."""

@@ -17,15 +17,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from multiprocessing import parent_process
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from ansible import constants as C
 from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible.utils.vars import merge_hash
 
 from ..module_utils.common.task import Contract, Outcome, Task, perform
 from .arguments_check import CheckedArguments, check_arguments, plain
@@ -47,11 +46,18 @@ show_lines_at_once()
 display = Display()
 
 
-class InProcessAction(ActionBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class Work(Protocol):
+    """What a module does."""
+
+    def __call__(self, task: Task, /) -> Outcome:
+        """Do it."""
+
+
+class InProcessAction(ActionBase):
     """An action plugin is a subclass that names the arguments and the work of its module."""
 
     CONTRACT: ClassVar[Contract]
-    RUN: ClassVar[Callable[[Task], Outcome]]
+    RUN: ClassVar[Work]
     _supports_check_mode = True
     _supports_async = True
 
@@ -70,11 +76,11 @@ class InProcessAction(ActionBase):  # type: ignore[misc]  # ansible-core has no 
                 f"{self._task.action} asks an API from the controller process and cannot become another user there:"
                 " set become: false for this task."
             )
-            return merge_hash(result, {"failed": True, "msg": sentence})
+            return {**result, "failed": True, "msg": sentence}
         environment: dict[str, Any] = {}
         self._compute_environment_string(environment)
         with environment_of_task(environment):
-            return merge_hash(result, self._run_here(variables))
+            return {**result, **self._run_here(variables)}
 
     def _belongs_here(self, variables: Mapping[str, Any]) -> bool:
         if self._connection.transport != "local" or self._task.async_val:
@@ -89,8 +95,7 @@ class InProcessAction(ActionBase):  # type: ignore[misc]  # ansible-core has no 
         wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
         arguments = dict(self._task.args)  # ansible-core adds its own to the dictionary it is given
         shipped = self._execute_module(module_args=arguments, task_vars=variables, wrap_async=wrap_async)
-        merged: Result = merge_hash(result, shipped)
-        return merged
+        return {**result, **shipped}
 
     def _run_here(self, variables: Mapping[str, Any]) -> Result:
         checked = check_arguments(self.CONTRACT, self._task.action, self._task.args)
@@ -132,10 +137,10 @@ def is_this_python(path: str) -> bool:
     )
 
 
-def _worked(run: Callable[[Task], Outcome], task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
+def _worked(run: Work, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
         return _masked(perform(run, task), checked, warnings)
-    except Exception as error:  # a timeout of the task, SIGTERM and Ctrl-C are no Exception and go on
+    except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
         text = " ".join(str(remove_values(str(error), checked.secrets)).split())
         failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"}
         if _traceback_wanted():

@@ -125,7 +125,7 @@ def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.Monk
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs pods as another user, who may be shut out")
 def test_a_directory_that_pods_cannot_enter_is_refused(directory: Path) -> None:
     (directory / "shut").mkdir(mode=0o700)
-    with pytest.raises(LabError, match="may not enter .*/shut"):
+    with pytest.raises(LabError, match=r"may not enter .*/shut"):
         Lab.up("refused", directory / "shut" / "lab")
     assert not list((directory / "shut").iterdir())
 

@@ -141,7 +141,7 @@ class KubernetesClient:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            return self._access.pool.urlopen(
+            return self._access.pool.request(
                 method,
                 self.host + path + _query(params),
                 body=None if body is None else json.dumps(body),

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.words import enumerate_few
 from .state import Pod, StatefulSet
 
 
@@ -46,6 +47,28 @@ def pod_is_settled(pool: StatefulSet, pod: Pod) -> bool:
 def unsettled(pool: StatefulSet, pods: Mapping[str, Pod]) -> tuple[str, ...]:
     """The names of the pool's pods that are missing, of another revision, not Ready, or about to go."""
     return tuple(name for name in pool.member_names() if name not in pods or not pod_is_settled(pool, pods[name]))
+
+
+def judge_others(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+    """Nothing of the pool outside the batch is down, unless the batch is down itself and is to be cured."""
+    if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
+        return Verdict()
+    down = [
+        name
+        for name in pool.member_names()
+        if name not in batch and (name not in pods or not pods[name].ready or pods[name].terminating)
+    ]
+    if not down:
+        return Verdict()
+    return Verdict(
+        (
+            waiting(
+                "other_pod_not_ready",
+                f"Not Ready in pool {pool.name}: {enumerate_few(down)}; nothing else of it is taken down meanwhile.",
+                "Bring these pods back first.",
+            ),
+        )
+    )
 
 
 def judge_members(pool: StatefulSet, members: Collection[str]) -> Verdict:

@@ -18,7 +18,15 @@ from ..common.task import Journal, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from .client import Conflict, KubernetesClient
 from .follow import Follower, View, timings_text, verdict_of
-from .judge import judge_controller, judge_members, judge_revision, judge_strategy, pod_is_current, pod_is_settled
+from .judge import (
+    judge_controller,
+    judge_members,
+    judge_others,
+    judge_revision,
+    judge_strategy,
+    pod_is_current,
+    pod_is_settled,
+)
 from .pods import pod_path, pods_of
 from .state import Pod, StatefulSet
 from .stateful_sets import get_stateful_set
@@ -108,8 +116,8 @@ def _observe(
     batch = _Batch(pool, pods_of(client, pool), members, verdict)
     if not batch.outdated:
         return batch
-    strategy = judge_strategy(pool, batch.pods, members)
-    return _Batch(pool, batch.pods, members, proof() if strategy.passed else strategy)
+    alone = combine([judge_strategy(pool, batch.pods, members), judge_others(pool, batch.pods, members)])
+    return _Batch(pool, batch.pods, members, proof() if alone.passed else alone)
 
 
 def _planned(batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:

@@ -203,7 +203,7 @@ def _pull_failure(pod: Pod, container: Container, seconds: float, patience: floa
 
 def pull_cause(message: str) -> str:
     """The cause in a kubelet's message of a failed pull, without the wrapping around it; empty where it gives none."""
-    text = " ".join(message.split()).rstrip(".").split("desc = ")[-1]
+    text = " ".join(message.split()).rstrip(".").rpartition("desc = ")[2]
     back_off, _colon, cause = text.partition(": ")
     if back_off.startswith("Back-off pulling image"):
         text = cause

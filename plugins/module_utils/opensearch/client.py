@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from types import ModuleType
@@ -16,6 +18,9 @@ from ..common.packages import needed
 
 UNREACHABLE = "opensearch_unreachable"
 
+_WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
+"""What Python puts around the text of a TLS error."""
+
 
 class OpenSearchClient:
     """Requests to one cluster through any of its hosts.
@@ -24,9 +29,10 @@ class OpenSearchClient:
         Refusal: from every method, where the answer cannot be had: unreachable, not accepted, not allowed.
     """
 
-    def __init__(self, connection: Any, hosts: list[str], library: ModuleType) -> None:
+    def __init__(self, connection: Any, hosts: list[str], library: ModuleType, username: str = "") -> None:
         self._connection = connection
         self._library = library
+        self._username = username
         self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
         self.where = ", ".join(hosts)
 
@@ -64,7 +70,7 @@ class OpenSearchClient:
                 raise  # opensearch-py wraps every exception, a mistake of ours too
             raise _unreachable(self.where, error, errors) from error
         except errors.TransportError as error:
-            raise _answered(self.where, method, path, error) from error
+            raise _answered(self.where, method, path, error, self._username) from error
         if not isinstance(answer, dict):
             raise refusal(
                 "opensearch_not_understood",
@@ -78,7 +84,7 @@ def connect(options: Mapping[str, Any]) -> OpenSearchClient:
     """A client for the `opensearch` argument; no request is made yet.
 
     Raises:
-        Refusal: the package is missing, no host is given, or a certificate file cannot be read.
+        Refusal: the package is missing, no host is given, or a certificate file is missing or cannot be read.
     """
     hosts = list(options.get("hosts") or [])
     if not hosts:
@@ -88,6 +94,13 @@ def connect(options: Mapping[str, Any]) -> OpenSearchClient:
             "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
         )
     library = needed("opensearchpy", "opensearch-py")
+    for option in ("ca_cert", "client_cert", "client_key"):
+        if options.get(option) and not os.path.isfile(options[option]):
+            raise refusal(
+                "opensearch_connection_options",
+                f"The file {options[option]} (opensearch.{option}) does not exist.",
+                f"Give the right path with opensearch.{option}.",
+            )
     username, password = options.get("username"), options.get("password")
     try:
         connection = library.OpenSearch(
@@ -108,43 +121,53 @@ def connect(options: Mapping[str, Any]) -> OpenSearchClient:
             f"The connection to OpenSearch cannot be set up: {error}.",
             "Check hosts, ca_cert, client_cert and client_key under opensearch.",
         ) from error
-    return OpenSearchClient(connection, hosts, library)
+    return OpenSearchClient(connection, hosts, library, username or "")
 
 
 def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
-    if isinstance(error, errors.SSLError):
+    cause = "no answer within request_timeout" if isinstance(error, errors.ConnectionTimeout) else _root(error)
+    if isinstance(error, errors.SSLError) and "certificate" in cause:
         return refusal(
             "opensearch_certificate",
-            f"The TLS certificate of OpenSearch at {where} is not accepted: {_root(error)}.",
+            f"The TLS certificate of OpenSearch at {where} is not accepted: {cause}.",
             "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
         )
-    cause = "no answer within request_timeout" if isinstance(error, errors.ConnectionTimeout) else _root(error)
+    if isinstance(error, errors.SSLError):
+        return refusal(
+            "opensearch_tls",
+            f"No TLS connection to OpenSearch at {where} comes about: {cause}.",
+            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
+        )
     return refusal(
         UNREACHABLE,
         f"OpenSearch at {where} cannot be reached: {cause}.",
-        "Check opensearch.hosts, the network path from where Ansible runs, and that a member is up.",
+        "Check opensearch.hosts (with TLS it begins with https://), the network path from where Ansible runs, and that"
+        " a member is up.",
     )
 
 
 def _root(error: BaseException) -> str:
-    """The innermost cause, without the addresses of Python objects that HTTP libraries put into their messages."""
+    """The innermost cause in plain words: HTTP libraries wrap it in others, and put addresses of objects around it."""
     inner: BaseException = error
     for _depth in range(10):
-        following = getattr(inner, "reason", None) or getattr(inner, "info", None) or inner.__cause__
-        if not isinstance(following, BaseException) or following is inner:
+        candidates = (getattr(inner, "reason", None), getattr(inner, "info", None), *inner.args[-1:], inner.__cause__)
+        following = next((each for each in candidates if isinstance(each, BaseException)), None)
+        if following is None or following is inner:
             break
         inner = following
-    text = getattr(inner, "strerror", None) or str(inner)
-    return str(text).rsplit(">: ", 1)[-1].rstrip(".")
+    text = str(getattr(inner, "strerror", None) or inner)
+    return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
 
 
-def _answered(where: str, method: str, path: str, error: Any) -> Refusal:
+def _answered(where: str, method: str, path: str, error: Any, username: str) -> Refusal:
     said = _reason(error)
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "opensearch_credentials",
-            f"OpenSearch at {where} did not accept the username and password.",
-            "Check opensearch.username and opensearch.password (or client_cert and client_key).",
+            f"OpenSearch at {where} did not accept the password of the user {username} (401)."
+            if username
+            else f"OpenSearch at {where} asks who is there (401), and no username is given.",
+            "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
         return refusal(
@@ -167,4 +190,4 @@ def _reason(error: Any) -> str:
             roots = inner.get("root_cause") or [inner]
             return str(roots[0].get("reason") or inner.get("reason") or inner).rstrip(".")
         return str(inner).rstrip(".")
-    return str(info or error.error)[:200].rstrip(".")
+    return " ".join(str(info or error.error).split())[:200].rstrip(".")

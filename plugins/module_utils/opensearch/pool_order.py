@@ -12,7 +12,7 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, NAMESPACE
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Reason, Verdict, combine, refused, remark
+from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..kubernetes import client as kubernetes
 from ..kubernetes.judge import judge_owner
 from ..kubernetes.pods import pods_of
@@ -66,8 +66,7 @@ def run(task: Task) -> Outcome:
     """Observe, judge, plan. Nothing is changed, so check mode does the same."""
     params = task.params
     target = target_of(params["target_version"])
-    cluster = kubernetes.connect(params["kubernetes"])
-    seen, troubles = see(task, cluster)
+    seen, troubles = see(task)
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
     pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in _in_cluster(seen))
@@ -75,7 +74,6 @@ def run(task: Task) -> Outcome:
     verdict = combine(
         (
             *troubles,
-            missing_rights(cluster, params["namespace"], ROLE),
             *(judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets),
             judge_membership(seen),
             judge_narrowing(pools, params["members"]),
@@ -89,21 +87,43 @@ def run(task: Task) -> Outcome:
     return _outcome(seen, pools, batches, verdict, target)
 
 
-def see(task: Task, cluster: kubernetes.KubernetesClient) -> tuple[Seen | None, list[Verdict]]:
+def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
     troubles: list[Verdict] = []
     params = task.params
     task.still_wanted()
-    sets = _attempt(troubles, lambda: _sets(cluster, params))
+    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
-    if sets is None or state is None:
+    if there is None or state is None:
         return None, troubles
-    pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
+    sets, pods = there
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
     if not named:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
     return Seen(named, pods, state), troubles
+
+
+def _in_kubernetes(
+    params: Mapping[str, Any], troubles: list[Verdict]
+) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]]] | None:
+    """The sets and their pods. Whatever right is missing, all that are missing are told."""
+    cluster = kubernetes.connect(params["kubernetes"])
+    try:
+        sets = _sets(cluster, params)
+        pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
+    except Refusal as error:
+        rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
+        if rights.state is not State.REFUSED:
+            raise
+        troubles.append(rights)
+        return None
+    troubles.append(missing_rights(cluster, params["namespace"], ROLE))
+    return sets, pods
+
+
+def _is_of_rights(error: Refusal) -> bool:
+    return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
 
 
 def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
@@ -127,7 +147,7 @@ def _sets(cluster: kubernetes.KubernetesClient, params: Mapping[str, Any]) -> tu
                 refused(
                     "pool_unknown",
                     f"There is no pool (StatefulSet) {name} in namespace {params['namespace']}.",
-                    f"Correct pools; those there are: {there}.",
+                    f"Correct pools (upgrade_pools); those there are: {there}.",
                 )
                 for name in unknown
             )
@@ -238,7 +258,7 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
             refused(
                 "member_unknown",
                 f"There is no member {name}.",
-                f"Correct members; those there are: {', '.join(sorted(known))}.",
+                f"Correct members (upgrade_members); those there are: {', '.join(sorted(known))}.",
             )
             for name in only
             if name not in known

@@ -18,6 +18,8 @@ from typing import Any
 from ..common.errors import refusal
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
+ARCHIVED = "archived."
+"""Before the name of a setting that the running version does not know, left over from an older one."""
 SCOPES = ("persistent", "transient")
 
 Flat = Mapping[str, Any]
@@ -103,11 +105,32 @@ def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change,
     return tuple(changes)
 
 
-def request_of(changes: Iterable[Change], undo: Undo | None, *, back: bool) -> dict[str, dict[str, Any]]:
-    """The body of the one `PUT _cluster/settings` that makes the changes (or puts them back) and writes the undo."""
+def removals(settings: Settings) -> tuple[Change, ...]:
+    """The archived settings, which have to go with any change: as long as there is one, the server refuses them all.
+
+    Seen on 3.8.0 with `compatibility.override_main_response_version` of 2.19 (OpenSearch#18515). They have no effect
+    any more, and the server does not take them back.
+    """
+    return tuple(
+        Change(name, scope, value, None)
+        for scope in SCOPES
+        for name, value in settings.scope(scope).items()
+        if name.startswith(ARCHIVED)
+    )
+
+
+def request_of(
+    changes: Iterable[Change], undo: Undo | None, *, back: bool, removed: Iterable[Change] = ()
+) -> dict[str, dict[str, Any]]:
+    """The body of the one `PUT _cluster/settings` that makes the changes (or puts them back) and writes the undo.
+
+    `removed` are settings that go with it for good.
+    """
     body: dict[str, dict[str, Any]] = {"persistent": {UNDO: undo.dumps() if undo else None}}
     for change in changes:
         body.setdefault(change.scope, {})[change.setting] = change.was if back else change.set_to
+    for change in removed:
+        body.setdefault(change.scope, {})[change.setting] = None
     return body
 
 

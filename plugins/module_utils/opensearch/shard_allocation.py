@@ -16,12 +16,14 @@ from ..common.verdict import Reason, Verdict, remark
 from .client import OpenSearchClient, connect
 from .observe import observe
 from .settings import (
-    UNDO,
+    ARCHIVED,
+    Change,
     Settings,
     Undo,
     carried_undo,
     parse_settings,
     plan_changes,
+    removals,
     request_of,
     split_ours,
 )
@@ -90,16 +92,17 @@ def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcom
     now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
     state = observe(client)
     fresh = Undo(task.params["run"], now, state.uuid, changes)
+    removed = removals(settings)
     if not task.check_mode:
         if task.params["flush"]:
             flush(task, client, _indices_on(state.ids(task.params["members"]), state.copies), journal)
         task.still_wanted()
-        client.put("/_cluster/settings", request_of(changes, fresh, back=False))
+        client.put("/_cluster/settings", request_of(changes, fresh, back=False, removed=removed))
     for change in changes:
         journal.did("set", f"{change.scope} {change.setting}", value=change.set_to, was=change.was)
     after = dict(before)
     after.update({f"{change.scope} {change.setting}": change.set_to for change in changes})
-    return Outcome(Verdict(), True, before, after, journal, "replace the members")
+    return Outcome(Verdict(_removed(removed, after, journal)), True, before, after, journal, "replace the members")
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -110,9 +113,10 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     if undo is None:
         return Outcome(Verdict(), before=before, after=before)
     ours, others = split_ours(undo, settings)
+    removed = removals(settings)
     if not task.check_mode:
         task.still_wanted()
-        client.put("/_cluster/settings", request_of(ours, None, back=True))
+        client.put("/_cluster/settings", request_of(ours, None, back=True, removed=removed))
     after = dict(before)
     for change in ours:
         journal.did("restored", f"{change.scope} {change.setting}", value=change.was, was=change.set_to)
@@ -125,8 +129,24 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         )
         for change in others
     )
+    remarks += _removed(removed, after, journal)
     after = {name: value for name, value in after.items() if value is not None}
     return Outcome(Verdict(remarks), True, before, after, journal)
+
+
+def _removed(removed: Collection[Change], after: dict[str, Any], journal: Journal) -> tuple[Reason, ...]:
+    for change in removed:
+        after.pop(f"{change.scope} {change.setting}", None)
+        journal.did("removed", f"{change.scope} {change.setting}", was=change.was)
+    return tuple(
+        remark(
+            "archived_setting_removed",
+            f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to this"
+            " version and was removed: as long as it was there, the server refused every change of settings.",
+            "Set what replaces it in this version, if it is still wanted.",
+        )
+        for change in removed
+    )
 
 
 def flush(task: Task, client: OpenSearchClient, indices: Collection[str], journal: Journal) -> None:
@@ -144,12 +164,12 @@ def _indices_on(members: frozenset[str], copies: Any) -> set[str]:
 
 
 def _shown(settings: Settings) -> Mapping[str, Any]:
-    """The settings this module is about, by scope and name; the undo itself is not shown."""
+    """The settings this module is about, by scope and name."""
     return {
         f"{scope} {name}": value
         for scope in ("persistent", "transient")
         for name, value in settings.scope(scope).items()
-        if name.startswith("cluster.routing.") and name != UNDO
+        if name.startswith(("cluster.routing.", ARCHIVED))
     }
 
 

@@ -44,7 +44,7 @@ class ControlPlane:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-        return {**kept, MARK: str(self.directory), "GOGC": "50"}
+        return {**kept, MARK: str(self.directory)}
 
     def _etcd(self) -> dict[str, str]:
         client, peer = f"http://{self.address}:2379", f"http://{self.address}:2380"

@@ -82,7 +82,7 @@ def create(directory: Path, server: str, addresses: Sequence[str]) -> Credential
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     tokens = {user: secrets.token_urlsafe(32) for user in USERS}
     credentials = Credentials(directory, server, tokens)
-    authority, certificate, key = _certificates(addresses)
+    authority, certificate, key = certificates(addresses)
     write_private(credentials.authority, authority)
     write_private(credentials.certificate, certificate)
     write_private(credentials.key, key)
@@ -121,8 +121,8 @@ def _private_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _certificates(addresses: Sequence[str]) -> tuple[bytes, bytes, bytes]:
-    """An authority and a server certificate signed by it, as strict verification (Python 3.13) wants them."""
+def certificates(addresses: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+    """An authority, a server certificate signed by it, and its key: PEM, fit for strict verification (Python 3.13)."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _sign(
         _builder("stateful-upgrade lab authority", "stateful-upgrade lab authority", authority_key, authority_key)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,11 @@ SETTINGS = "/usr/share/opensearch/config/opensearch.yml"
 
 
 @pytest.fixture
-def open_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def open_directory() -> Iterator[Path]:
     """A directory that the members' user may enter; pytest's own are private."""
-    directory = tmp_path_factory.mktemp("member")
-    for parent in (directory, *directory.parents[:2]):
-        parent.chmod(parent.stat().st_mode | 0o055)
-    return directory
+    with tempfile.TemporaryDirectory(prefix="homes-") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
 
 
 def context(scratch: Path, **changes: Any) -> ContainerContext:

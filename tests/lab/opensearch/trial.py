@@ -47,7 +47,7 @@ class Member:
         return self.process.wait()
 
     def serves(self) -> bool:
-        """Whether the member has all its primaries; it answers before. Raises LabError, with the log's last lines, when the process has ended."""
+        """Whether the member has its primaries, for it answers before it has. Raises LabError when it has ended."""
         if self.process.poll() is not None:
             last = " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
             raise LabError(f"The member ended with code {self.process.returncode}; its last words were: {last}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from tests.lab.waiting import eventually
 
 _BULK, _CHUNK = 1000, 500
 _PATIENCE = 60.0
+_RECOVERY = 20.0
+_NOT_FOUND = "not found"
 
 
 async def seed_documents(members: Members, directory: Path, count: int) -> None:
@@ -45,17 +48,36 @@ async def seed_documents(members: Members, directory: Path, count: int) -> None:
 async def check_documents(members: Members, directory: Path) -> Loss:
     """Reads back, by id and in real time, every document of the acknowledgement log.
 
+    A document is missing when the cluster says that it is not there, or still cannot say after 20 seconds.
+
     Raises:
         LabError: no member answers within a minute.
     """
     acknowledged = read(directory, Acknowledgement)
-    unreadable: dict[Acknowledgement, str] = {}
-    for first in range(0, len(acknowledged), _CHUNK):
-        chunk = acknowledged[first : first + _CHUNK]
-        wanted = [{"_index": one.index, "_id": one.id, "_source": False} for one in chunk]
-        answer = await _patient(members, "POST", "/_mget", {"docs": wanted})
-        unreadable |= _unreadable(chunk, answer)
+    unreadable = await _read_back(members, acknowledged)
+
+    async def settled() -> bool:
+        unclear = [one for one, reason in unreadable.items() if reason != _NOT_FOUND]
+        again = await _read_back(members, unclear)
+        for one in unclear:
+            del unreadable[one]
+        unreadable.update(again)
+        return all(reason == _NOT_FOUND for reason in unreadable.values())
+
+    with contextlib.suppress(LabError):  # what is unclear for so long is missing, with the cluster's own reason
+        await eventually("an answer for every document", settled, _RECOVERY)
     return loss(acknowledged, unreadable)
+
+
+async def _read_back(members: Members, wanted: Sequence[Acknowledgement]) -> dict[Acknowledgement, str]:
+    """Gives the documents that could not be read, each with the reason."""
+    unreadable: dict[Acknowledgement, str] = {}
+    for first in range(0, len(wanted), _CHUNK):
+        chunk = wanted[first : first + _CHUNK]
+        documents = [{"_index": one.index, "_id": one.id, "_source": False} for one in chunk]
+        answer = await _patient(members, "POST", "/_mget", {"docs": documents})
+        unreadable |= _unreadable(chunk, answer)
+    return unreadable
 
 
 def _unreadable(chunk: Sequence[Acknowledgement], answer: Answer) -> dict[Acknowledgement, str]:
@@ -66,7 +88,7 @@ def _unreadable(chunk: Sequence[Acknowledgement], answer: Answer) -> dict[Acknow
         if "error" in item:
             found[one] = item["error"]["type"]
         elif not item["found"]:
-            found[one] = "not found"
+            found[one] = _NOT_FOUND
     return found
 
 

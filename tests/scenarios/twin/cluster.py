@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,8 +45,10 @@ class Cluster:
                 self._answer(*cluster.get(urlsplit(self.path).path, self._allowed()))
 
             def do_PUT(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                self._answer(*cluster.put(urlsplit(self.path).path, body, self._allowed()))
+                data = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    data = gzip.decompress(data)
+                self._answer(*cluster.put(urlsplit(self.path).path, json.loads(data), self._allowed()))
 
             def _allowed(self) -> bool:
                 given = self.headers.get("Authorization", "")

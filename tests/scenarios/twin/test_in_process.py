@@ -19,8 +19,8 @@ import pytest
 from .stage import ELSEWHERE, HERE, OTHER_PYTHON, Stage, ansible_playbook
 
 MODULE = "twin.fixture.every_feature"
-TALK = {"name": "talk", MODULE: {"do": "talk", "password": "pa55word-Zx"}}
-HANG = {"name": "hang", MODULE: {"do": "hang", "wait_timeout": 600, "wait_sleep": 0.1}}
+TALK: dict[str, Any] = {"name": "talk", MODULE: {"do": "talk", "password": "pa55word-Zx"}}
+HANG: dict[str, Any] = {"name": "hang", MODULE: {"do": "hang", "wait_timeout": 600, "wait_sleep": 0.1}}
 LONG_ENOUGH = 60_000
 """Milliseconds after which a process that should have ended counts as left behind."""
 
@@ -44,17 +44,17 @@ def test_delegation_from_elsewhere_runs_here(stage: Stage) -> None:
     assert "[elsewhere] two lines" in played.lines
 
 
-def test_delegation_to_elsewhere_is_shipped(stage: Stage) -> None:
-    assert stage.play([{**TALK, "delegate_to": ELSEWHERE}]).lines == []
-
-
-def test_delegation_to_another_python_is_shipped(stage: Stage) -> None:
-    assert stage.play([{**TALK, "delegate_to": OTHER_PYTHON}]).lines == []
-
-
-def test_the_interpreter_of_a_task_counts(stage: Stage) -> None:
-    variables = {"ansible_python_interpreter": str(stage.directory / "python")}
-    assert stage.play([{**TALK, "vars": variables}]).lines == []
+def test_other_places_and_other_pythons_get_the_shipped_module(stage: Stage) -> None:
+    other = {"ansible_python_interpreter": str(stage.directory / "python")}
+    tasks = [
+        {**TALK, "name": "elsewhere", "delegate_to": ELSEWHERE},
+        {**TALK, "name": "another Python there", "delegate_to": OTHER_PYTHON},
+        {**TALK, "name": "another Python here", "vars": other},
+        {**TALK, "name": "asynchronous", "async": 60, "poll": 1},
+    ]
+    played = stage.play(tasks)
+    assert [result["status"] for result in played.results.values()] == ["ok"] * len(tasks)
+    assert played.lines == []
 
 
 def test_discovery_names_no_python(stage: Stage) -> None:
@@ -118,6 +118,7 @@ def test_a_killed_controller_leaves_nobody_working(stage: Stage) -> None:
 def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> None:
     ansible_runner = pytest.importorskip("ansible_runner")
     playbook = tmp_path / "play.yml"
+    (tmp_path / "job").mkdir()
     playbook.write_text(json.dumps([{"hosts": HERE, "gather_facts": False, "tasks": [TALK]}]), encoding="utf-8")
     job = ansible_runner.run(
         private_data_dir=str(tmp_path / "job"),

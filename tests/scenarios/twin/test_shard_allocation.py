@@ -26,7 +26,8 @@ def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
     """The module through its life, and every way to call it wrongly. The connection comes from module_defaults."""
     wrong = {"hosts": [url], "username": "admin", "password": f"not {PASSWORD}"}
     environment = {"OPENSEARCH_URL": url, "OPENSEARCH_USERNAME": "admin", "OPENSEARCH_PASSWORD": PASSWORD}
-    none = {"module_defaults": {"group/stateful.upgrade.all": {"opensearch": {}}}}
+    tls = url.replace("http:", "https:")
+    none: dict[str, Any] = {"module_defaults": {"group/stateful.upgrade.all": {"opensearch": {}}}}
     return [
         {"name": "check mode", MODULE: RESTRICT, "check_mode": True},
         {"name": "restrict", MODULE: RESTRICT},
@@ -40,7 +41,7 @@ def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
         {"name": "alias", MODULE: {**RESTORE, "opensearch": {"url": url, "username": "admin", "password": PASSWORD}}},
         {"name": "wrong password", MODULE: {**RESTORE, "opensearch": wrong}},
         {"name": "unreachable", MODULE: {**RESTORE, "opensearch": {"hosts": [dead_url], "password": PASSWORD}}},
-        {"name": "no such file", MODULE: {**RESTORE, "opensearch": {"hosts": [url], "ca_cert": "~/none.pem"}}},
+        {"name": "no such file", MODULE: {**RESTORE, "opensearch": {"hosts": [tls], "ca_cert": "~/none.pem"}}},
         {"name": "missing option", MODULE: {}},
         {"name": "unsupported", MODULE: {**RESTORE, "enabled": "none"}},
         {"name": "unsupported suboption", MODULE: {**RESTORE, "opensearch": {"user": "admin", "password": PASSWORD}}},
@@ -104,6 +105,7 @@ def test_what_happened(ways: dict[str, Way], host: str) -> None:
     assert results["restrict"]["diff"]["after"][f"transient {ENABLE}"] == "primaries"
     assert "did not accept the username and password" in results["wrong password"]["msg"]
     assert "cannot be reached" in results["unreachable"]["msg"]
+    assert "none.pem" in results["no such file"]["msg"]
 
 
 @pytest.mark.parametrize("host", [HERE, OTHER_PYTHON, ELSEWHERE])
@@ -116,6 +118,6 @@ def test_the_password_is_nowhere(ways: dict[str, Way], host: str) -> None:
 
 def without_address(way: Way, name: str) -> dict[str, Any]:
     """A comparable result; each way has a cluster at an address of its own."""
-    text = json.dumps(comparable(way.played.results[name])).replace(way.cluster.url, "http://cluster")
+    text = json.dumps(comparable(way.played.results[name])).replace(way.cluster.url.removeprefix("http:"), "//cluster")
     same: dict[str, Any] = json.loads(text)
     return same

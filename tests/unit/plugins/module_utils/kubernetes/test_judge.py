@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.judge 
     judge_controller,
     judge_deployer,
     judge_members,
+    judge_others,
     judge_owner,
     judge_revision,
     judge_strategy,
@@ -82,6 +83,30 @@ def test_members_that_the_pool_does_not_keep_are_named() -> None:
     assert "data-7" in verdict.reasons[0].message
     assert "data-0 to data-2" in verdict.reasons[0].message
     assert judge_members(pool(replicas=0), ["data-0"]).state is State.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("batch", "others", "waits"),
+    [
+        ({}, {}, False),
+        ({}, {"ready": False}, True),
+        ({}, {"terminating": True}, True),
+        ({}, None, True),
+        # What is down already is cured first, whatever else is down.
+        ({"ready": False}, {"ready": False}, False),
+        ({"terminating": True}, {"ready": False}, False),
+    ],
+)
+def test_nothing_is_taken_down_while_another_pod_of_the_pool_is(
+    batch: dict[str, Any], others: dict[str, Any] | None, waits: bool
+) -> None:
+    pods = {"data-0": member("data-0"), "data-2": member("data-2", **batch)}
+    if others is not None:
+        pods["data-1"] = member("data-1", **others)
+    verdict = judge_others(pool(), pods, ["data-2"])
+    assert verdict.state is (State.WAITING if waits else State.PASSED)
+    if waits:
+        assert "data-1" in verdict.reasons[0].message
 
 
 def rolling(partition: int) -> dict[str, Any]:

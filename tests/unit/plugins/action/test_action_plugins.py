@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every module has its action plugin, over the same contract and the same work."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.in_process import InProcessAction, is_this_python
+
+PLUGINS = Path(__file__).resolve().parents[4] / "plugins"
+COLLECTION = "ansible_collections.stateful.upgrade.plugins"
+MODULES = sorted(path.stem for path in (PLUGINS / "modules").glob("*.py"))
+
+
+def test_every_module_has_an_action_plugin() -> None:
+    assert sorted(path.stem for path in (PLUGINS / "action").glob("*.py")) == MODULES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_both_forms_have_the_same_contract_and_work(name: str) -> None:
+    action = importlib.import_module(f"{COLLECTION}.action.{name}").ActionModule
+    module = importlib.import_module(f"{COLLECTION}.modules.{name}")
+    assert issubclass(action, InProcessAction)
+    assert action.CONTRACT is module.CONTRACT
+    assert action.RUN is module.run
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_secrets_of_a_contract_are_marked(name: str) -> None:
+    """AnsibleModule warns of an option that looks like a secret and is not marked; here nobody would."""
+    contract = importlib.import_module(f"{COLLECTION}.action.{name}").ActionModule.CONTRACT
+    unmarked = []
+    for option, spec in contract.argument_spec.items():
+        for inner, inner_spec in {option: spec, **spec.get("options", {})}.items():
+            if any(word in inner for word in ("password", "token", "api_key", "secret")) and "no_log" not in inner_spec:
+                unmarked.append(f"{option}.{inner}")
+    assert unmarked == []
+
+
+def test_this_python_under_its_own_name() -> None:
+    assert is_this_python(sys.executable)
+
+
+def test_this_python_under_another_name_in_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = tmp_path / "python3.11"
+    real.touch()
+    (tmp_path / "python").symlink_to(real)
+    monkeypatch.setattr(sys, "executable", str(real))
+    assert is_this_python(str(tmp_path / "python"))
+
+
+def test_a_link_elsewhere_is_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    real = tmp_path / "one" / "python"
+    real.touch()
+    (tmp_path / "two" / "python").symlink_to(real)
+    monkeypatch.setattr(sys, "executable", str(real))
+    assert not is_this_python(str(tmp_path / "two" / "python"))
+
+
+def test_a_name_without_a_directory_is_another_python() -> None:
+    assert not is_this_python(os.path.basename(sys.executable))

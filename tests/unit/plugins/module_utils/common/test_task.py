@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a piece of work is given, and what it gives back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.packages import needed
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import (
+    Journal,
+    Outcome,
+    Task,
+    passed_or_raise,
+    perform,
+    sentences,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
+    State,
+    Verdict,
+    refused,
+    remark,
+    waiting,
+)
+
+SLOW = Verdict((waiting("slow", "It is slow.", "Wait."),))
+WAITING = {"wait": True, "wait_timeout": 5, "wait_sleep": 1}
+
+
+class StandingClock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+def task(params: Mapping[str, Any] | None = None, **others: Any) -> Task:
+    return Task(params=params or {}, clock=StandingClock(), **others)
+
+
+def orphan(params: Mapping[str, Any]) -> Task:
+    """A task whose starter was another process than the one above us now."""
+    return task(params, parent=os.getppid() + 1)
+
+
+def in_an_orphan(work: Task) -> str:
+    """What happens when the process that started a task ends first: what the task says then."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # the controller
+        if os.fork() == 0:  # the worker
+            given = Task(params={"wait": True, "wait_timeout": 30, "wait_sleep": 0.01})
+            try:
+                given.wait(lambda: None, lambda _seen: SLOW)
+            except Refusal as error:
+                os.write(write, error.verdict.reasons[0].code.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as said:
+        return said.read()
+
+
+def test_a_task_whose_controller_is_alive_is_wanted() -> None:
+    task().still_wanted()
+
+
+def test_an_orphan_neither_looks_nor_acts() -> None:
+    looked: list[int] = []
+    for params in (WAITING, {"wait": False}):
+        with pytest.raises(Refusal) as caught:
+            orphan(params).wait(lambda: looked.append(1), lambda _seen: Verdict())
+        assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
+    assert not looked
+
+
+def test_a_worker_that_outlives_its_controller_stops() -> None:
+    assert in_an_orphan(task()) == "orphaned"
+
+
+def test_without_wait_there_is_one_look_and_its_verdict() -> None:
+    looked: list[int] = []
+    _seen, verdict = task({"wait": False}).wait(lambda: looked.append(1), lambda _seen: SLOW)
+    assert (verdict, looked) == (SLOW, [1])
+
+
+def test_with_wait_it_is_looked_until_time_is_over() -> None:
+    said: list[str] = []
+    _seen, verdict = task(WAITING, progress=said.append).wait(lambda: None, lambda _seen: SLOW)
+    assert verdict.state is State.REFUSED
+    assert said == ["waiting: It is slow."]
+
+
+def test_sentences_name_every_cause_and_each_remedy_once() -> None:
+    verdict = Verdict(
+        (
+            refused("old", "a is too old.", "Reindex it."),
+            waiting("slow", "It is slow.", "Wait."),
+            refused("old", "b is too old.", "Reindex it."),
+            remark("said", "A remark."),
+            refused("broken", "c is broken.", ""),
+        )
+    )
+    assert sentences(verdict) == "a is too old. b is too old. c is broken. Reindex it."
+
+
+def test_a_refusal_anywhere_is_a_failed_result() -> None:
+    def run(_task: Task) -> Outcome:
+        raise refusal("broken", "It is broken.", "Mend it.")
+
+    assert perform(run, task()) == {
+        "changed": False,
+        "failed": True,
+        "msg": "It is broken. Mend it.",
+        "verdict": {
+            "state": "refused",
+            "reasons": [{"state": "refused", "code": "broken", "message": "It is broken.", "remedy": "Mend it."}],
+        },
+        "before": {},
+        "actions": [],
+        "next": "",
+    }
+
+
+def test_what_is_no_refusal_is_not_swallowed() -> None:
+    def run(_task: Task) -> Outcome:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        perform(run, task())
+
+
+@pytest.mark.parametrize("diff", [True, False])
+def test_a_result_holds_what_was_done_and_the_difference_where_asked(diff: bool) -> None:
+    journal = Journal()
+    journal.did("set", "persistent a", value="b", was=None)
+    outcome = Outcome(SLOW, True, {"a": None}, {"a": "b"}, journal, "wait", {"digest": "1f"})
+    result = perform(lambda _task: outcome, task(diff_mode=diff))
+    assert ("diff" in result) is diff
+    assert not diff or result["diff"] == {"before": {"a": None}, "after": {"a": "b"}}
+    assert (result["changed"], result["next"], result["digest"]) == (True, "wait", "1f")
+    assert "failed" not in result
+    (action,) = result["actions"]
+    at = datetime.fromisoformat(action.pop("at").replace("Z", "+00:00"))
+    assert timedelta() <= datetime.now(timezone.utc) - at < timedelta(minutes=5)
+    assert action == {"action": "set", "target": "persistent a", "value": "b", "was": None}
+
+
+def test_passed_or_raise() -> None:
+    assert passed_or_raise(SLOW, Verdict()) == SLOW
+    broken = refused("broken", "It is broken.", "Mend it.")
+    with pytest.raises(Refusal) as caught:
+        passed_or_raise(SLOW, Verdict((broken,)))
+    assert caught.value.verdict == Verdict((broken,))
+
+
+def test_a_missing_package_is_one_sentence() -> None:
+    assert needed("json", "json").loads("1") == 1
+    with pytest.raises(Refusal) as caught:
+        needed("a_package_that_nobody_has", "a-package")
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "package_missing"
+    assert "a-package" in reason.remedy

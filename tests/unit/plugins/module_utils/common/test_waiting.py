@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one way to wait, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
+    Reason,
+    State,
+    Verdict,
+    refused,
+    remark,
+    waiting,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import (
+    SIGN_OF_LIFE,
+    MonotonicClock,
+    Patience,
+    wait_for,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+PASSED = Verdict((remark("said", "A remark."),))
+REFUSED = Verdict((refused("broken", "It is broken.", "Mend it."),))
+
+
+@dataclass
+class VirtualClock:
+    """Time that passes only when somebody sleeps or works."""
+
+    time: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+
+@dataclass
+class Wait:
+    """One wait with all that was said, at which second."""
+
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    said: list[tuple[float, str]] = field(default_factory=list)
+    looks: int = 0
+
+    def run(
+        self, verdict_at: Callable[[float], Verdict], timeout: float = 100.0, sleep: float = 1.0, work: float = 0.0
+    ) -> tuple[float, Verdict]:
+        """Wait for `verdict_at(second)`; each look takes `work` seconds and sees the second at its end."""
+        start = self.clock.now()
+
+        def look() -> float:
+            self.looks += 1
+            self.clock.time += work
+            return self.clock.now() - start
+
+        def progress(line: str) -> None:
+            self.said.append((self.clock.now() - start, line))
+
+        return wait_for(look, verdict_at, Patience(timeout, sleep), self.clock, progress)
+
+
+def because(*messages: str) -> Verdict:
+    return Verdict(
+        (*(waiting(f"code_{text}", text, f"Cure {text}.") for text in messages), remark("said", "A remark."))
+    )
+
+
+def test_what_passes_at_once_is_not_waited_for() -> None:
+    wait = Wait()
+    assert wait.run(lambda _second: PASSED) == (0.0, PASSED)
+    assert (wait.looks, wait.clock.slept, wait.said) == (1, [], [])
+
+
+def test_a_refusal_ends_the_wait_as_it_is() -> None:
+    wait = Wait()
+    seen, verdict = wait.run(lambda second: because("slow") if second < 3 else REFUSED)
+    assert (seen, verdict) == (3.0, REFUSED)
+
+
+def test_every_change_of_reason_is_said_once() -> None:
+    wait = Wait()
+    phases = [(3.0, because("one")), (6.0, because("one", "two")), (9.0, because("one"))]
+    _seen, verdict = wait.run(lambda second: next((v for until, v in phases if second < until), PASSED))
+    assert verdict is PASSED
+    assert wait.said == [(0.0, "waiting: one"), (3.0, "waiting: one two"), (6.0, "waiting: one")]
+
+
+def test_a_remedy_that_changes_is_no_new_reason() -> None:
+    wait = Wait()
+    verdicts = [Verdict((waiting("slow", "Slow.", remedy),)) for remedy in ("Do this.", "Do that.")]
+    wait.run(lambda second: verdicts[int(second)] if second < 2 else PASSED)
+    assert wait.said == [(0.0, "waiting: Slow.")]
+
+
+def test_a_long_wait_gives_signs_of_life() -> None:
+    wait = Wait()
+    wait.run(lambda second: because("slow") if second < 95 else PASSED)
+    assert wait.said == [
+        (0.0, "waiting: slow"),
+        *((second, f"still waiting after {second:.0f} s: slow") for second in (30.0, 60.0, 90.0)),
+    ]
+
+
+def test_when_time_is_over_the_waiting_reasons_become_a_refusal() -> None:
+    wait = Wait()
+    seen, verdict = wait.run(lambda _second: because("one", "two"), timeout=20)
+    assert seen == 20.0
+    assert verdict.state is State.REFUSED
+    assert [(r.state, r.code, r.message, r.remedy) for r in verdict.reasons] == [
+        (State.REFUSED, "code_one", "one", "Cure one."),
+        (State.REFUSED, "code_two", "two", "Cure two."),
+        (State.REFUSED, "timed_out", "This did not change within 20 s (wait_timeout).", verdict.reasons[2].remedy),
+        (State.PASSED, "said", "A remark.", ""),
+    ]
+    assert "wait_timeout" in verdict.reasons[2].remedy
+
+
+def test_what_passes_in_the_last_look_has_passed() -> None:
+    wait = Wait()
+    assert wait.run(lambda second: because("slow") if second < 20 else PASSED, timeout=20) == (20.0, PASSED)
+
+
+def test_looks_that_take_long_count() -> None:
+    wait = Wait()
+    seen, verdict = wait.run(lambda _second: because("slow"), timeout=20, work=15)
+    assert (seen, verdict.state, wait.clock.slept) == (31.0, State.REFUSED, [1.0])
+
+
+def test_no_patience_is_one_look() -> None:
+    wait = Wait()
+    _seen, verdict = wait.run(lambda _second: because("slow"), timeout=0)
+    assert (verdict.state, wait.looks, wait.clock.slept) == (State.REFUSED, 1, [])
+
+
+@given(
+    st.floats(0, 500),
+    st.floats(0.01, 60),
+    st.floats(0, 40),
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=40),
+)
+def test_no_wait_is_silent_or_longer_than_its_patience(
+    timeout: float, sleep: float, work: float, messages: Sequence[str]
+) -> None:
+    wait = Wait()
+    _seen, verdict = wait.run(lambda second: because(messages[int(second) % len(messages)]), timeout, sleep, work)
+    assert verdict.state is State.REFUSED
+    spent = wait.clock.now() - 1000.0
+    assert timeout - 1e-6 <= spent <= timeout + work + 1e-6
+    assert all(0 <= seconds <= sleep for seconds in wait.clock.slept)
+    spoken = [0.0, *(second for second, _line in wait.said), spent]
+    gaps = [after - before for before, after in zip(spoken, spoken[1:], strict=False)]
+    assert max(gaps) <= SIGN_OF_LIFE + sleep + work + 1e-6
+
+
+def test_the_clock_of_the_machine_never_goes_back() -> None:
+    clock = MonotonicClock()
+    before = clock.now()
+    clock.sleep(0)
+    assert clock.now() >= before
+
+
+def test_reasons_are_said_as_they_are() -> None:
+    reason = Reason(State.WAITING, "slow", "It is slow.", "Wait.")
+    assert reason.sentence() == "It is slow. Wait."
