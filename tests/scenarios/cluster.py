@@ -59,14 +59,14 @@ class Cluster:
     def url(self) -> str:
         """The cluster's Service, as its users reach it."""
         with self.lab.client() as api:
-            service = client.CoreV1Api(api).read_namespaced_service(self.name, self.namespace)
+            service = _core(api).read_namespaced_service(self.name, self.namespace)
         return f"http://{service.metadata.annotations[ANNOTATION]}:9200"
 
     @property
     def target(self) -> Target:
         """Where traffic goes: the members behind the client Service."""
         with self.lab.client() as api:
-            service = client.CoreV1Api(api).read_namespaced_service(self.name, self.namespace)
+            service = _core(api).read_namespaced_service(self.name, self.namespace)
         selector = ",".join(f"{name}={value}" for name, value in sorted(service.spec.selector.items()))
         return Target(self.lab.kubeconfig(), self.namespace, selector)
 
@@ -84,8 +84,8 @@ class Cluster:
         """The text of the cluster's answer."""
         data = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - the lab's own http address
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             return str(answer.read().decode())
 
     def versions(self) -> dict[str, str]:
@@ -101,8 +101,8 @@ class Cluster:
     def fingerprint(self) -> Fingerprint:
         """What is there now."""
         with self.lab.client() as api:
-            pods = client.CoreV1Api(api).list_namespaced_pod(self.namespace).items
-            sets = client.AppsV1Api(api).list_namespaced_stateful_set(self.namespace).items
+            pods = _core(api).list_namespaced_pod(self.namespace).items
+            sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
             pools = {
                 one.metadata.name: api.sanitize_for_serialization(
                     {"spec": one.spec, "labels": one.metadata.labels, "annotations": one.metadata.annotations}
@@ -114,7 +114,7 @@ class Cluster:
     def remove(self) -> None:
         """End the cluster and wait until its namespace is gone."""
         with self.lab.client() as api:
-            core = client.CoreV1Api(api)
+            core = _core(api)
             core.delete_namespace(self.namespace)
 
             def gone() -> bool:
@@ -124,7 +124,7 @@ class Cluster:
 
     def _whole(self) -> bool:
         with self.lab.client() as api:
-            sets = client.AppsV1Api(api).list_namespaced_stateful_set(self.namespace).items
+            sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
         wanted = sum(one.spec.replicas for one in sets)
         if sum(one.status.ready_replicas or 0 for one in sets) < wanted:
             return False
@@ -133,6 +133,14 @@ class Cluster:
         except OSError:
             return False
         return bool(health["status"] == "green" and health["number_of_nodes"] == wanted)
+
+
+def _core(api: client.ApiClient) -> Any:
+    return client.CoreV1Api(api)
+
+
+def _apps(api: client.ApiClient) -> Any:
+    return client.AppsV1Api(api)
 
 
 def _rights(namespace: str) -> list[dict[str, Any]]:

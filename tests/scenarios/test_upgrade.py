@@ -71,7 +71,7 @@ def test_nothing_is_lost_and_all_is_put_back(
     after = cluster.fingerprint()
     assert after.settings == before.settings
     assert strategies(after.pools) == strategies(before.pools)
-    assert annotations(after.pools) == annotations(before.pools)
+    assert annotations_of(after.pools) == annotations_of(before.pools)
 
     again = play(PLAYBOOK, cluster.variables(TO), ansible_environment)
     assert again.code == 0, again.message
@@ -83,5 +83,5 @@ def strategies(pools: Mapping[str, Any]) -> dict[str, Any]:
     return {name: pool["spec"]["updateStrategy"] for name, pool in pools.items()}
 
 
-def annotations(pools: Mapping[str, Any]) -> dict[str, Any]:
+def annotations_of(pools: Mapping[str, Any]) -> dict[str, Any]:
     return {name: pool["annotations"] for name, pool in pools.items()}

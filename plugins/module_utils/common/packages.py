@@ -24,5 +24,5 @@ def needed(name: str, package: str) -> ModuleType:
         raise refusal(
             "package_missing",
             f"The Python package {package} cannot be imported by {sys.executable}: {error}.",
-            f"Install it there: {sys.executable} -m pip install {package}",
+            f"Install it there with `{sys.executable} -m pip install {package}`.",
         ) from error

@@ -139,7 +139,9 @@ def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
     mark = getattr(error, "problem_mark", None)
     # The text of a YAML error quotes the file, and with it perhaps a secret.
     cause = f"it is not valid YAML (line {mark.line + 1})" if mark else str(error).rstrip(".")
-    where = options.get("kubeconfig") or DEFAULT_KUBECONFIG
+    where = str(options.get("kubeconfig") or DEFAULT_KUBECONFIG)
+    if not any(os.path.exists(os.path.expanduser(path)) for path in where.split(os.pathsep)):
+        cause = "there is no such file"
     return refusal(
         "kubernetes_configuration",
         f"The configuration for the Kubernetes API ({where}) cannot be used: {cause}.",

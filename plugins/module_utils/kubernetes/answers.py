@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -63,16 +63,17 @@ def request_of(method: str, path: str) -> Request:
     return Request(method, found["group"], resource, found["namespace"], found["name"])
 
 
-def role_rule(verb: str, group: str, resource: str) -> str:
-    """A line of a Role's `rules` that gives this right."""
-    return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
+def role_rule(verbs: Iterable[str], group: str, resource: str) -> str:
+    """A line of a Role's `rules` that gives these rights."""
+    said = '", "'.join(verbs)
+    return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{said}"]}}'
 
 
 def not_allowed(request: Request, user: str) -> str:
     """The remedy for a missing right."""
     kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
     who = f" bound to {user}" if user else ""
-    return f"Add to {kind}{who} the rule {role_rule(request.verb, request.group, request.resource)}."
+    return f"Add to {kind}{who} the rule {role_rule([request.verb], request.group, request.resource)}."
 
 
 def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:

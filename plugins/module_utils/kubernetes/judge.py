@@ -209,6 +209,6 @@ def _deployed(deployer: _Deployer, pool: StatefulSet, evidence: str) -> Reason:
     return refused(
         "pool_deployed_by_another",
         f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
-        f"Change the image there (with strategy OnDelete), or {deployer.instead} and set "
-        f"allow_field_managers to [{deployer.key}].",
+        f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
+        f" (in the playbook upgrade_allow_field_managers) and {deployer.instead}.",
     )

@@ -1,14 +1,14 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rights: everything that is missing, at once, before anything is done."""
+"""Rights: everything that is missing, in one sentence, before anything is done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..common.verdict import Reason, Verdict, refused, remark
+from ..common.verdict import Verdict, combine, refused, remark
 from .answers import role_rule
 from .client import KubernetesClient
 
@@ -25,10 +25,6 @@ class Right:
     explains: bool = False
     """Whether it is only used to name the cause where a pod is stuck."""
 
-    def rule(self) -> str:
-        """The line of a Role that gives it."""
-        return role_rule(self.verb, self.group, self.resource)
-
 
 ROLE = (
     Right("get", "apps", "statefulsets"),
@@ -44,15 +40,19 @@ ROLE = (
 
 
 def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:
-    """Refused with one reason for each right that the user does not have in the namespace; a remark where it explains.
+    """Refused with one reason that names every right the user does not have in the namespace; a remark for those that
+    only explain.
 
     An empty namespace asks for the right in the whole cluster. Any user that is logged in may ask this of itself.
 
     Raises:
         Refusal: the API does not answer the question.
     """
-    rights = dict.fromkeys(needed)
-    return Verdict(tuple(_missing(right, namespace) for right in rights if not _has(client, namespace, right)))
+    missing = [right for right in dict.fromkeys(needed) if not _has(client, namespace, right)]
+    verdicts = (
+        _judge([right for right in missing if right.explains is explains], namespace) for explains in (False, True)
+    )
+    return combine(verdicts)
 
 
 def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
@@ -70,11 +70,20 @@ def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
     return (client.post(_REVIEWS, review).get("status") or {}).get("allowed") is True
 
 
-def _missing(right: Right, namespace: str) -> Reason:
+def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
+    """What to say of missing rights that either all explain, or all do not."""
+    if not missing:
+        return Verdict()
+    resources: dict[tuple[str, str], list[str]] = {}
+    for right in missing:
+        resources.setdefault((right.group, right.resource), []).append(right.verb)
     where = f"in namespace {namespace}" if namespace else "in the whole cluster"
-    kind = f"the Role of namespace {namespace}" if namespace else "a ClusterRole"
-    message = f"The user of the Kubernetes API may not {right.verb} {right.resource} {where}"
-    remedy = f"Add to {kind}: {right.rule()}."
-    if right.explains:
-        return remark("kubernetes_rights", f"{message}, so the cause of a stuck pod is named less well.", remedy)
-    return refused("kubernetes_rights", f"{message}.", remedy)
+    kind = f"Role in namespace {namespace}" if namespace else "ClusterRole"
+    said = ", ".join(f"{'/'.join(verbs)} {resource}" for (_group, resource), verbs in resources.items())
+    rules = ", ".join(role_rule(verbs, group, resource) for (group, resource), verbs in resources.items())
+    message = f"The user of the Kubernetes API may not {said} {where}"
+    remedy = f"Add to a {kind} bound to it: {rules}."
+    if missing[0].explains:
+        message += ", so the cause of a stuck pod is named less well"
+        return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))
+    return Verdict((refused("kubernetes_rights", f"{message}.", remedy),))

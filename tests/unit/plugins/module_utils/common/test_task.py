@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +30,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
     waiting,
 )
 
+ROOT = Path(__file__).resolve().parents[5]
 SLOW = Verdict((waiting("slow", "It is slow.", "Wait."),))
 WAITING = {"wait": True, "wait_timeout": 5, "wait_sleep": 1}
 
@@ -53,22 +57,27 @@ def orphan(params: Mapping[str, Any]) -> Task:
     return task(params, parent=os.getppid() + 1)
 
 
-def in_an_orphan(work: Task) -> str:
-    """What happens when the process that started a task ends first: what the task says then."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:  # the controller
-        if os.fork() == 0:  # the worker
-            given = Task(params={"wait": True, "wait_timeout": 30, "wait_sleep": 0.01})
-            try:
-                given.wait(lambda: None, lambda _seen: SLOW)
-            except Refusal as error:
-                os.write(write, error.verdict.reasons[0].code.encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    with os.fdopen(read) as said:
-        return said.read()
+WORKER = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import conftest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, waiting
+
+slow = Verdict((waiting("slow", "It is slow."),))
+task = Task(params={{"wait": True, "wait_timeout": 60, "wait_sleep": 0.01}})
+print("looking", flush=True)
+try:
+    _seen, verdict = task.wait(lambda: None, lambda _seen: slow)
+except Refusal as error:
+    verdict = error.verdict
+print(verdict.reasons[0].code, flush=True)
+"""
+CONTROLLER = f"""
+import subprocess, sys
+subprocess.run([sys.executable, "-c", {WORKER!r}])
+"""
 
 
 def test_a_task_whose_controller_is_alive_is_wanted() -> None:
@@ -84,8 +93,12 @@ def test_an_orphan_neither_looks_nor_acts() -> None:
     assert not looked
 
 
-def test_a_worker_that_outlives_its_controller_stops() -> None:
-    assert in_an_orphan(task()) == "orphaned"
+def test_a_worker_that_outlives_its_killed_controller_stops() -> None:
+    with subprocess.Popen([sys.executable, "-c", CONTROLLER], stdout=subprocess.PIPE, text=True) as controller:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == "looking\n"
+        controller.kill()
+        assert controller.stdout.read() == "orphaned\n"
 
 
 def test_without_wait_there_is_one_look_and_its_verdict() -> None:

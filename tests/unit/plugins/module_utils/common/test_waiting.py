@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
     Reason,
@@ -156,7 +157,7 @@ def test_no_wait_is_silent_or_longer_than_its_patience(
     assert timeout - 1e-6 <= spent <= timeout + work + 1e-6
     assert all(0 <= seconds <= sleep for seconds in wait.clock.slept)
     spoken = [0.0, *(second for second, _line in wait.said), spent]
-    gaps = [after - before for before, after in zip(spoken, spoken[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(spoken)]
     assert max(gaps) <= SIGN_OF_LIFE + sleep + work + 1e-6
 
 
