@@ -44,14 +44,6 @@ options:
   target_version:
     description: The version that is upgraded to.
     type: str
-  allow_single_copy:
-    description: Consent to shards with a single configured copy being away while their member restarts.
-    type: bool
-    default: false
-  allow_quorum_loss:
-    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
-    type: bool
-    default: false
 attributes:
   check_mode:
     support: full
@@ -64,6 +56,7 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
   - stateful.upgrade.wait
+  - stateful.upgrade.consent
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),

@@ -43,14 +43,6 @@ options:
   target_version:
     description: The version that the members of the batch must report when they have joined. By default any.
     type: str
-  allow_single_copy:
-    description: Consent to shards with a single configured copy being away while their member restarts.
-    type: bool
-    default: false
-  allow_quorum_loss:
-    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
-    type: bool
-    default: false
   wait_timeout:
     description:
       - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure
@@ -68,6 +60,7 @@ extends_documentation_fragment:
   - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
   - stateful.upgrade.wait
+  - stateful.upgrade.consent
   - stateful.upgrade.attributes
 notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the

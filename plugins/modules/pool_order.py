@@ -58,14 +58,6 @@ options:
     elements: str
     default: []
     choices: [helm, argocd, flux]
-  allow_single_copy:
-    description: Consent to shards with a single configured copy being away while their member restarts.
-    type: bool
-    default: false
-  allow_quorum_loss:
-    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
-    type: bool
-    default: false
 attributes:
   check_mode:
     support: full
@@ -78,6 +70,7 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
+  - stateful.upgrade.consent
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info)."

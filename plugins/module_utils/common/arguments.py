@@ -68,6 +68,11 @@ OPENSEARCH: Options = {
 CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH}
 """Every module of the action group accepts both, so that `module_defaults` can set them once for all."""
 
+CONSENT: Options = {
+    "allow_single_copy": {"type": "bool", "default": False},
+    "allow_quorum_loss": {"type": "bool", "default": False},
+}
+
 WAIT: Options = {
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 1800},

@@ -16,6 +16,10 @@ from .verdict import State, Verdict, combine
 from .waiting import Clock, Look, MonotonicClock, Patience, wait_for
 
 
+SHORTEST_SLEEP = 0.1
+"""Seconds between two looks at the least, whatever `wait_sleep` says: nobody gains from a busy loop."""
+
+
 @dataclass(frozen=True)
 class Contract:
     """The arguments of a module, as data: one object for the module, its action plugin and the tests."""
@@ -62,7 +66,7 @@ class Task:
         if not self.params.get("wait", True):
             seen = guarded()
             return seen, verdict_of(seen)
-        patience = Patience(float(self.params["wait_timeout"]), float(self.params["wait_sleep"]))
+        patience = Patience(float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])))
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, WAIT
+from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
@@ -16,16 +16,11 @@ from .client import connect
 from .gates import MOMENTS, Look, Scope, judge, look
 from .safety import Policy
 
-POLICY: dict[str, dict[str, Any]] = {
-    "allow_single_copy": {"type": "bool", "default": False},
-    "allow_quorum_loss": {"type": "bool", "default": False},
-}
-
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **WAIT,
-        **POLICY,
+        **CONSENT,
         "moment": {"type": "str", "required": True, "choices": list(MOMENTS)},
         "members": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},

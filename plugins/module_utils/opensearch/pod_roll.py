@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
+from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, waiting
@@ -19,7 +19,7 @@ from ..kubernetes.pod_roll import roll
 from ..planning.versions import Version
 from .client import UNREACHABLE, OpenSearchClient, connect
 from .gates import judge_joined
-from .health_gate import POLICY, target_of
+from .health_gate import target_of
 from .observe import observe, observe_members
 from .safety import Policy, judge_batch, judge_blocks, judge_present
 
@@ -28,7 +28,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
-        **POLICY,
+        **CONSENT,
         "pool": {"type": "str", "required": True},
         "batch": {"type": "list", "elements": "str", "required": True},
         "members": {"type": "list", "elements": "str", "default": []},

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, NAMESPACE
+from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark
@@ -23,7 +23,7 @@ from ..planning.images import container_for, with_tag
 from ..planning.pools import Batch, Member, Pool, digest_of, order_pools, serial_batches
 from ..planning.versions import Version
 from .client import connect
-from .health_gate import POLICY, target_of
+from .health_gate import target_of
 from .observe import observe
 from .proof import proof_of
 from .safety import Policy, judge_consent
@@ -35,7 +35,7 @@ CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **NAMESPACE,
-        **POLICY,
+        **CONSENT,
         "pools": {"type": "list", "elements": "str", "default": []},
         "label_selector": {"type": "str"},
         "target_version": {"type": "str", "required": True},

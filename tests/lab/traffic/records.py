@@ -30,7 +30,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Health:
-    """The cluster's status as one look found it; ``unknown`` when no Ready member could tell within a second."""
+    """The cluster's status as one look found it; ``unknown`` when no Ready member that was asked could tell."""
 
     at: float
     status: str

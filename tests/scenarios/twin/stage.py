@@ -107,6 +107,7 @@ class Stage:
             "ANSIBLE_COLLECTIONS_PATH": str(self.directory / "collections"),
             "ANSIBLE_CALLBACKS_ENABLED": "twin.fixture.record",
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_PIPELINING": "1",
             "ANSIBLE_RETRY_FILES_ENABLED": "0",
             "ANSIBLE_ASYNC_DIR": str(self.directory / "async"),
             "ANSIBLE_LOCAL_TEMP": str(self.directory / "temporary"),

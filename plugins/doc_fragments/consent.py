@@ -1,0 +1,22 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user can consent to by name."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """Options of every module that judges whether members may go down."""
+
+    DOCUMENTATION = r"""
+options:
+  allow_single_copy:
+    description: Consent to shards with a single configured copy being away while their member restarts.
+    type: bool
+    default: false
+  allow_quorum_loss:
+    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
+    type: bool
+    default: false
+"""

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool on a real control plane, worked on with the rights of the documented Role and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull, pool_image
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path, pods_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import (
+    get_stateful_set,
+    path_of,
+)
+
+from tests.lab.lab import Lab
+from tests.lab.waiting import until
+
+ROLE_FILE = Path(__file__).parents[3] / "roles/begin/files/role.yml"
+USER = "upgrader"
+POOL, CONTAINER = "data", "server"
+OLD, NEW = "probe:1", "probe:2"
+MISSING = "probe:9"
+"""An image that the lab's registry does not have."""
+TIMEOUT = 60.0
+WAIT: Mapping[str, Any] = {"wait": True, "wait_timeout": 60, "wait_sleep": 0.2}
+
+Json = dict[str, Any]
+
+
+class Room:
+    """One pool in a namespace of its own, as admin sees it and as the user of an upgrade works on it."""
+
+    def __init__(self, lab: Lab, namespace: str) -> None:
+        self.lab = lab
+        self.namespace = namespace
+        self.faults = lab.faults
+        self.admin = connect({"kubeconfig": str(lab.kubeconfig())})
+        self.options = {"kubeconfig": str(lab.kubeconfig(USER))}
+        self.upgrader = connect(self.options)
+        lab.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+
+    def remove(self) -> None:
+        """Mend everything, remove the pool and its namespace, and wait until all pods are gone."""
+        self.faults.mend_all()
+        for path in (path_of(self.namespace, POOL), f"/api/v1/namespaces/{self.namespace}"):
+            found = self.admin.get(path)
+            if found is not None:
+                self.admin.delete(path, found["metadata"]["uid"])
+        until("the end of all pods", lambda: not self.admin.list(pod_path(self.namespace)), TIMEOUT)
+
+    def grant(self) -> None:
+        """Bind the documented Role to the user, and wait until the API server goes by it."""
+        role = yaml.safe_load(ROLE_FILE.read_text(encoding="utf-8"))
+        group, name = "rbac.authorization.k8s.io", role["metadata"]["name"]
+        binding = {
+            "apiVersion": role["apiVersion"],
+            "kind": "RoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": USER}],
+        }
+        self.add(role, binding)
+        until("the user's rights", lambda: missing_rights(self.upgrader, self.namespace, ROLE).reasons == (), TIMEOUT)
+
+    def up(self, strategy: Json | None = None, image: str = OLD, policy: str = "Parallel") -> None:
+        """Apply the pool, as its owner does, and wait until all its pods are Ready."""
+        self.apply(strategy, image, policy)
+        until("the pool's pods to be Ready", self.settled, TIMEOUT)
+
+    def apply(self, strategy: Json | None = None, image: str = OLD, policy: str = "Parallel") -> None:
+        """Apply the pool, as its owner does."""
+        self.add(_pool(strategy, image, policy))
+
+    def add(self, *objects: Json) -> None:
+        """Apply objects in this namespace."""
+        self.lab.apply([{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects])
+
+    def settled(self) -> bool:
+        """Whether all pods of the pool are there and Ready."""
+        pods = self.pods()
+        return len(pods) == self.observed().replicas and all(each.ready for each in pods.values())
+
+    def observed(self) -> StatefulSet:
+        """The pool as the modules see it."""
+        return get_stateful_set(self.admin, self.namespace, POOL)
+
+    def pods(self) -> dict[str, Pod]:
+        """The pool's pods, by name."""
+        return pods_of(self.admin, self.observed())
+
+    def uids(self) -> dict[str, str]:
+        """Which pods these are: name → UID."""
+        return {name: each.uid for name, each in self.pods().items()}
+
+    def until_replaced(self, member: str, uid: str) -> None:
+        """Wait until another pod has the member's name."""
+        until(f"a successor of {member}", lambda: self.uids().get(member) not in {None, uid}, TIMEOUT)
+
+    def json(self) -> Json:
+        """The StatefulSet as it is stored."""
+        return self.admin.get(path_of(self.namespace, POOL)) or {}
+
+    def change(self, patch: Json) -> None:
+        """Change the pool, as somebody else does: a merge patch."""
+        self.admin.patch(path_of(self.namespace, POOL), patch, "merge")
+
+    def set_image(self, image: str | None = NEW, check_mode: bool = False, **changes: Any) -> Outcome:
+        """The module `pool_image`."""
+        params = {"pool": POOL, "image": image, "state": "present", "strategy": "OnDelete", "run": "test"}
+        return pool_image.run(self._task({**params, "allow_field_managers": [], **changes}, check_mode))
+
+    def restore(self) -> Outcome:
+        """The module `pool_image`, on the way back."""
+        return self.set_image(None, state="restored")
+
+    def pull(self, image: str, check_mode: bool = False, **changes: Any) -> Outcome:
+        """The module `image_pull`."""
+        params = {"pool": POOL, "image": image, "kubernetes_nodes": "every"}
+        return image_pull.run(self._task({**params, **changes}, check_mode))
+
+    def roll(
+        self,
+        *batch: str,
+        proof: Callable[[], Verdict] = Verdict,
+        client: KubernetesClient | None = None,
+        check_mode: bool = False,
+        **wait: Any,
+    ) -> Outcome:
+        """Replace a batch; nothing runs in the pods, so they have joined as soon as they are Ready."""
+        task = self._task(wait, check_mode)
+        return roll(task, client or self.upgrader, self.namespace, POOL, batch, proof, Verdict)
+
+    def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:
+        common = {"kubernetes": self.options, "namespace": self.namespace, "container": None}
+        return Task(params={**common, **WAIT, **params}, progress=print, check_mode=check_mode)
+
+
+def member(ordinal: int) -> str:
+    """The name of the pool's pod of this ordinal."""
+    return f"{POOL}-{ordinal}"
+
+
+def codes(outcome: Outcome) -> list[str]:
+    """The codes of the reasons that decide."""
+    return [reason.code for reason in outcome.verdict.deciding()]
+
+
+def image_of(pool: Json) -> str:
+    """The image in the pool's template."""
+    image: str = pool["spec"]["template"]["spec"]["containers"][0]["image"]
+    return image
+
+
+def _pool(strategy: Json | None, image: str, policy: str) -> Json:
+    """Three probe servers; without a strategy the API server's own choice, RollingUpdate, holds."""
+    labels = {"app": POOL}
+    probe = {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 1}
+    container = {"name": CONTAINER, "image": image, "readinessProbe": probe}
+    spec: Json = {
+        "replicas": 3,
+        "serviceName": POOL,
+        "podManagementPolicy": policy,
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"terminationGracePeriodSeconds": 5, "containers": [container]},
+        },
+    }
+    if strategy is not None:
+        spec["updateStrategy"] = strategy
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": POOL}, "spec": spec}

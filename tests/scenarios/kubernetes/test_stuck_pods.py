@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods that do not come back: the cause is named, nothing else is taken down, and once cured the work goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
+
+from tests.lab.waiting import until
+from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, codes, member
+
+
+def test_an_image_that_cannot_be_pulled_and_its_cure(room: Room) -> None:
+    room.up(policy="OrderedReady")
+    room.set_image(MISSING)
+    stuck = room.roll(member(2), wait_timeout=150, wait_sleep=1)
+    assert codes(stuck) == ["image_not_pulled"]
+    again = room.roll(member(2), wait_timeout=30)
+    assert not again.changed
+    assert codes(again)[0] == "image_not_pulled"
+    assert "timed_out" not in codes(again)
+
+    room.set_image(NEW)
+    undo = json.loads(room.json()["metadata"]["annotations"][UNDO])
+    assert undo["image"]["was"] == OLD
+    cured = room.roll(member(2))
+    assert cured.verdict.passed, cured.verdict
+    assert cured.changed
+
+
+def test_a_pod_that_is_never_ready(room: Room) -> None:
+    room.up()
+    room.set_image()
+    room.faults.never_ready(room.namespace, member(1))
+    stuck = room.roll(member(1), wait_timeout=12)
+    assert codes(stuck)[-1] == "timed_out"
+    assert codes(stuck)[0] in {"pod_not_ready", "pod_starting"}
+    assert stuck.more["members"][0]["log"]
+
+    uids = room.uids()
+    room.faults.mend(room.namespace, member(1))
+    again = room.roll(member(1))
+    assert again.verdict.passed, again.verdict
+    assert not again.changed
+    assert room.uids() == uids
+
+
+def test_a_container_that_crashes_again_and_again(room: Room) -> None:
+    room.up()
+    room.set_image()
+    room.faults.crash_loop(room.namespace, member(1))
+    assert codes(room.roll(member(1), wait_timeout=200, wait_sleep=1)) == ["container_crashes"]
+
+
+def test_a_pod_that_fits_on_no_kubernetes_node(room: Room) -> None:
+    room.up()
+    room.set_image()
+    room.change({"spec": {"template": {"spec": {"nodeSelector": {"disk": "none"}}}}})
+    assert codes(room.roll(member(0), wait_timeout=8))[0] == "pod_unschedulable"
+
+
+def test_a_quota_that_is_used_up(room: Room) -> None:
+    room.up()
+    room.set_image()
+    with full_quota(room):
+        with pytest.raises(Refusal, match="exceeded quota"):
+            room.pull(NEW)
+        stuck = room.roll(member(0), wait_timeout=15)
+        assert codes(stuck)[0] == "pod_not_recreated"
+        assert "exceeded quota" in stuck.verdict.deciding()[0].message
+    cured = room.roll(member(0))
+    assert cured.verdict.passed, cured.verdict
+
+
+@contextmanager
+def full_quota(room: Room) -> Iterator[None]:
+    """A quota that leaves no room for another pod."""
+    name = "full"
+    path = f"/api/v1/namespaces/{room.namespace}/resourcequotas/{name}"
+    about = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}}
+    room.add({**about, "spec": {"hard": {"pods": "0"}}})
+    until("the quota to hold", lambda: "hard" in (room.admin.get(path) or {}).get("status", {}), TIMEOUT)
+    try:
+        yield
+    finally:
+        room.admin.delete(path, (room.admin.get(path) or {})["metadata"]["uid"])
+
+
+def test_an_ordered_pool_waits_for_a_pod_of_lower_ordinal(room: Room) -> None:
+    """OrderedReady: with pod 0 not Ready the controller does not make pod 2 again."""
+    room.up(policy="OrderedReady")
+    room.set_image()
+
+    def proof() -> Verdict:
+        room.faults.never_ready(room.namespace, member(0))
+        until(f"{member(0)} to be not Ready", lambda: not room.settled(), TIMEOUT)
+        return Verdict()
+
+    stuck = room.roll(member(2), proof=proof, wait_timeout=6)
+    assert codes(stuck)[0] == "pod_blocked"
+    assert member(0) in stuck.verdict.deciding()[0].message
+    before = room.uids()
+    held = room.roll(member(1), wait_timeout=2)
+    assert codes(held)[0] == "other_pod_not_ready"
+    assert room.uids() == before
+
+
+def test_a_kubernetes_node_that_is_dead(room: Room) -> None:
+    room.up()
+    room.set_image()
+    node = room.pods()[member(0)].kubernetes_node
+    room.faults.node_dead(node)
+    try:
+        until(f"{node} to be not Ready", lambda: not kubernetes_node_is_ready(room.admin, node), TIMEOUT)
+        # The Role does not include Kubernetes nodes, so it is the grace period that tells.
+        assert codes(room.roll(member(0), wait_timeout=16))[0] == "pod_does_not_stop"
+        assert codes(room.roll(member(0), client=room.admin, wait_timeout=8))[0] == "kubernetes_node_down"
+    finally:
+        room.faults.mend_node(node)
+        until(f"{node} to be Ready", lambda: kubernetes_node_is_ready(room.admin, node), TIMEOUT)
+    cured = room.roll(member(0))
+    assert cured.verdict.passed, cured.verdict

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Answers of OpenSearch for tests: those of real servers, kept in the folder `answers`, and small ones in their shape.
+
+The servers' own were read from a cluster of two, `a` (2.19.6, then 3.8.0; the only manager) and `b`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState, Health
+
+Json = dict[str, Any]
+
+RECOVERING = {
+    "1": {
+        "description": "state not recovered / initialized",
+        "retryable": True,
+        "disable_state_persistence": True,
+        "levels": ["read", "write", "metadata_read", "metadata_write", "create_index"],
+    }
+}
+READ_ONLY = {"6": {"description": "cluster read-only (api)", "retryable": False, "levels": ["write", "metadata_write"]}}
+
+
+def recorded(name: str) -> Json:
+    """What a real cluster answered, by the kind of request."""
+    answers: Json = json.loads((Path(__file__).parent / "answers" / f"{name}.json").read_text())
+    return answers
+
+
+def identity(name: str) -> str:
+    """The id of the member of that name."""
+    return f"id-of-{name}"
+
+
+def info(name: str, version: str = "2.19.6", roles: Iterable[str] = ("cluster_manager", "data")) -> Json:
+    """What a member says of itself in `_nodes`."""
+    return {"name": name, "version": version, "ip": "10.0.0.1", "host": "10.0.0.1", "roles": list(roles)}
+
+
+def copy(
+    place: str,
+    member: str | None,
+    state: str = "",
+    *,
+    primary: bool = False,
+    to: str | None = None,
+    search_only: bool = False,
+) -> Json:
+    """A shard copy of the routing table; `place` is written as `index/shard`, and the state follows from the rest."""
+    index, _slash, shard = place.partition("/")
+    return {
+        "index": index,
+        "shard": int(shard or 0),
+        "primary": primary,
+        "state": state or ("UNASSIGNED" if member is None else "RELOCATING" if to else "STARTED"),
+        "node": member and identity(member),
+        "relocating_node": to and identity(to),
+        "searchOnly": search_only,
+    }
+
+
+def index_metadata(created: int = 136408427, **settings: Any) -> Json:
+    """An open index created in 2.19.6."""
+    return {"state": "open", "settings": {"index": {"version": {"created": str(created)}, **settings}}}
+
+
+def state_answer(
+    members: Iterable[str],
+    copies: Sequence[Json] = (),
+    *,
+    elected: str | None = None,
+    voters: Iterable[str] | None = None,
+    accepted: Iterable[str] | None = None,
+    exclusions: Iterable[str] = (),
+    indices: Mapping[str, Json] | None = None,
+    blocks: Mapping[str, Json] | None = None,
+) -> Json:
+    """The cluster state as the elected manager answers it; all members vote unless said otherwise."""
+    names = list(members)
+    voting = [identity(name) for name in (names if voters is None else voters)]
+    table: dict[str, dict[str, dict[str, list[Json]]]] = {}
+    for one in copies:
+        shards = table.setdefault(one["index"], {"shards": {}})["shards"]
+        shards.setdefault(str(one["shard"]), []).append(one)
+    return {
+        "cluster_uuid": "uuid",
+        "version": 7,
+        **({"cluster_manager_node": identity(elected)} if elected else {}),
+        "nodes": {identity(name): {"ephemeral_id": f"ephemeral-{name}"} for name in names},
+        "metadata": {
+            "cluster_coordination": {
+                "term": 1,
+                "last_committed_config": voting,
+                "last_accepted_config": voting if accepted is None else [identity(name) for name in accepted],
+                "voting_config_exclusions": [{"node_id": identity(n), "node_name": n} for n in exclusions],
+            },
+            "indices": {name: index_metadata() for name in table} | dict(indices or {}),
+        },
+        "routing_table": {"indices": table},
+        **({"blocks": {"global": dict(blocks)}} if blocks else {}),
+    }
+
+
+def cluster(
+    members: Mapping[str, Json] | Iterable[str], copies: Sequence[Json] = (), *, elected: str | None = "", **parts: Any
+) -> ClusterState:
+    """The state of a cluster of these members; the first is elected unless said otherwise."""
+    infos = dict(members) if isinstance(members, Mapping) else {name: info(name) for name in members}
+    first = next(iter(infos), None)
+    answer = state_answer(infos, copies, elected=first if elected == "" else elected, **parts)
+    return parse_state({identity(name): one for name, one in infos.items()}, answer)
+
+
+def health(status: str = "green", **changes: Any) -> Health:
+    """A health in which nothing is under way."""
+    fields: Json = {
+        "status": status,
+        "timed_out": status != "green",
+        "members": 3,
+        "initializing": 0,
+        "relocating": 0,
+        "unassigned": 0,
+        "delayed": 0,
+        "in_flight_fetch": 0,
+        "pending_tasks": 0,
+    }
+    return Health(**{**fields, **changes})
