@@ -9,7 +9,8 @@ import logging
 import os
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ..common.errors import Refusal, refusal
@@ -54,10 +55,7 @@ def access(options: Mapping[str, Any]) -> Access:
     """
     library = needed(PACKAGE, PACKAGE)
     configuration = library.client.Configuration()
-    # The package writes the keys and certificates of a kubeconfig into files that only atexit removes. Ansible's forked
-    # workers end without it, so the files go as soon as TLS has read them, and the package is made to forget them.
-    forget = getattr(needed("kubernetes.config.kube_config", PACKAGE), "_cleanup_temp_files", lambda: None)
-    with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
+    with _own_files() as folder:
         try:
             _load(library, configuration, options, folder)
             _override(configuration, options)
@@ -66,8 +64,24 @@ def access(options: Mapping[str, Any]) -> Access:
             raise
         except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
             raise _unusable(options, error) from error
-        finally:
-            forget()
+
+
+@contextmanager
+def _own_files() -> Iterator[str]:
+    """A folder for the files that the package makes of a kubeconfig's keys and certificates, gone at the end.
+
+    The package would keep them until atexit, which Ansible's forked workers never reach, and it remembers them by
+    content. It forgets ours here and keeps those of other clients in this process.
+    """
+    memory: dict[str, str] = getattr(needed("kubernetes.config.kube_config", PACKAGE), "_temp_files", {})
+    before = dict(memory)
+    memory.clear()
+    try:
+        with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
+            yield folder
+    finally:
+        memory.clear()
+        memory.update(before)
 
 
 def _tls(configuration: Any, context: ssl.SSLContext) -> ssl.SSLContext:
@@ -139,9 +153,10 @@ def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
     mark = getattr(error, "problem_mark", None)
     # The text of a YAML error quotes the file, and with it perhaps a secret.
     cause = f"it is not valid YAML (line {mark.line + 1})" if mark else str(error).rstrip(".")
-    where = str(options.get("kubeconfig") or DEFAULT_KUBECONFIG)
-    if not any(os.path.exists(os.path.expanduser(path)) for path in where.split(os.pathsep)):
+    given = options.get("kubeconfig")
+    if given and not any(os.path.exists(path) for path in str(given).split(os.pathsep)):
         cause = "there is no such file"
+    where = given or DEFAULT_KUBECONFIG
     return refusal(
         "kubernetes_configuration",
         f"The configuration for the Kubernetes API ({where}) cannot be used: {cause}.",

@@ -72,7 +72,7 @@ def test_a_quota_that_is_used_up(room: Room) -> None:
     with full_quota(room):
         with pytest.raises(Refusal, match="exceeded quota"):
             room.pull(NEW)
-        stuck = room.roll(member(0), wait_timeout=15)
+        stuck = room.roll(member(0), wait_timeout=10)
         assert codes(stuck)[0] == "pod_not_recreated"
         assert "exceeded quota" in stuck.verdict.deciding()[0].message
     cured = room.roll(member(0))
@@ -103,7 +103,7 @@ def test_an_ordered_pool_waits_for_a_pod_of_lower_ordinal(room: Room) -> None:
         until(f"{member(0)} to be not Ready", lambda: not room.settled(), TIMEOUT)
         return Verdict()
 
-    stuck = room.roll(member(2), proof=proof, wait_timeout=6)
+    stuck = room.roll(member(2), proof=proof, wait_timeout=4)
     assert codes(stuck)[0] == "pod_blocked"
     assert member(0) in stuck.verdict.deciding()[0].message
     before = room.uids()
@@ -120,7 +120,7 @@ def test_a_kubernetes_node_that_is_dead(room: Room) -> None:
     try:
         until(f"{node} to be not Ready", lambda: not kubernetes_node_is_ready(room.admin, node), TIMEOUT)
         # The Role does not include Kubernetes nodes, so it is the grace period that tells.
-        assert codes(room.roll(member(0), wait_timeout=16))[0] == "pod_does_not_stop"
+        assert codes(room.roll(member(0), wait_timeout=14))[0] == "pod_does_not_stop"
         assert codes(room.roll(member(0), client=room.admin, wait_timeout=8))[0] == "kubernetes_node_down"
     finally:
         room.faults.mend_node(node)

@@ -47,7 +47,7 @@ ARGUMENTS: dict[str, Any] = {
     "bad choice": {"state": SECRETS[0], "password": SECRETS[0]},
     "bad type": {"size": "many"},
     "bad type of a suboption": {"connection": {"port": "many"}},
-    "bad elements": {"keys": ["no dictionary = x"]},
+    "bad elements": {"numbers": [1, "many"]},
     "secret of a bad type": {"pin": SECRETS[0], "password": SECRETS[0]},
     "refused": {"do": "refuse", **GIVEN},
     "a bug": {"do": "crash", **GIVEN},

@@ -222,8 +222,10 @@ def test_requests_in_the_words_of_a_role(path: str, rule: tuple[str, ...]) -> No
 def test_all_missing_rights_are_told_at_once(api: Api, client: KubernetesClient) -> None:
     api.say(201, {"status": {"allowed": False}})
     verdict = missing_rights(client, "search", [Right("patch", "apps", "statefulsets"), Right("get", "", "pods/log")])
-    assert [reason.code for reason in verdict.reasons] == ["kubernetes_rights"] * 2
-    assert 'apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["patch"]' in verdict.reasons[0].remedy
+    (reason,) = verdict.reasons
+    assert reason.code == "kubernetes_rights"
+    assert "may not patch statefulsets, get pods/log in namespace search" in reason.message
+    assert 'apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["patch"]' in reason.remedy
     assert api.asked[1][3]["spec"]["resourceAttributes"] == {
         "verb": "get",
         "group": "",

@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from kubernetes import client as client_library
+from kubernetes import config
 
 POD = "/api/v1/namespaces/search/pods/data-2"
 
@@ -119,6 +121,16 @@ def test_certificates_of_a_kubeconfig(server: Server, tmp_path: Path, monkeypatc
         client = connect({"kubeconfig": file})
         assert list(temporary.iterdir()) == []
         assert client.get(POD) == {"kind": "Pod"}
+
+
+def test_files_of_other_clients_in_the_process_stay(server: Server, tmp_path: Path) -> None:
+    """A worker is forked from a process in which others may hold clients of their own."""
+    file = kubeconfig(tmp_path, server, server.own, server.client)
+    other = client_library.Configuration()
+    config.load_kube_config(config_file=file, client_configuration=other)
+    assert connect({"kubeconfig": file}).get(POD) == {"kind": "Pod"}
+    for path in (other.ssl_ca_cert, other.cert_file, other.key_file):
+        assert Path(path).exists()
 
 
 def test_a_server_that_is_not_trusted(server: Server, tmp_path: Path) -> None:
