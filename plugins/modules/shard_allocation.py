@@ -51,6 +51,14 @@ options:
     description: Name of the run, written into the undo.
     type: str
     default: ''
+  wait:
+    description: Whether to ask again while the cluster is out of reach.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to do so.
+    type: int
+    default: 300
 attributes:
   check_mode:
     support: full
@@ -61,6 +69,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
+  - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/settings/get),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .verdict import Reason, Verdict, refused
+from .verdict import Reason, State, Verdict, refused
 
 
 class Refusal(Exception):
@@ -14,6 +14,14 @@ class Refusal(Exception):
     def __init__(self, *reasons: Reason) -> None:
         super().__init__(" ".join(reason.sentence() for reason in reasons))
         self.verdict = Verdict(reasons)
+
+
+class Unreachable(Refusal):
+    """An API gave no answer, or none it stands by (429, 5xx). It may pass, so whoever waits asks again."""
+
+    def as_waiting(self) -> Verdict:
+        """The same reasons, as something that time may cure."""
+        return Verdict(tuple(Reason(State.WAITING, r.code, r.message, r.remedy) for r in self.verdict.reasons))
 
 
 def refusal(code: str, message: str, remedy: str) -> Refusal:

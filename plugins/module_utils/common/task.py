@@ -15,7 +15,6 @@ from .errors import Refusal, refusal
 from .verdict import State, Verdict, combine
 from .waiting import Clock, Look, MonotonicClock, Patience, wait_for
 
-
 SHORTEST_SLEEP = 0.1
 """Seconds between two looks at the least, whatever `wait_sleep` says: nobody gains from a busy loop."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from .errors import Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
 
 Look = TypeVar("Look")
@@ -58,18 +59,29 @@ def wait_for(
     """Look until the verdict is passed or refused, or the patience is at its end.
 
     Gives the last look and its verdict. When time runs out, the waiting reasons become a refusal: their sentences,
-    the time spent, and what to do. `look` may itself take time (a server-side long poll).
+    the time spent, and what to do. `look` may itself take time (a server-side long poll). A look at an API that is out
+    of reach is waited for like any other reason: members and load balancers restart.
+
+    Raises:
+        Refusal: the API was still out of reach at the end, so that there is no last look.
     """
     start = clock.now()
     said, said_at = "", start
     while True:
-        seen = look()
-        verdict = verdict_of(seen)
-        if verdict.state is not State.WAITING:
-            return seen, verdict
+        found: tuple[Look] | None = None
+        try:
+            found = (look(),)
+            verdict = verdict_of(found[0])
+        except Unreachable as error:
+            verdict = error.as_waiting()
+        if found and verdict.state is not State.WAITING:
+            return found[0], verdict
         spent = clock.now() - start
         if spent >= patience.timeout:
-            return seen, _timed_out(verdict, spent)
+            verdict = _timed_out(verdict, spent)
+            if found:
+                return found[0], verdict
+            raise Refusal(*verdict.reasons)
         line = " ".join(reason.message for reason in verdict.deciding())
         if line != said:
             progress(f"waiting: {line}")

@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 from ..common.errors import refusal
 from ..common.packages import needed
 from .access import Access, access
-from .answers import Conflict, Unreachable, refusal_of, request_of, unreachable
+from .answers import Conflict, refusal_of, request_of, unreachable
 
-__all__ = ["Conflict", "Json", "KubernetesClient", "PatchKind", "Unreachable", "connect"]
+__all__ = ["Conflict", "Json", "KubernetesClient", "PatchKind", "connect"]
 
 Json = dict[str, Any]
 Items = list[Json]

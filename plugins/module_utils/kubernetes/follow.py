@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from ..common.errors import Refusal
-from ..common.verdict import Reason, State, Verdict, combine
+from ..common.errors import Refusal, Unreachable
+from ..common.verdict import Verdict, combine
 from ..common.waiting import Clock
-from .client import KubernetesClient, Unreachable
+from .client import KubernetesClient
 from .judge import judge_revision
 from .pods import kubernetes_node_is_ready, list_events, pods_of
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
@@ -122,8 +122,7 @@ class Follower:
             now = self._clock.now()
             sightings = tuple(self._sighting(pool, pods, member, now) for member in self._trails)
         except Unreachable as error:
-            waits = (Reason(State.WAITING, each.code, each.message, each.remedy) for each in error.verdict.reasons)
-            return View(None, (), Verdict(), Verdict(tuple(waits)))
+            return View(None, (), Verdict(), error.as_waiting())
         view = View(pool, sightings, Verdict(), Verdict())
         if not verdict_of(view).passed:
             return view

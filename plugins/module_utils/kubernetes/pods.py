@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..common.errors import Refusal
-from .client import Json, KubernetesClient, Unreachable
+from ..common.errors import Refusal, Unreachable
+from .client import Json, KubernetesClient
 from .state import Container, Event, Pod, StatefulSet
 
 REVISION_LABEL = "controller-revision-hash"

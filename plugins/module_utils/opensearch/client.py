@@ -13,10 +13,17 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ..common.errors import Refusal, refusal
+from ..common.errors import Refusal, Unreachable, refusal
 from ..common.packages import needed
+from ..common.verdict import refused
 
-UNREACHABLE = "opensearch_unreachable"
+PASSING = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+"""Answers that a cluster (no elected manager, overload) or a proxy before it gives for a while."""
 
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
 """What Python puts around the text of a TLS error."""
@@ -138,11 +145,13 @@ def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
             f"No TLS connection to OpenSearch at {where} comes about: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
         )
-    return refusal(
-        UNREACHABLE,
-        f"OpenSearch at {where} cannot be reached: {cause}.",
-        "Check opensearch.hosts (with TLS it begins with https://), the network path from where Ansible runs, and that"
-        " a member is up.",
+    return Unreachable(
+        refused(
+            "opensearch_unreachable",
+            f"OpenSearch at {where} cannot be reached: {cause}.",
+            "Check opensearch.hosts (with TLS it begins with https://), the network path from where Ansible runs, and"
+            " that a member is up.",
+        )
     )
 
 
@@ -174,6 +183,14 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
             "opensearch_rights",
             f"OpenSearch does not allow {method} {path}: {said}.",
             "Give the user the permissions listed in the documentation of this module, or remove the block it names.",
+        )
+    if error.status_code in PASSING:
+        return Unreachable(
+            refused(
+                "opensearch_unavailable",
+                f"OpenSearch at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
+                "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
+            )
         )
     return refusal(
         "opensearch_answer",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..common.errors import Refusal
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..planning.versions import Version, judge_created, judge_path
-from .client import UNREACHABLE, OpenSearchClient
+from .client import OpenSearchClient
 from .observe import observe, observe_health
 from .progress import Explanation, judge_overrides, judge_progress, parse_explanation, still_moving, unassigned
 from .safety import Policy, judge_batch, judge_blocks, judge_present, judge_voting
@@ -42,32 +42,26 @@ class Scope:
 
 @dataclass(frozen=True)
 class Look:
-    """Everything a gate sees at once; `trouble` stands for an answer that could not be had."""
+    """Everything a gate sees at once."""
 
-    state: ClusterState | None = None
-    health: Health | None = None
-    settings: Settings | None = None
+    state: ClusterState
+    health: Health
+    settings: Settings
     explanations: tuple[Explanation, ...] = ()
-    trouble: Verdict | None = None
 
 
 def look(client: OpenSearchClient) -> Look:
     """One look for a gate. Calls: health, nodes, state, settings, and an explanation per group of unassigned copies.
 
-    As long as copies are under way nothing is explained: it would cost much and change nothing. The cluster can be out
-    of reach for a moment while members restart, so that is waited for; everything else that keeps an answer from being
-    had is a refusal.
+    As long as copies are under way nothing is explained: it would cost much and change nothing.
+
+    Raises:
+        Refusal: the answer cannot be had.
     """
-    try:
-        health = observe_health(client, LONG_POLL)
-        state = observe(client)
-        explanations = () if still_moving(state, health) else explain(client, state)
-        return Look(state, health, read_settings(client), explanations)
-    except Refusal as error:
-        reasons = error.verdict.reasons
-        if any(reason.code not in {UNREACHABLE, "opensearch_answer"} for reason in reasons):
-            raise
-        return Look(trouble=Verdict(tuple(waiting(r.code, r.message, r.remedy) for r in reasons)))
+    health = observe_health(client, LONG_POLL)
+    state = observe(client)
+    explanations = () if still_moving(state, health) else explain(client, state)
+    return Look(state, health, read_settings(client), explanations)
 
 
 def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation, ...]:
@@ -119,8 +113,6 @@ def judge(seen: Look, scope: Scope) -> Verdict:
 
     While a member is away, the shards are not judged: what is not assigned may come back with it.
     """
-    if seen.trouble is not None or seen.state is None or seen.health is None or seen.settings is None:
-        return seen.trouble or Verdict((waiting("no_answer", "The cluster has not answered yet."),))
     state = seen.state
     progress = Verdict()
     if all(state.named(name) for name in scope.members | scope.batch):

@@ -69,8 +69,6 @@ def target_of(text: str) -> Version:
 
 
 def _shown(seen: Look) -> dict[str, Any]:
-    if seen.state is None or seen.health is None:
-        return {}
     state, health = seen.state, seen.health
     elected = state.members.get(state.elected or "")
     return {

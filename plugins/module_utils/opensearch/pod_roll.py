@@ -8,16 +8,12 @@ Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
-from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict, combine, waiting
+from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.pod_roll import roll
-from ..planning.versions import Version
-from .client import UNREACHABLE, OpenSearchClient, connect
+from .client import OpenSearchClient, connect
 from .gates import judge_joined
 from .health_gate import target_of
 from .observe import observe, observe_members
@@ -50,7 +46,7 @@ def run(task: Task) -> Outcome:
         params["pool"],
         params["batch"],
         proof=lambda: prove(search, params["members"], params["batch"], policy),
-        joined=_joined(search, params["batch"], target),
+        joined=lambda: judge_joined(observe_members(search, params["batch"]).get, params["batch"], target),
     )
 
 
@@ -58,18 +54,3 @@ def prove(client: OpenSearchClient, members: list[str], batch: list[str], policy
     """The proof on fresh state, read in one look immediately before the first delete."""
     state = observe(client)
     return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
-
-
-def _joined(client: OpenSearchClient, batch: list[str], target: Version | None) -> Callable[[], Verdict]:
-    """Whether the batch is back in the cluster; out of reach means not yet, since the members just restarted."""
-
-    def look() -> Verdict:
-        try:
-            return judge_joined(observe_members(client, batch).get, batch, target)
-        except Refusal as error:
-            reasons = error.verdict.reasons
-            if any(reason.code not in {UNREACHABLE, "opensearch_answer"} for reason in reasons):
-                raise
-            return Verdict(tuple(waiting(r.code, r.message, r.remedy) for r in reasons))
-
-    return look

@@ -183,13 +183,15 @@ def _exclusions(state: ClusterState) -> Iterator[Reason]:
 
 
 def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
-    for name, configuration in (("committed", state.voting.committed), ("accepted", state.voting.accepted)):
+    committed, accepted = state.voting.committed, state.voting.accepted
+    both = [("", committed)] if committed == accepted else [("committed ", committed), ("accepted ", accepted)]
+    for name, configuration in both:
         staying = len((configuration & state.members.keys()) - down)
         lost = configuration & down
         if not lost or 2 * staying > len(configuration):
             continue
         message = (
-            f"Without {_names(state, lost)} only {staying} of the {len(configuration)} members of the {name} voting"
+            f"Without {_names(state, lost)} only {staying} of the {len(configuration)} members of the {name}voting"
             " configuration are left, which is no majority."
         )
         if 2 * len(configuration - down) > len(configuration):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ..common.arguments import CONNECTIONS
+from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Journal, Outcome, Task
 from ..common.verdict import Reason, Verdict, remark
@@ -33,6 +33,8 @@ ENABLE = "cluster.routing.allocation.enable"
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
         "state": {"type": "str", "required": True, "choices": ["restricted", "restored"]},
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "run": {"type": "str", "default": ""},
@@ -48,11 +50,9 @@ FLUSH_BY_NAME = 50
 def run(task: Task) -> Outcome:
     """Restrict or restore; the second time nothing changes."""
     client = connect(task.params["opensearch"])
-    task.still_wanted()
-    settings = read_settings(client)
-    if task.params["state"] == "restored":
-        return restore(task, client, settings)
-    return restrict(task, client, settings)
+    act = restore if task.params["state"] == "restored" else restrict
+    outcome, _verdict = task.wait(lambda: act(task, client, read_settings(client)), lambda done: done.verdict)
+    return outcome
 
 
 def read_settings(client: OpenSearchClient) -> Settings:

@@ -14,9 +14,9 @@ from tests.lab.traffic.report import PARTIAL
 from tests.lab.waiting import happens
 
 _HEALTH_PERIOD = 0.25
-_HEALTH_TIMEOUT = 1.0
+_HEALTH_TIMEOUT = 5.0
 _HEALTH_ATTEMPTS = 3
-_HEALTH = "/_cluster/health?cluster_manager_timeout=500ms"
+_HEALTH = "/_cluster/health?cluster_manager_timeout=1s"
 
 
 class Generator:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
     Reason,
     State,
@@ -84,6 +86,33 @@ def test_a_refusal_ends_the_wait_as_it_is() -> None:
     wait = Wait()
     seen, verdict = wait.run(lambda second: because("slow") if second < 3 else REFUSED)
     assert (seen, verdict) == (3.0, REFUSED)
+
+
+def away(second: float) -> Verdict:
+    """An API that is out of reach until the fifth second."""
+    if second < 5:
+        raise Unreachable(refused("api_unreachable", "The API is away.", "Bring it back."))
+    return PASSED
+
+
+def test_an_api_out_of_reach_is_waited_for() -> None:
+    wait = Wait()
+    assert wait.run(away) == (5.0, PASSED)
+    assert wait.said == [(0.0, "waiting: The API is away.")]
+
+
+def test_an_api_out_of_reach_to_the_end_is_refused() -> None:
+    wait = Wait()
+
+    def look() -> float:
+        return float(away(wait.clock.now()).passed)
+
+    with pytest.raises(Refusal) as caught:
+        wait_for(look, lambda _seen: PASSED, Patience(4.0, 1.0), wait.clock, lambda _line: None)
+    assert [(reason.code, reason.state) for reason in caught.value.verdict.reasons] == [
+        ("api_unreachable", State.REFUSED),
+        ("timed_out", State.REFUSED),
+    ]
 
 
 def test_every_change_of_reason_is_said_once() -> None:

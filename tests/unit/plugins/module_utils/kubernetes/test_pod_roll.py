@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Conflict, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
@@ -266,11 +266,12 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
     assert any("The API is away." in line for line in said)
 
 
-def test_an_api_server_that_is_away_from_the_start_is_refused() -> None:
+def test_an_api_server_that_is_away_from_the_start_is_waited_for_then_refused() -> None:
     world = World()
     world.failures["get"] = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
-    with pytest.raises(Unreachable):
+    with pytest.raises(Refusal) as caught:
         turn(world, "data-2")
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["kubernetes_unreachable", "timed_out"]
 
 
 def test_a_deadline_names_the_member_and_the_cause_and_brings_evidence() -> None:

@@ -130,6 +130,7 @@ def test_files_of_other_clients_in_the_process_stay(server: Server, tmp_path: Pa
     config.load_kube_config(config_file=file, client_configuration=other)
     assert connect({"kubeconfig": file}).get(POD) == {"kind": "Pod"}
     for path in (other.ssl_ca_cert, other.cert_file, other.key_file):
+        assert path is not None
         assert Path(path).exists()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers of OpenSearch for tests: those of real servers, kept in the folder `answers`, and small ones in their shape.
+"""Answers of OpenSearch for tests: those of real servers, kept in the folder `recorded`, and small ones in their shape.
 
 The servers' own were read from a cluster of two, `a` (2.19.6, then 3.8.0; the only manager) and `b`.
 """
@@ -29,7 +29,7 @@ READ_ONLY = {"6": {"description": "cluster read-only (api)", "retryable": False,
 
 def recorded(name: str) -> Json:
     """What a real cluster answered, by the kind of request."""
-    answers: Json = json.loads((Path(__file__).parent / "answers" / f"{name}.json").read_text())
+    answers: Json = json.loads((Path(__file__).parent / "recorded" / f"{name}.json").read_text())
     return answers
 
 
@@ -70,20 +70,30 @@ def index_metadata(created: int = 136408427, **settings: Any) -> Json:
     return {"state": "open", "settings": {"index": {"version": {"created": str(created)}, **settings}}}
 
 
+def coordination(
+    committed: Iterable[str], accepted: Iterable[str] | None = None, exclusions: Iterable[str] = ()
+) -> Json:
+    """Voting configurations of the members named; the same ones are accepted unless said otherwise."""
+    committed = list(committed)
+    return {
+        "term": 1,
+        "last_committed_config": [identity(name) for name in committed],
+        "last_accepted_config": [identity(name) for name in (committed if accepted is None else accepted)],
+        "voting_config_exclusions": [{"node_id": identity(name), "node_name": name} for name in exclusions],
+    }
+
+
 def state_answer(
     members: Iterable[str],
     copies: Sequence[Json] = (),
     *,
     elected: str | None = None,
-    voters: Iterable[str] | None = None,
-    accepted: Iterable[str] | None = None,
-    exclusions: Iterable[str] = (),
+    voting: Json | None = None,
     indices: Mapping[str, Json] | None = None,
     blocks: Mapping[str, Json] | None = None,
 ) -> Json:
     """The cluster state as the elected manager answers it; all members vote unless said otherwise."""
     names = list(members)
-    voting = [identity(name) for name in (names if voters is None else voters)]
     table: dict[str, dict[str, dict[str, list[Json]]]] = {}
     for one in copies:
         shards = table.setdefault(one["index"], {"shards": {}})["shards"]
@@ -94,12 +104,7 @@ def state_answer(
         **({"cluster_manager_node": identity(elected)} if elected else {}),
         "nodes": {identity(name): {"ephemeral_id": f"ephemeral-{name}"} for name in names},
         "metadata": {
-            "cluster_coordination": {
-                "term": 1,
-                "last_committed_config": voting,
-                "last_accepted_config": voting if accepted is None else [identity(name) for name in accepted],
-                "voting_config_exclusions": [{"node_id": identity(n), "node_name": n} for n in exclusions],
-            },
+            "cluster_coordination": coordination(names) if voting is None else voting,
             "indices": {name: index_metadata() for name in table} | dict(indices or {}),
         },
         "routing_table": {"indices": table},

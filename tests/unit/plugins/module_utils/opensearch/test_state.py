@@ -26,6 +26,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     RECOVERING,
     Json,
     cluster,
+    coordination,
     copy,
     identity,
     index_metadata,
@@ -208,7 +209,7 @@ def test_settings_of_an_index(settings: Json, awaited: int, allocation: str | No
 
 
 def test_voting() -> None:
-    answer = state_answer("abc", accepted="ab", exclusions="c")["metadata"]["cluster_coordination"]
+    answer = coordination("abc", accepted="ab", exclusions="c")
     voting = parse_voting(answer)
     assert voting.committed == {identity(name) for name in "abc"}
     assert voting.accepted == {identity(name) for name in "ab"}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can be wrong around a cluster; each is so for the length of a block, and afterwards as it was."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from kubernetes import client
+
+from tests.lab.waiting import until
+from tests.scenarios.cluster import BOOT, ROLE, Cluster
+
+POOL = "opensearch-members"
+"""The one pool of a cluster of combined members."""
+
+
+@contextlib.contextmanager
+def user_without(cluster: Cluster, name: str, *rights: tuple[str, str]) -> Iterator[dict[str, Any]]:
+    """The `kubernetes` options of a service account with the documented Role but for these (verb, resource)."""
+    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    for rule in role["rules"]:
+        rule["verbs"] = [verb for verb in rule["verbs"] if not {(verb, each) for each in rule["resources"]} & {*rights}]
+    role["rules"] = [rule for rule in role["rules"] if rule["verbs"]]
+    metadata = {"name": name, "namespace": cluster.namespace}
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", **metadata}],
+    }
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    cluster.lab.apply([account, {**role, "metadata": metadata}, binding])
+    with cluster.lab.client() as api:
+        wanted = {"spec": {"expirationSeconds": 3600}}
+        core = client.CoreV1Api(api)
+        token = core.create_namespaced_service_account_token(name, cluster.namespace, wanted).status.token
+        configuration = api.configuration
+        try:
+            yield {"host": configuration.host, "api_key": token, "ca_cert": configuration.ssl_ca_cert}
+        finally:
+            core.delete_namespaced_service_account(name, cluster.namespace)
+
+
+@contextlib.contextmanager
+def marked(cluster: Cluster, **metadata: Any) -> Iterator[None]:
+    """The pool with this metadata, for a while."""
+    with cluster.lab.client() as api:
+        apps = client.AppsV1Api(api)
+        away = {key: dict.fromkeys(value) if isinstance(value, dict) else None for key, value in metadata.items()}
+        apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"metadata": metadata})
+        try:
+            yield
+        finally:
+            apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"metadata": away})
+
+
+@contextlib.contextmanager
+def setting(cluster: Cluster, name: str, value: str) -> Iterator[None]:
+    """A cluster setting, for a while."""
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: value}})
+    try:
+        yield
+    finally:
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: None}})
+
+
+@contextlib.contextmanager
+def owner(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """An object that can own others, and the ownerReference by which it controls them."""
+    with cluster.lab.client() as api:
+        core = client.CoreV1Api(api)
+        made = core.create_namespaced_config_map(cluster.namespace, {"metadata": {"name": "operator"}})
+        try:
+            yield {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "name": "operator",
+                "uid": made.metadata.uid,
+                "controller": True,
+            }
+        finally:
+            core.delete_namespaced_config_map("operator", cluster.namespace)
+
+
+@contextlib.contextmanager
+def index(cluster: Cluster, name: str, *, shards: int, replicas: int) -> Iterator[None]:
+    """An index with all its copies started."""
+    settings = {"number_of_shards": shards, "number_of_replicas": replicas}
+    cluster.ask(f"/{name}", "PUT", {"settings": settings})
+    try:
+        until(f"Index {name} to be green", lambda: cluster.health()["status"] == "green", BOOT)
+        yield
+    finally:
+        cluster.ask(f"/{name}", "DELETE")

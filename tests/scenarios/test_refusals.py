@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad input on a real cluster: one clear message that names thing, cause and remedy, and nothing is touched."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes import client
+
+from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL, index, marked, owner, setting, user_without
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.front import Front, in_front_of
+from tests.scenarios.playbook import Played, play
+
+PLAYBOOK = "stateful.upgrade.opensearch"
+TO = "3.8.0"
+NOWHERE = "https://127.0.0.1:9"
+SECRET = "Never-To-Be-Seen-4711"
+LONGEST = 700
+"""Characters that a person at night reads to the end."""
+
+Run = Callable[..., Played]
+Refuse = Callable[..., str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is wrong, and what must be said of it, in this order."""
+
+    says: tuple[str, ...]
+    target: str = TO
+    arguments: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+@pytest.fixture
+def run(standing: Cluster, ansible_environment: Mapping[str, str]) -> Run:
+    """Runs the playbook against the standing cluster; no secret and no traceback may come out of it."""
+    token = yaml.safe_load(standing.lab.kubeconfig("upgrader").read_text())["users"][0]["user"]["token"]
+
+    def playing(
+        target: str = TO,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        without: tuple[str, ...] = (),
+        **variables: Any,
+    ) -> Played:
+        given = {**standing.variables(target, **variables)}
+        for name in without:
+            del given[name]
+        played = play(PLAYBOOK, given, {**ansible_environment, **(environment or {})}, *arguments)
+        print(played.output)
+        assert SECRET not in played.output
+        assert token not in played.output
+        assert "Traceback" not in played.output
+        return played
+
+    return playing
+
+
+@pytest.fixture
+def refuse(standing: Cluster, run: Run) -> Refuse:
+    """Runs the playbook, which must refuse with one message and leave the cluster as it was; gives the message."""
+
+    def refusing(*arguments: Any, says: tuple[str, ...], **options: Any) -> str:
+        before = standing.fingerprint()
+        played = run(*arguments, **options)
+        assert played.code != 0
+        (said,) = messages(played)
+        assert re.search(".*".join(map(re.escape, says)), said, re.DOTALL), said
+        assert len(said) <= LONGEST, said
+        until("the throw-away pods to be gone", lambda: len(standing.fingerprint().pods) == len(before.pods), 60)
+        assert standing.fingerprint() == before
+        return said
+
+    return refusing
+
+
+def messages(played: Played) -> list[str]:
+    """The sentences of the tasks that failed, and of what was refused before any task."""
+    failed = re.findall(r"^fatal: \[[^]]+\]: FAILED! => (\{.*\})$", played.output, re.MULTILINE)
+    early = re.findall(r"^\[ERROR\]: Error processing keyword 'hosts': (.*)$", played.output, re.MULTILINE)
+    return [str(json.loads(each)["msg"]) for each in failed] + early
+
+
+CASES = {
+    "unknown-pool": Case(
+        ("no pool (StatefulSet) nope in namespace", "Correct pools (upgrade_pools)", POOL),
+        variables={"upgrade_pools": ["nope"]},
+    ),
+    "unknown-member": Case(
+        ("no member opensearch-members-7", "Correct members (upgrade_members)", f"{POOL}-0"),
+        variables={"upgrade_members": [f"{POOL}-2", f"{POOL}-7"]},
+    ),
+    "kubernetes-unreachable": Case(
+        (f"Kubernetes API at {NOWHERE} cannot be reached", "Connection refused", "Check kubernetes.host"),
+        variables={"upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET}},
+    ),
+    "opensearch-unreachable": Case(
+        (f"OpenSearch at {NOWHERE} cannot be reached", "Connection refused", "Check opensearch.hosts"),
+        variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}},
+    ),
+    "both-unreachable": Case(
+        ("Kubernetes API at", "Connection refused", "OpenSearch at", "Connection refused", "kubernetes.host"),
+        variables={
+            "upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET},
+            "upgrade_opensearch": {"hosts": [NOWHERE]},
+        },
+    ),
+    "kubeconfig-missing": Case(
+        ("Kubernetes API (nowhere.kubeconfig) cannot be used", "no such file", "kubernetes.kubeconfig"),
+        variables={"upgrade_kubernetes": {"kubeconfig": "nowhere.kubeconfig"}},
+    ),
+    "downgrade": Case(
+        (
+            f"{POOL}-0, {POOL}-1, {POOL}-2 run 2.19.6",
+            "newer than 2.11.1",
+            "downgrade is not possible",
+            "target_version",
+        ),
+        target="2.11.1",
+    ),
+    "two-majors": Case(("run 2.19.6", "4.0.0 is 2 major versions ahead", "one major at a time"), target="4.0.0"),
+    "no-version": Case(("target_version 'latest' is not a version", "such as 3.8.0"), target="latest"),
+    "no-image-of-this-line": Case(
+        ("Image opensearch:2.19.9 cannot be pulled", "not found", "Correct the image name"), target="2.19.9"
+    ),
+    "no-image-of-the-next-major": Case(
+        ("Image opensearch:3.8.9 cannot be pulled", "node-a1, node-b1, node-c1", "not found"), target="3.8.9"
+    ),
+    "limit": Case(
+        ("Not supported: --limit localhost.", "skipped silently", "upgrade_members"), arguments=("-l", "localhost")
+    ),
+    "limit-to-nothing": Case(("Not supported: --limit nobody.",), arguments=("--limit", "nobody")),
+    "tags": Case(("Not supported: --tags plan.", "--check"), arguments=("--tags", "plan")),
+    "skip-tags": Case(("Not supported: --skip-tags plan.",), arguments=("--skip-tags", "plan")),
+    "skip-tags-always": Case(("Not supported: --skip-tags always.",), arguments=("--skip-tags", "always")),
+    "start-at-a-task-that-acts": Case(
+        ("Not supported: --start-at-task Put allocation back.",), arguments=("--start-at-task", "Put allocation back")
+    ),
+    "start-at-no-task": Case(("Not supported: --start-at-task nowhere.",), arguments=("--start-at-task", "nowhere")),
+    "several-options": Case(
+        ("Not supported: --limit all --tags plan --step.",), arguments=("--step", "--limit", "all", "--tags", "plan")
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_it_is_refused(case: Case, refuse: Refuse) -> None:
+    refuse(case.target, *case.arguments, says=case.says, **case.variables)
+
+
+def test_missing_variables_are_named(refuse: Refuse) -> None:
+    refuse(without=("target_version", "upgrade_namespace"), says=("missing", "target_version, upgrade_namespace"))
+
+
+def test_unreadable_variables_are_all_named(refuse: Refuse) -> None:
+    refuse(
+        upgrade_gate_timeout="soon",
+        upgrade_allow_field_managers=["spinnaker"],
+        says=(
+            "'upgrade_gate_timeout'",
+            "int",
+            "upgrade_allow_field_managers must be",
+            "argocd, flux, helm",
+            "spinnaker",
+        ),
+    )
+
+
+def test_an_option_that_does_not_exist(refuse: Refuse) -> None:
+    options = {"hosts": [NOWHERE], "pasword": SECRET}
+    refuse(upgrade_opensearch=options, says=("opensearch.pasword", "Supported", "password"))
+
+
+def test_the_group_of_the_batches_is_reserved(refuse: Refuse, tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text("stateful_upgrade_batches: {hosts: {search-1: }}\n", encoding="utf-8")
+    refuse(
+        TO, "-i", str(inventory), says=("group stateful_upgrade_batches", "search-1", "reserved", "Rename the group")
+    )
+
+
+@pytest.mark.parametrize("names", [("kubernetes",), ("opensearchpy",), ("kubernetes", "opensearchpy")])
+def test_a_missing_python_package(names: tuple[str, ...], refuse: Refuse, tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).mkdir()
+        absent = f"raise ModuleNotFoundError({f'No module named {name!r}'!r})\n"
+        (tmp_path / name / "__init__.py").write_text(absent, encoding="utf-8")
+    said = refuse(environment={"PYTHONPATH": str(tmp_path)}, says=tuple(f"No module named '{name}'" for name in names))
+    for name in names:
+        package = {"opensearchpy": "opensearch-py"}.get(name, name)
+        assert f"The Python package {package} cannot be imported" in said
+        assert f"-m pip install {package}`" in said
+
+
+# OpenSearch with TLS and a password.
+
+
+@pytest.fixture(scope="module")
+def front(standing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    """The standing cluster behind a door with a lock."""
+    with in_front_of(standing.url, tmp_path_factory.mktemp("front")) as front:
+        yield front
+
+
+def through(front: Front, **changes: Any) -> dict[str, Any]:
+    """The right options, but for the changes."""
+    right = {"hosts": [front.url], "username": front.username, "password": front.password}
+    options = {**right, "ca_cert": str(front.ca_cert), **changes}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def test_a_wrong_password(front: Front, refuse: Refuse) -> None:
+    says = (f"OpenSearch at {front.url} did not accept the password of the user upgrade", "opensearch.password")
+    refuse(upgrade_opensearch=through(front, password=SECRET), says=says)
+
+
+def test_no_password(front: Front, refuse: Refuse) -> None:
+    says = (f"OpenSearch at {front.url}", "no username is given", "opensearch.username")
+    refuse(upgrade_opensearch=through(front, username=None, password=None), says=says)
+
+
+def test_a_certificate_that_nobody_vouches_for(front: Front, refuse: Refuse) -> None:
+    says = (f"certificate of OpenSearch at {front.url} is not accepted", "verify failed", "Set opensearch.ca_cert")
+    refuse(upgrade_opensearch=through(front, ca_cert=None), says=says)
+
+
+def test_a_ca_file_that_does_not_exist(front: Front, refuse: Refuse) -> None:
+    says = ("The file nowhere.crt (opensearch.ca_cert) does not exist", "opensearch.ca_cert")
+    refuse(upgrade_opensearch=through(front, ca_cert="nowhere.crt"), says=says)
+
+
+def test_http_where_https_is_spoken(front: Front, refuse: Refuse) -> None:
+    plain = front.url.replace("https:", "http:")
+    refuse(upgrade_opensearch=through(front, hosts=[plain]), says=(plain, "cannot be reached", "https://"))
+
+
+def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
+    url = standing.url.replace("http:", "https:")
+    refuse(upgrade_opensearch={"hosts": [url]}, says=(f"No TLS connection to OpenSearch at {url}", "http://"))
+
+
+def test_credentials_from_the_environment_are_taken_and_never_shown(standing: Cluster, front: Front, run: Run) -> None:
+    before = standing.fingerprint()
+    played = run(TO, "--check", "--diff", "-vvv", environment=front.environment(), without=("upgrade_opensearch",))
+    assert played.code == 0
+    assert "batch-03." in played.output
+    assert front.url in played.output, "shown verbosely, or the next line proves nothing"
+    assert front.password not in played.output
+    assert standing.fingerprint() == before
+
+
+# Kubernetes with fewer rights, or none.
+
+
+def test_missing_rights_are_named_at_once(standing: Cluster, refuse: Refuse) -> None:
+    with user_without(standing, "limited", ("delete", "pods"), ("patch", "statefulsets")) as options:
+        said = refuse(
+            upgrade_kubernetes=options,
+            says=(f"may not patch statefulsets, delete pods in namespace {standing.namespace}", "Add to a Role"),
+        )
+    assert '{apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["patch"]}' in said
+    assert '{apiGroups: [""], resources: ["pods"], verbs: ["delete"]}' in said
+    assert options["api_key"] not in said
+
+
+def test_a_user_who_may_do_nothing_is_told_all_at_once(refuse: Refuse) -> None:
+    refuse(
+        upgrade_namespace="default",
+        says=("may not get/list/patch statefulsets, list/create/delete pods in namespace default", "Add to a Role"),
+    )
+
+
+def test_rights_that_only_explain_are_not_needed(standing: Cluster, run: Run) -> None:
+    before = standing.fingerprint()
+    with user_without(standing, "silent", ("list", "events"), ("get", "pods/log")) as options:
+        played = run(TO, "--check", upgrade_kubernetes=options)
+    assert played.code == 0
+    assert standing.fingerprint() == before
+
+
+def test_a_wrong_token(standing: Cluster, refuse: Refuse) -> None:
+    with standing.lab.client() as api:
+        host, authority = api.configuration.host, api.configuration.ssl_ca_cert
+        refuse(
+            upgrade_kubernetes={"host": host, "api_key": SECRET, "ca_cert": authority},
+            says=(f"Kubernetes API at {host} did not accept the credentials (401)", "Renew the token"),
+        )
+
+
+def test_an_api_server_that_nobody_vouches_for(standing: Cluster, refuse: Refuse) -> None:
+    with standing.lab.client() as api:
+        refuse(
+            upgrade_kubernetes={"host": api.configuration.host, "api_key": SECRET},
+            says=(f"Kubernetes API at {api.configuration.host}", "certificate", "Set kubernetes.ca_cert"),
+        )
+
+
+# Pools that something else governs.
+
+
+def test_a_pool_of_another_controller(standing: Cluster, refuse: Refuse) -> None:
+    with owner(standing) as reference, marked(standing, ownerReferences=[reference]):
+        refuse(
+            upgrade_allow_field_managers=["helm", "argocd", "flux"],
+            says=(f"StatefulSet {POOL} is controlled by ConfigMap operator", "Change the version in"),
+        )
+
+
+DEPLOYERS = {
+    "argocd": ("Argo CD", {"labels": {"argocd.argoproj.io/instance": "search"}}),
+    "flux": ("Flux", {"labels": {"helm.toolkit.fluxcd.io/name": "search"}}),
+    "helm": ("Helm", {"annotations": {"meta.helm.sh/release-name": "search"}}),
+}
+
+
+@pytest.mark.parametrize("key", DEPLOYERS)
+def test_a_pool_that_is_deployed_by_another(key: str, standing: Cluster, refuse: Refuse, run: Run) -> None:
+    name, metadata = DEPLOYERS[key]
+    others = [other for other in DEPLOYERS if other != key]
+    with marked(standing, **metadata):
+        refuse(
+            upgrade_allow_field_managers=others,
+            says=(f"{name} governs", f"StatefulSet {POOL}", "=search", f"set allow_field_managers to [{key}]"),
+        )
+        before = standing.fingerprint()
+        allowed = run(TO, "--check", upgrade_allow_field_managers=[key])
+        assert allowed.code == 0, allowed.message
+        assert standing.fingerprint() == before
+
+
+# A cluster that is not fit for it.
+
+
+def test_allocation_that_was_switched_off(standing: Cluster, refuse: Refuse) -> None:
+    with setting(standing, "cluster.routing.allocation.enable", "none"):
+        refuse(says=("cluster.routing.allocation.enable is set to none", "could not come back", "to all or null"))
+
+
+def test_a_cluster_that_is_read_only(standing: Cluster, refuse: Refuse) -> None:
+    with setting(standing, "cluster.blocks.read_only", "true"):
+        refuse(says=("whole cluster is blocked", "read-only", "Remove the block"))
+
+
+def test_single_copies_need_consent(standing: Cluster, refuse: Refuse, run: Run) -> None:
+    with index(standing, "single", shards=1, replicas=0):
+        refuse(says=("only configured copy of single[0]", "allow_single_copy"))
+        before = standing.fingerprint()
+        allowed = run(TO, "--check", upgrade_allow_single_copy=True)
+        assert allowed.code == 0, allowed.message
+        assert standing.fingerprint() == before

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster in memory that answers as OpenSearch does, in the place of the client: it really keeps its settings.
+
+It can be cut off at any request, before or after the servers have done what was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    identity,
+    info,
+    state_answer,
+)
+
+GREEN: Json = {
+    "status": "green",
+    "timed_out": False,
+    "number_of_nodes": 3,
+    "initializing_shards": 0,
+    "relocating_shards": 0,
+    "unassigned_shards": 0,
+    "delayed_unassigned_shards": 0,
+    "number_of_in_flight_fetch": 0,
+    "number_of_pending_tasks": 0,
+}
+
+
+@dataclass
+class Servers:
+    """The answers, and what was asked of them."""
+
+    state: Json = field(default_factory=lambda: state_answer("abc", elected="a"))
+    nodes: Json = field(default_factory=lambda: {identity(name): info(name) for name in "abc"})
+    explanations: dict[tuple[str, int, bool], Json | Refusal] = field(default_factory=dict)
+    settings: dict[str, dict[str, Any]] = field(default_factory=lambda: {"persistent": {}, "transient": {}})
+    condition: Json = field(default_factory=lambda: dict(GREEN))
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    cut_off: int | None = None
+    """After so many requests none is answered any more."""
+    lost_answer: bool = False
+    """Whether the request at which the line was cut has still been carried out."""
+
+    def get(self, path: str, **_params: Any) -> Json:
+        """The answer to GET."""
+        return self._served("GET", path)
+
+    def put(self, path: str, body: Mapping[str, Mapping[str, Any]], **_params: Any) -> Json:
+        """The answer to PUT: null takes a setting away, and an archived one that stays refuses them all."""
+        return self._served("PUT", path, body)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, **_params: Any) -> Json:
+        """The answer to POST."""
+        return self._served("POST", path, body)
+
+    def health(self, **_params: Any) -> Json:
+        """The health."""
+        return self._served("GET", "/_cluster/health")
+
+    def _served(self, method: str, path: str, body: Any = None) -> Json:
+        self.asked.append((method, path))
+        reached = self.cut_off is None or len(self.asked) <= self.cut_off
+        if reached or (self.lost_answer and len(self.asked) == (self.cut_off or 0) + 1):
+            answer = self._answer(method, path, json.loads(json.dumps(body)))
+            if reached:
+                return answer
+        raise Unreachable(refused("opensearch_unreachable", "OpenSearch cannot be reached.", "Check the network."))
+
+    def _answer(self, method: str, path: str, body: Any) -> Json:
+        if path == "/_cluster/settings":
+            return self._change(body) if method == "PUT" else json.loads(json.dumps(self.settings))
+        if path == "/_cluster/health":
+            return self.condition
+        if path.startswith("/_nodes/"):
+            return {"nodes": self.nodes}
+        if path.startswith("/_cluster/state"):
+            return self.state
+        if path == "/_cluster/allocation/explain":
+            return self._explain(body)
+        if path.endswith("/_flush"):
+            return {"_shards": {"failed": 0}}
+        raise answered(404, f"no handler found for uri [{path}]")
+
+    def _change(self, body: Mapping[str, Mapping[str, Any]]) -> Json:
+        changed = {scope: dict(values) for scope, values in self.settings.items()}
+        for scope, values in body.items():
+            for name, value in values.items():
+                if value is None:
+                    changed[scope].pop(name, None)
+                else:
+                    changed[scope][name] = value
+        for name in (name for values in changed.values() for name in values if name.startswith("archived.")):
+            raise answered(400, f"unknown setting [{name}] please check that any required plugins are installed")
+        self.settings = changed
+        return {"acknowledged": True}
+
+    def _explain(self, body: Json) -> Json:
+        found = self.explanations.get((body["index"], body["shard"], body["primary"]))
+        if isinstance(found, Refusal):
+            raise found
+        if found is None:
+            raise answered(400, "unable to find any unassigned shards to explain")
+        return {**body, **found}
+
+
+def answered(status: int, said: str) -> Refusal:
+    """The refusal of the client for an answer of the server."""
+    return refusal("opensearch_answer", f"OpenSearch answered {status}: {said}.", "Cure the cause.")

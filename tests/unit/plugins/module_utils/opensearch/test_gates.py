@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a gate says at each moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
+    MOMENTS,
+    Look,
+    Scope,
+    judge,
+    judge_joined,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Change, Settings, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    READ_ONLY,
+    RECOVERING,
+    Json,
+    cluster,
+    coordination,
+    copy,
+    health,
+    identity,
+    index_metadata,
+    info,
+)
+
+ENABLE = "cluster.routing.allocation.enable"
+NEW = Version(3, 8, 0)
+UNTOUCHED, STRICT = Settings({}, {}), Policy()
+ALL = "abc"
+WHOLE = [copy("i", "a", primary=True), copy("i", "b"), copy("j", "c", primary=True), copy("j", "b")]
+Said = set[tuple[str, State]]
+
+
+@dataclass
+class Case:
+    """A cluster of three members that all vote, changed by keyword, and the gate it stands before."""
+
+    present: str = ALL
+    versions: Mapping[str, str] = field(default_factory=dict)
+    copies: Sequence[Json] = tuple(WHOLE)
+    status: str = "green"
+    health: Json = field(default_factory=dict)
+    settings: Settings = UNTOUCHED
+    explanations: tuple[Explanation, ...] = ()
+    batch: str = ""
+    members: str = ALL
+    target: Version | None = NEW
+    policy: Policy = STRICT
+    parts: Json = field(default_factory=dict)
+
+    def judged(self, moment: str) -> Verdict:
+        members = {name: info(name, self.versions.get(name, "2.19.6")) for name in self.present}
+        parts = {"voting": coordination(ALL), **self.parts}
+        seen = Look(
+            cluster(members, self.copies, **parts), health(self.status, **self.health), self.settings, self.explanations
+        )
+        scope = Scope(moment, frozenset(self.members), frozenset(self.batch), self.target, self.policy)
+        return judge(seen, scope)
+
+    def said(self, moment: str) -> Said:
+        return {(reason.code, reason.state) for reason in self.judged(moment).reasons}
+
+
+def case(**changes: Any) -> Case:
+    return Case(**changes)
+
+
+def left_restricted(set_to: str = "primaries", now: str | None = "primaries", was: str | None = None) -> Settings:
+    """Settings in which an interrupted run has restricted allocation."""
+    undo = Undo("night", "2026-11-21T00:00:00Z", "uuid", (Change(ENABLE, "persistent", was, set_to),))
+    return Settings({UNDO: undo.dumps(), **({ENABLE: now} if now else {})}, {})
+
+
+UPGRADED = dict.fromkeys(ALL, "3.8.0")
+LOST = [copy("i", "a", primary=True), copy("i", None), copy("j", "a", primary=True), copy("j", None)]
+"""What is left when b and c are away."""
+NO_PLACE = tuple(Explanation(name, 0, False, "no", {identity("a"): frozenset({"same_shard"})}) for name in "ij")
+BY_ENABLE = tuple(
+    Explanation(name, 0, False, "no", {identity(member): frozenset({"enable"}) for member in ALL}) for name in "ij"
+)
+
+
+@pytest.mark.parametrize(
+    ("moment", "changes"),
+    [
+        ("before_upgrade", {}),
+        ("before_batch", {"batch": "b"}),
+        ("after_batch", {"batch": "b", "versions": {"b": "3.8.0"}}),
+        ("after_upgrade", {"versions": UPGRADED}),
+    ],
+)
+def test_a_healthy_cluster_passes_every_gate_without_a_word(moment: str, changes: Json) -> None:
+    assert case(**changes).judged(moment) == Verdict()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"parts": {"blocks": READ_ONLY}}, ("cluster_block", State.REFUSED)),
+        ({"parts": {"blocks": RECOVERING}}, ("cluster_block", State.WAITING)),
+        ({"health": {"timed_out": True, "pending_tasks": 3}}, ("tasks_pending", State.WAITING)),
+    ],
+)
+def test_what_stops_every_gate(moment: str, changes: Json, expected: tuple[str, State]) -> None:
+    versions = UPGRADED if moment.startswith("after") else {}
+    assert case(batch="b", versions=versions, **changes).said(moment) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"versions": {"c": "2.18.0"}}, {("wire_incompatible", State.REFUSED)}),
+        ({"versions": {"c": "3.9.0"}}, {("downgrade", State.REFUSED)}),
+        ({"versions": {"c": "2.18.0"}, "members": "ab"}, set()),
+        ({"versions": {"c": "2.18.0"}, "target": None}, set()),
+        (
+            {"parts": {"indices": {"old": index_metadata(135249827) | {"state": "close"}}}},
+            {("index_too_old", State.REFUSED)},
+        ),
+        ({"parts": {"voting": coordination(ALL, exclusions="c")}}, {("voting_exclusions", State.REFUSED)}),
+        ({"present": "ab", "copies": WHOLE[:2]}, {("member_missing", State.WAITING)}),
+        ({"present": "ab", "copies": WHOLE[:2], "batch": "c"}, set()),
+        ({"settings": Settings({ENABLE: "none"}, {})}, {("allocation_disabled", State.REFUSED)}),
+        ({"settings": Settings({ENABLE: "none"}, {ENABLE: "all"})}, set()),
+        ({"settings": Settings({ENABLE: "all"}, {ENABLE: "primaries"})}, {("allocation_disabled", State.REFUSED)}),
+        ({"settings": Settings({ENABLE: "all"}, {})}, set()),
+        ({"copies": [*WHOLE, copy("k", "a", "INITIALIZING")], "status": "yellow"}, set()),
+        (
+            {"copies": [*WHOLE, copy("k", "a", primary=True), copy("k", None)], "status": "yellow"}
+            | {"explanations": (Explanation("k", 0, False, "no", {identity("b"): frozenset({"filter"})}),)},
+            {("unassigned", State.REFUSED)},
+        ),
+    ],
+)
+def test_before_the_upgrade(changes: Json, expected: Said) -> None:
+    assert case(**changes).said("before_upgrade") == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (left_restricted(), set()),
+        (left_restricted(now="none"), {("allocation_disabled", State.REFUSED)}),
+        (left_restricted(now=None), {("unassigned", State.REFUSED)}),
+        (left_restricted(was="none"), {("allocation_disabled", State.REFUSED)}),
+    ],
+    ids=["ours", "changed by another", "put back by hand", "was disabled before"],
+)
+def test_a_run_that_was_killed_can_be_run_again(settings: Settings, expected: Said) -> None:
+    """Its batch is back, but the replicas are not: it is the run's own restriction that keeps them away."""
+    killed = case(copies=LOST, status="yellow", explanations=BY_ENABLE, settings=settings)
+    assert killed.said("before_upgrade") == expected
+
+
+@pytest.mark.parametrize("moment", ["before_upgrade", "before_batch"])
+def test_a_member_that_is_away_is_not_judged_by_the_shards_it_left(moment: str) -> None:
+    """A real server says `no`, and not `allocation_delayed`, in the very moment in which the last other member goes."""
+    away = case(present="a", copies=LOST, status="yellow", explanations=NO_PLACE)
+    assert away.said(moment) - {("no_majority", State.WAITING)} == {("member_missing", State.WAITING)}
+
+
+def test_of_several_broken_members_each_is_cured_by_itself() -> None:
+    broken = case(present="a", copies=LOST, status="yellow", explanations=NO_PLACE)
+    broken.batch = "bc"
+    assert broken.said("before_upgrade") == set()
+    broken.batch = "b"
+    assert broken.said("before_batch") == set()
+    cured = case(present="ab", versions={"b": "3.8.0"}, copies=WHOLE[:2], batch="b", status="yellow")
+    assert cured.said("after_batch") == {("member_missing", State.PASSED)}
+    cured.batch = "c"
+    assert cured.said("before_batch") == set()
+    assert cured.said("after_upgrade") >= {("not_joined", State.WAITING)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"batch": "a"}, set()),
+        ({"batch": "bc"}, {("every_copy_in_batch", State.REFUSED), ("no_majority", State.REFUSED)}),
+        (
+            {"batch": "b", "copies": [copy("i", "b", primary=True)]},
+            {("single_copy", State.REFUSED)},
+        ),
+        (
+            {"batch": "b", "copies": [copy("i", "b", primary=True)], "policy": Policy(allow_single_copy=True)},
+            {("single_copy", State.PASSED)},
+        ),
+        (
+            {"batch": "c", "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", "b", "INITIALIZING")]},
+            {("recovering", State.WAITING)},
+        ),
+        ({"batch": "b", "status": "yellow"}, {("not_green", State.WAITING)}),
+        ({"batch": "x"}, set()),
+        ({"batch": "x", "members": "ab"}, {("member_unrecognised", State.REFUSED)}),
+    ],
+)
+def test_before_a_batch(changes: Json, expected: Said) -> None:
+    assert case(**changes).said("before_batch") == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"versions": {"b": "3.8.0"}}, set()),
+        ({}, {("wrong_version", State.REFUSED)}),
+        ({"target": None}, set()),
+        ({"present": "ac", "copies": LOST, "status": "yellow"}, {("not_joined", State.WAITING)}),
+        ({"present": "ab", "versions": {"b": "3.8.0"}, "copies": LOST}, {("member_missing", State.PASSED)}),
+        (
+            {"versions": {"b": "3.8.0"}, "copies": [*WHOLE, copy("k", "b", "INITIALIZING")]},
+            {("recovering", State.WAITING)},
+        ),
+    ],
+)
+def test_after_a_batch(changes: Json, expected: Said) -> None:
+    assert case(batch="b", **changes).said("after_batch") == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"versions": UPGRADED | {"c": "2.19.6"}}, {("wrong_version", State.REFUSED)}),
+        ({"versions": UPGRADED | {"c": "2.19.6"}, "members": "ab"}, set()),
+        ({"versions": UPGRADED, "present": "ab"}, {("not_joined", State.WAITING)}),
+        (
+            {"versions": UPGRADED, "status": "red", "copies": [copy("i", None, primary=True)]},
+            {("primary_unassigned", State.WAITING)},
+        ),
+    ],
+)
+def test_after_the_upgrade(changes: Json, expected: Said) -> None:
+    assert case(**changes).said("after_upgrade") == expected
+
+
+def test_yellow_that_the_next_batch_cures_lets_it_go_on() -> None:
+    refusing = {identity("a"): frozenset({"node_version"}), identity("c"): frozenset({"node_version"})}
+    explanation = Explanation("k", 0, False, "no", refusing | {identity("b"): frozenset({"same_shard"})})
+    mixed = case(
+        versions={"b": "3.8.0"},
+        copies=[*WHOLE, copy("k", "b", primary=True), copy("k", None)],
+        status="yellow",
+        explanations=(explanation,),
+    )
+    mixed.batch = "b"
+    assert mixed.said("after_batch") == {("yellow_until_upgraded", State.PASSED)}
+    mixed.batch = "a"
+    assert mixed.said("before_batch") == {("yellow_until_upgraded", State.PASSED)}
+    assert mixed.said("before_upgrade") == {("yellow_until_upgraded", State.PASSED)}
+    done = case(versions=UPGRADED, copies=mixed.copies, status="yellow", explanations=mixed.explanations)
+    assert done.said("after_upgrade") == {("unassigned", State.REFUSED)}
+
+
+def test_an_undo_that_cannot_be_read_stops_before_the_upgrade() -> None:
+    with pytest.raises(Refusal) as caught:
+        case(settings=Settings({UNDO: "?"}, {})).judged("before_upgrade")
+    assert caught.value.verdict.reasons[0].code == "undo_unreadable"
+
+
+def test_every_member_that_has_not_joined_is_named() -> None:
+    state = cluster({"a": info("a", "3.8.0"), "b": info("b")})
+    verdict = judge_joined(state.named, "cba", NEW)
+    assert [(r.code, r.message.split()[0]) for r in verdict.reasons] == [("wrong_version", "b"), ("not_joined", "c")]

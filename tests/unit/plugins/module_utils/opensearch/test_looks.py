@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The looks of the gates: what is asked, how often, and what becomes of answers that cannot be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import EXPLANATIONS, Scope, judge, look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe_members
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    copy,
+    identity,
+    info,
+    state_answer,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers, answered
+
+EXPLAIN = ("POST", "/_cluster/allocation/explain")
+NO_PLACE = {"can_allocate": "no", "node_allocation_decisions": []}
+
+
+def servers(copies: list[Json], **explained: Json | Refusal) -> Servers:
+    """Three members with these copies; explanations of replicas by index."""
+    found = Servers(state=state_answer("abc", copies, elected="a"))
+    found.condition["status"] = "yellow"
+    found.explanations = {(index, 0, False): answer for index, answer in explained.items()}
+    return found
+
+
+def looked(client: Any) -> Any:
+    return look(client)
+
+
+def test_a_look_is_five_cheap_requests() -> None:
+    client = Servers()
+    seen = looked(client)
+    assert (len(seen.state.members), seen.health.status) == (3, "green")
+    assert [path.split("?")[0] for _method, path in client.asked] == [
+        "/_cluster/health",
+        "/_nodes/_all/_none",
+        "/_cluster/state/metadata,routing_table,nodes,blocks,version,cluster_manager_node",
+        "/_cluster/settings",
+    ]
+
+
+def test_the_first_major_calls_the_elected_one_otherwise() -> None:
+    client = Servers(nodes={identity(name): info(name, "1.3.20") for name in "abc"})
+    client.state["master_node"] = client.state.pop("cluster_manager_node")
+    assert looked(client).state.elected == identity("a")
+    assert client.asked[2][1].endswith(",master_node")
+
+
+def test_copies_in_the_same_situation_share_a_question() -> None:
+    copies = [
+        one
+        for shard in range(4)
+        for one in (copy(f"i/{shard}", "a", primary=True), copy(f"i/{shard}", None), copy(f"i/{shard}", None))
+    ]
+    copies += [copy("j", "b", primary=True), copy("j", None)]
+    client = servers(copies, i=NO_PLACE, j=NO_PLACE)
+    seen = looked(client)
+    assert client.asked.count(EXPLAIN) == 2
+    assert sorted((e.index, e.shard, e.primary) for e in seen.explanations) == [
+        *(("i", shard, False) for shard in range(4)),
+        ("j", 0, False),
+    ]
+
+
+def test_replicas_with_different_holders_are_asked_for_apart() -> None:
+    copies = [copy("i/0", "a", primary=True), copy("i/0", None), copy("i/1", "b", primary=True), copy("i/1", None)]
+    client = servers(copies, i=NO_PLACE)
+    looked(client)
+    assert client.asked.count(EXPLAIN) == 2
+
+
+def test_as_long_as_something_moves_nothing_is_explained() -> None:
+    copies = [copy("i", "a", primary=True), copy("i", None), copy("j", "b", "INITIALIZING")]
+    client = servers(copies, i=NO_PLACE)
+    assert looked(client).explanations == ()
+    client = servers(copies[:2], i=NO_PLACE)
+    client.condition["delayed_unassigned_shards"] = 1
+    assert looked(client).explanations == ()
+    assert EXPLAIN not in client.asked
+
+
+def test_explanations_are_limited_and_what_is_left_unexplained_is_waited_for() -> None:
+    copies = [one for n in range(EXPLANATIONS + 1) for one in (copy(f"i{n}", "a", primary=True), copy(f"i{n}", None))]
+    client = servers(copies, **{f"i{n}": NO_PLACE for n in range(EXPLANATIONS + 1)})
+    seen = looked(client)
+    assert client.asked.count(EXPLAIN) == len(seen.explanations) == EXPLANATIONS
+    reasons = judge(seen, Scope("after_upgrade", frozenset("abc"))).reasons
+    assert [reason.state for reason in reasons].count(State.WAITING) == 1
+
+
+@pytest.mark.parametrize(
+    "answer", [answered(400, "unable to find any unassigned shards"), {"can_remain_on_current_node": "yes"}]
+)
+def test_a_copy_that_was_allocated_meanwhile_is_looked_at_again(answer: Json | Refusal) -> None:
+    client = servers([copy("i", "a", primary=True), copy("i", None)], i=answer)
+    seen = looked(client)
+    assert seen.explanations == ()
+    assert judge(seen, Scope("after_upgrade", frozenset("abc"))).state is State.WAITING
+
+
+def test_an_explanation_that_may_not_be_had_is_refused_at_once() -> None:
+    denied = refusal("opensearch_rights", "OpenSearch does not allow it.", "Give the right.")
+    with pytest.raises(Refusal) as caught:
+        looked(servers([copy("i", "a", primary=True), copy("i", None)], i=denied))
+    assert caught.value is denied
+
+
+@pytest.mark.parametrize("answers", range(4))
+def test_a_cluster_out_of_reach_is_no_answer(answers: int) -> None:
+    with pytest.raises(Unreachable):
+        looked(Servers(cut_off=answers))
+
+
+def test_an_answer_that_cannot_be_read_is_refused() -> None:
+    client = Servers()
+    del client.condition["timed_out"]
+    with pytest.raises(Refusal, match="timed_out"):
+        looked(client)
+    client = Servers()
+    del client.settings["transient"]
+    with pytest.raises(Refusal, match="transient"):
+        looked(client)
+
+
+def test_the_members_that_are_back() -> None:
+    client: Any = Servers()
+    del client.state["nodes"][identity("b")]
+    assert sorted(observe_members(client, ["a", "b", "x"])) == ["a"]
+    client.nodes[identity("a")]["version"] = "unknown"
+    with pytest.raises(Refusal, match="unknown"):
+        observe_members(client, ["a"])
+
+
+def test_the_proof_before_the_first_deletion_is_made_on_fresh_state() -> None:
+    client: Any = servers([copy("i", "a", primary=True), copy("i", "b")])
+    assert prove(client, ["a", "b", "c"], ["b"], Policy()).passed
+    client.state = state_answer(
+        "abc", [copy("i", "a", primary=True), copy("i", "b"), copy("new", "b", primary=True)], elected="a"
+    )
+    verdict = prove(client, ["a", "b", "c"], ["b"], Policy())
+    assert [reason.code for reason in verdict.reasons] == ["single_copy"]

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Would waiting longer change anything?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import (
+    Explanation,
+    cured_by_upgrade,
+    judge_overrides,
+    judge_progress,
+    parse_explanation,
+    unassigned,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState, parse_health
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    cluster,
+    copy,
+    health,
+    identity,
+    index_metadata,
+    info,
+    recorded,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+DECIDERS = ["node_version", "same_shard", "awareness", "disk_threshold", "filter", "max_retry", "enable", "throttling"]
+REFUSING = st.dictionaries(
+    st.sampled_from(["old-1", "old-2", "new-1", "new-2"]),
+    st.sets(st.sampled_from(DECIDERS), max_size=3).map(frozenset),
+    max_size=4,
+)
+OLD = {"old-1", "old-2"}
+
+MIXED = {"new": info("new", "3.8.0"), "old": info("old")}
+STUCK = [copy("i", "new", primary=True), copy("i", None)]
+
+
+def said(verdict: Verdict) -> list[tuple[str, State]]:
+    return [(reason.code, reason.state) for reason in verdict.reasons]
+
+
+def explained(refusing: Mapping[str, str], answer: str = "no", place: str = "i", primary: bool = False) -> Explanation:
+    """An explanation in which each member refuses for the deciders written after its name."""
+    named = {identity(member): frozenset(deciders.split()) for member, deciders in refusing.items()}
+    return Explanation(place, 0, primary, answer, named)
+
+
+def progress(state: ClusterState, explanations: Sequence[Explanation] = (), status: str = "yellow") -> Verdict:
+    outdated = {member.id for member in state.members.values() if member.version.major < 3}
+    return judge_progress(state, health(status), explanations, outdated)
+
+
+@pytest.mark.parametrize(
+    ("refusing", "expected"),
+    [
+        ({"new": "same_shard", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        ({"new": "awareness", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        ({"new": "same_shard awareness", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        (
+            {"new": "same_shard", "old": "node_version", "old-2": "node_version disk_threshold"},
+            ("yellow_until_upgraded", State.PASSED),
+        ),
+        (
+            {"new": "same_shard", "old": "node_version", "old-2": "same_shard"},
+            ("yellow_until_upgraded", State.PASSED),
+        ),
+        ({"new": "same_shard", "old": "node_version disk_threshold"}, ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": "node_version awareness"}, ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": "filter"}, ("unassigned", State.REFUSED)),
+        ({"new": "disk_threshold", "old": "node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "node_version", "old": "node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": "same_shard"}, ("unassigned", State.REFUSED)),
+        ({"new": "enable", "old": "enable node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "", "old": "node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": ""}, ("unassigned", State.REFUSED)),
+        ({}, ("unassigned", State.REFUSED)),
+        ({"new": "max_retry same_shard", "old": "max_retry node_version"}, ("allocation_failed", State.REFUSED)),
+    ],
+)
+def test_why_a_replica_has_no_place(refusing: dict[str, str], expected: tuple[str, State]) -> None:
+    state = cluster({**MIXED, "old-2": info("old-2")}, STUCK)
+    assert said(progress(state, [explained(refusing)])) == [expected]
+
+
+@pytest.mark.parametrize("answer", ["yes", "throttled", "awaiting_info", "allocation_delayed", "worse_balance"])
+def test_a_replica_that_is_about_to_be_allocated_is_waited_for(answer: str) -> None:
+    verdict = progress(cluster(MIXED, STUCK), [explained({"new": "same_shard", "old": "node_version"}, answer)])
+    assert said(verdict) == [("allocating", State.WAITING)]
+
+
+def test_the_index_the_shard_and_the_deciders_are_named() -> None:
+    verdict = progress(cluster(MIXED, STUCK), [explained({"new": "same_shard", "old": "disk_threshold filter"})])
+    (reason,) = verdict.reasons
+    assert "i[0]" in reason.message
+    assert "disk_threshold on 1, filter on 1, same_shard on 1" in reason.message
+
+
+def test_without_an_upgrade_no_yellow_is_expected() -> None:
+    explanation = explained({"new": "same_shard", "old": "node_version"})
+    verdict = judge_progress(cluster(MIXED, STUCK), health("yellow"), [explanation], ())
+    assert said(verdict) == [("unassigned", State.REFUSED)]
+
+
+@given(REFUSING)
+def test_expected_yellow_by_its_definition(refusing: dict[str, frozenset[str]]) -> None:
+    """Every older member refuses for its version or holds a copy, every newer one holds a copy or is in the wrong zone,
+    and one older member refuses for nothing but its version."""
+    place_only = {"same_shard", "awareness"}
+    older = [set(deciders) for member, deciders in refusing.items() if member in OLD]
+    newer = [set(deciders) for member, deciders in refusing.items() if member not in OLD]
+    expected = (
+        all("node_version" in each or (each and each <= place_only) for each in older)
+        and all(each and each <= place_only for each in newer)
+        and {"node_version"} in older
+    )
+    assert cured_by_upgrade(Explanation("i", 0, False, "no", refusing), OLD) is expected
+
+
+@given(REFUSING, st.sampled_from(["yes", "throttled", "awaiting_info", "allocation_delayed"]))
+def test_what_the_server_will_allocate_is_not_left_to_the_upgrade(
+    refusing: dict[str, frozenset[str]], answer: str
+) -> None:
+    assert not cured_by_upgrade(Explanation("i", 0, False, answer, refusing), OLD)
+
+
+@pytest.mark.parametrize(
+    ("copies", "status", "changes", "expected"),
+    [
+        ([copy("i", "new", primary=True), copy("i", "old")], "green", {}, []),
+        ([copy("i", "new", primary=True, to="old")], "green", {}, []),
+        ([copy("i", "new", primary=True), copy("i", "old")], "yellow", {}, [("not_green", State.WAITING)]),
+        (STUCK, "green", {}, [("unassigned", State.WAITING)]),
+        (STUCK, "yellow", {}, [("unassigned", State.WAITING)]),
+        (STUCK, "yellow", {"delayed": 1}, [("allocating", State.WAITING)]),
+        (STUCK, "yellow", {"in_flight_fetch": 1}, [("allocating", State.WAITING)]),
+        ([*STUCK, copy("j", "old", "INITIALIZING")], "yellow", {}, [("recovering", State.WAITING)]),
+        ([copy("i", "old", "INITIALIZING")], "green", {}, [("recovering", State.WAITING)]),
+        ([copy("i", None, primary=True)], "red", {}, [("primary_unassigned", State.WAITING)]),
+    ],
+)
+def test_what_is_under_way(
+    copies: list[Json], status: str, changes: dict[str, int], expected: list[tuple[str, State]]
+) -> None:
+    verdict = judge_progress(cluster(MIXED, copies), health(status, **changes), (), ())
+    assert said(verdict) == expected
+
+
+def test_replicas_of_a_lost_primary_are_not_blamed() -> None:
+    """The server says no to them on every member (replica_after_primary_active); the primary comes back first."""
+    state = cluster(MIXED, [copy("i", None, primary=True), copy("i", None), copy("j", None), *STUCK[:1]])
+    assert [(one.index, one.primary) for one in unassigned(state)] == [("i", True), ("j", False)]
+    explanations = [
+        explained({"new": "replica_after_primary_active", "old": "replica_after_primary_active"}),
+        explained({}, "no_valid_shard_copy", primary=True),
+        explained({"new": "same_shard", "old": "node_version"}, place="j"),
+    ]
+    verdict = progress(state, explanations, "red")
+    assert said(verdict) == [("primary_unassigned", State.WAITING), ("yellow_until_upgraded", State.PASSED)]
+    assert "no_valid_shard_copy" in verdict.reasons[0].message
+
+
+def test_one_expected_yellow_excuses_no_other() -> None:
+    state = cluster(MIXED, [*STUCK, copy("j", "new", primary=True), copy("j", None)])
+    explanations = [
+        explained({"new": "same_shard", "old": "node_version"}),
+        explained({"new": "same_shard", "old": "filter"}, place="j"),
+    ]
+    verdict = progress(state, explanations)
+    assert said(verdict) == [("unassigned", State.REFUSED), ("yellow_until_upgraded", State.PASSED)]
+    assert verdict.state is State.REFUSED
+
+
+def test_the_explanation_of_a_real_mixed_cluster() -> None:
+    answers = recorded("mixed-2.19.6-3.8.0")
+    state = parse_state(answers["nodes"], answers["state"])
+    explanation = parse_explanation(answers["explanation"])
+    a, b = state.named("a"), state.named("b")
+    assert a is not None
+    assert b is not None
+    assert explanation.refusing == {a.id: {"node_version"}, b.id: {"same_shard"}}
+    verdict = judge_progress(state, parse_health(answers["health"]), [explanation], {a.id})
+    assert said(verdict) == [("yellow_until_upgraded", State.PASSED)]
+    with pytest.raises(KeyError):
+        parse_explanation(answers["of_an_assigned_copy"])
+
+
+def test_a_real_cluster_that_a_member_has_just_left() -> None:
+    answers = recorded("left-2.19.6")
+    state = parse_state(answers["nodes"], answers["state"])
+    explanation = parse_explanation(answers["explanation"])
+    verdict = judge_progress(state, parse_health(answers["health"]), [explanation], set(state.members))
+    assert said(verdict) == [("allocating", State.WAITING)]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "enable", "refused"),
+    [("1", None, False), ("1", "all", False), ("1", "none", True), ("1", "primaries", True), ("0", "none", False)],
+)
+def test_an_index_may_not_keep_its_replicas_away(replicas: str, enable: str | None, refused: bool) -> None:
+    allocation = {"enable": enable} if enable else {}
+    settings = index_metadata(number_of_replicas=replicas, routing={"allocation": allocation})
+    state = cluster(MIXED, [copy("i", "new", primary=True)], indices={"i": settings})
+    assert said(judge_overrides(state)) == ([("index_allocation_disabled", State.REFUSED)] if refused else [])

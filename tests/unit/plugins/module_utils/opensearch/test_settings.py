@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Settings that carry their own undo: whatever was there is there again afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+    UNDO,
+    Change,
+    Settings,
+    Undo,
+    carried_undo,
+    parse_settings,
+    plan_changes,
+    removals,
+    request_of,
+    split_ours,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import recorded
+from hypothesis import given
+from hypothesis import strategies as st
+
+ENABLE = "cluster.routing.allocation.enable"
+NAMES = [ENABLE, "cluster.routing.rebalance.enable", "cluster.max_shards_per_node"]
+VALUES = st.one_of(st.sampled_from(["all", "primaries", "none", "7"]), st.lists(st.sampled_from("ab"), max_size=2))
+SCOPE = st.dictionaries(st.sampled_from([*NAMES, "cluster.metadata.owner"]), VALUES)
+SETTINGS = st.builds(Settings, SCOPE, SCOPE)
+WANTED = st.dictionaries(st.sampled_from(NAMES), VALUES, min_size=1)
+UNDOS = st.builds(
+    Undo,
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.lists(
+        st.builds(
+            Change, st.sampled_from(NAMES), st.sampled_from(["persistent", "transient"]), st.none() | VALUES, VALUES
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+def put(settings: Settings, body: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """What `PUT _cluster/settings` makes of the settings: null takes away, everything else is set, in one step."""
+    scopes = {"persistent": dict(settings.persistent), "transient": dict(settings.transient)}
+    for scope, changes in json.loads(json.dumps(body)).items():
+        for name, value in changes.items():
+            if value is None:
+                scopes[scope].pop(name, None)
+            else:
+                scopes[scope][name] = value
+    return Settings(**scopes)
+
+
+def undo_of(*changes: Change) -> Undo:
+    return Undo("night", "2026-11-21T00:00:00Z", "uuid", changes)
+
+
+@given(SETTINGS, WANTED)
+def test_what_is_changed_is_in_force_and_is_put_back_exactly(settings: Settings, wanted: dict[str, Any]) -> None:
+    changes = plan_changes(settings, wanted)
+    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    for name, value in wanted.items():
+        assert changed.effective(name) == value
+    carried = carried_undo(changed)
+    assert carried == undo_of(*changes)
+    ours, others = split_ours(carried, changed)
+    assert (ours, others) == (changes, ())
+    assert put(changed, request_of(ours, None, back=True)) == settings
+
+
+@given(SETTINGS, WANTED)
+def test_nothing_is_changed_that_is_already_in_force(settings: Settings, wanted: dict[str, Any]) -> None:
+    changes = plan_changes(settings, wanted)
+    assert {change.setting for change in changes} == {n for n in wanted if settings.effective(n) != wanted[n]}
+    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    assert plan_changes(changed, wanted) == ()
+
+
+@given(SETTINGS, WANTED, st.sampled_from(["persistent", "transient"]), SCOPE)
+def test_what_another_has_changed_meanwhile_is_left_to_it(
+    settings: Settings, wanted: dict[str, Any], scope: str, foreign: dict[str, Any]
+) -> None:
+    changes = plan_changes(settings, wanted)
+    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    meddled = put(changed, {scope: foreign})
+    ours, others = split_ours(undo_of(*changes), meddled)
+    assert sorted([*ours, *others], key=changes.index) == list(changes)
+    restored = put(meddled, request_of(ours, None, back=True))
+    assert carried_undo(restored) is None
+    for name in {*NAMES, *foreign}:
+        for place in ("persistent", "transient"):
+            ours_there = any((c.setting, c.scope) == (name, place) for c in ours)
+            left_alone = meddled.scope(place).get(name)
+            assert restored.scope(place).get(name) == (settings.scope(place).get(name) if ours_there else left_alone)
+    assert all(meddled.scope(change.scope).get(change.setting) != change.set_to for change in others)
+
+
+@given(UNDOS)
+def test_an_undo_is_read_as_it_was_written(undo: Undo) -> None:
+    assert carried_undo(Settings({UNDO: undo.dumps()}, {})) == undo
+
+
+@pytest.mark.parametrize(
+    ("persistent", "transient", "scope", "was"),
+    [
+        ({}, {}, "persistent", None),
+        ({ENABLE: "all"}, {}, "persistent", "all"),
+        ({}, {ENABLE: "all"}, "transient", "all"),
+        ({ENABLE: "none"}, {ENABLE: "all"}, "transient", "all"),
+        ({ENABLE: "primaries"}, {ENABLE: "all"}, "transient", "all"),
+    ],
+)
+def test_the_change_goes_where_nothing_hides_it(
+    persistent: dict[str, str], transient: dict[str, str], scope: str, was: str | None
+) -> None:
+    settings = Settings(persistent, transient)
+    assert plan_changes(settings, {ENABLE: "primaries"}) == (Change(ENABLE, scope, was, "primaries"),)
+
+
+def test_a_change_and_its_undo_are_one_request() -> None:
+    undo = undo_of(Change(ENABLE, "transient", "all", "primaries"))
+    assert request_of(undo.changes, undo, back=False) == {
+        "persistent": {UNDO: undo.dumps()},
+        "transient": {ENABLE: "primaries"},
+    }
+    assert request_of(undo.changes, None, back=True) == {"persistent": {UNDO: None}, "transient": {ENABLE: "all"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "null",
+        "7",
+        "[]",
+        "{}",
+        '{"run": "r", "at": "t", "cluster": "c"}',
+        '{"run": "r", "at": "t", "cluster": "c", "settings": 7}',
+        '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "persistent"}]}',
+        '{"run": "r", "at": "t", "settings": []}',
+        '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "x", "was": 1, "set_to": 2}]}',
+        ["a", "list"],
+    ],
+)
+def test_an_undo_that_cannot_be_read_is_refused_and_not_replaced(text: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        carried_undo(Settings({UNDO: text}, {}))
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "undo_unreadable"
+    assert UNDO in reason.message
+
+
+def test_a_cluster_without_an_undo_carries_none() -> None:
+    assert carried_undo(Settings({ENABLE: "none"}, {UNDO: "only persistent ones survive a restart"})) is None
+
+
+def test_settings_of_real_servers() -> None:
+    before = parse_settings(recorded("green-2.19.6")["settings"])
+    assert before.transient == {"indices.recovery.max_bytes_per_sec": "77mb"}
+    assert removals(before) == ()
+    with pytest.raises(KeyError):
+        parse_settings({"persistent": {}})
+
+
+def test_archived_settings_go_with_every_change_or_the_server_would_refuse_it() -> None:
+    """The cluster had `compatibility.override_main_response_version` on 2.19, which 3.8 does not know."""
+    after = parse_settings(recorded("upgraded-3.8.0")["settings"])
+    archived = "archived.compatibility.override_main_response_version"
+    assert removals(after) == (Change(archived, "persistent", "false", None),)
+    ours = (Change(ENABLE, "persistent", None, "primaries"),)
+    body = request_of(ours, None, back=True, removed=removals(after))
+    assert body == {"persistent": {UNDO: None, ENABLE: None, archived: None}}
+    assert put(after, body) == Settings({"cluster.blocks.create_index": "false"}, {})

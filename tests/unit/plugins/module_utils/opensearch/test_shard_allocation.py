@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Restricting allocation and putting it back, on a cluster that really keeps its settings and may be cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    copy,
+    index_metadata,
+    state_answer,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+from hypothesis import given
+from hypothesis import strategies as st
+
+ENABLE = shard_allocation.ENABLE
+USERS = st.fixed_dictionaries(
+    {
+        scope: st.dictionaries(
+            st.sampled_from([ENABLE, "cluster.routing.rebalance.enable", "cluster.metadata.owner"]),
+            st.sampled_from(["all", "none", "new_primaries"]),
+        )
+        for scope in ("persistent", "transient")
+    }
+)
+"""Settings of users; `primaries` is what the tests restrict to."""
+
+Act = Callable[..., Outcome]
+
+
+def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outcome:
+    """One run of the module."""
+    given = {"state": state, "enable": "primaries", "run": "night", "flush": True, "members": ["a"], **params}
+    task = Task(params=given, check_mode=check)
+    settings = shard_allocation.read_settings(client)
+    work: Act = shard_allocation.restore if state == "restored" else shard_allocation.restrict
+    return work(task, client, settings)
+
+
+def finished(client: Servers, state: str) -> bool:
+    """One run of the module that may be cut off; whether it was not."""
+    try:
+        act(client, state)
+    except Unreachable:
+        return False
+    return True
+
+
+def effective(client: Servers) -> str | None:
+    settings = client.settings
+    return settings["transient"].get(ENABLE, settings["persistent"].get(ENABLE))
+
+
+@given(USERS)
+def test_restricted_and_restored_leaves_no_trace(users: dict[str, dict[str, str]]) -> None:
+    client = Servers(settings=deepcopy(users))
+    assert act(client, "restricted").changed
+    assert effective(client) == "primaries"
+    assert act(client, "restored").changed
+    assert client.settings == users
+
+
+@given(USERS)
+def test_the_second_time_nothing_is_written(users: dict[str, dict[str, str]]) -> None:
+    client = Servers(settings=deepcopy(users))
+    for state in ("restricted", "restored"):
+        act(client, state)
+        client.asked.clear()
+        assert not act(client, state, run="another").changed
+        assert all(method == "GET" for method, _path in client.asked)
+    assert client.settings == users
+
+
+@given(
+    USERS,
+    st.lists(
+        st.tuples(st.sampled_from(["restricted", "restored"]), st.none() | st.integers(0, 5), st.booleans()), max_size=8
+    ),
+)
+def test_whatever_is_cut_off_when_the_end_is_as_the_beginning(
+    users: dict[str, dict[str, str]], runs: list[tuple[str, int | None, bool]]
+) -> None:
+    """Each run may lose its cluster after any request, before or after the servers have done it."""
+    client = Servers(settings=deepcopy(users))
+    for state, client.cut_off, client.lost_answer in runs:
+        client.asked.clear()
+        if finished(client, state):
+            assert effective(client) == ("primaries" if state == "restricted" else _effective_of(users))
+    client.cut_off = None
+    act(client, "restored")
+    assert client.settings == users
+
+
+def _effective_of(users: dict[str, dict[str, str]]) -> str | None:
+    return users["transient"].get(ENABLE, users["persistent"].get(ENABLE))
+
+
+@given(USERS)
+def test_check_mode_says_the_same_and_writes_nothing(users: dict[str, dict[str, str]]) -> None:
+    client = Servers(settings=deepcopy(users))
+    for state in ("restricted", "restored"):
+        before = deepcopy(client.settings)
+        client.asked.clear()
+        planned = act(client, state, check=True)
+        assert client.settings == before
+        assert all(method == "GET" for method, _path in client.asked)
+        done = act(client, state)
+        assert (planned.changed, planned.before, planned.after) == (done.changed, done.before, done.after)
+
+
+def test_the_change_and_its_undo_are_one_request() -> None:
+    client = Servers()
+    outcome = act(client, "restricted")
+    assert [method for method, path in client.asked if path == "/_cluster/settings"] == ["GET", "PUT"]
+    undo = json.loads(client.settings["persistent"][UNDO])
+    assert (undo["run"], undo["cluster"]) == ("night", "uuid")
+    assert undo["settings"] == [{"setting": ENABLE, "scope": "persistent", "was": None, "set_to": "primaries"}]
+    assert outcome.after == {f"persistent {ENABLE}": "primaries"}
+
+
+def test_what_another_set_meanwhile_stays_and_is_told() -> None:
+    client = Servers()
+    act(client, "restricted")
+    client.settings["persistent"][ENABLE] = "none"
+    outcome = act(client, "restored")
+    assert client.settings == {"persistent": {ENABLE: "none"}, "transient": {}}
+    assert [reason.code for reason in outcome.verdict.reasons] == ["changed_by_another"]
+    assert outcome.verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("settings", "enable", "code"),
+    [({ENABLE: "primaries"}, "none", "restricted_otherwise"), ({}, "primaries", "undo_left")],
+)
+def test_an_undo_is_never_overwritten(settings: dict[str, str], enable: str, code: str) -> None:
+    client = Servers()
+    act(client, "restricted")
+    kept = client.settings["persistent"][UNDO]
+    client.settings = {"persistent": {UNDO: kept, **settings}, "transient": {}}
+    with pytest.raises(Refusal) as caught:
+        act(client, "restricted", enable=enable, run="another")
+    assert [reason.code for reason in caught.value.verdict.reasons] == [code]
+    assert client.settings["persistent"] == {UNDO: kept, **settings}
+
+
+def test_a_restriction_of_the_same_kind_is_adopted_with_its_undo() -> None:
+    client = Servers()
+    act(client, "restricted")
+    outcome = act(client, "restricted", run="another")
+    assert [reason.code for reason in outcome.verdict.reasons] == ["undo_adopted"]
+    assert json.loads(client.settings["persistent"][UNDO])["run"] == "night"
+
+
+def test_settings_that_the_new_version_does_not_know_do_not_keep_allocation_restricted() -> None:
+    client = Servers()
+    act(client, "restricted")
+    client.settings["persistent"]["archived.compatibility.override_main_response_version"] = "true"
+    outcome = act(client, "restored")
+    assert client.settings == {"persistent": {}, "transient": {}}
+    assert [reason.code for reason in outcome.verdict.reasons] == ["archived_setting_removed"]
+    assert "compatibility.override_main_response_version = 'true'" in outcome.verdict.reasons[0].message
+    removed = [(action["action"], action["was"]) for action in outcome.actions.as_result()]
+    assert removed == [("restored", "primaries"), ("removed", "true")]
+    assert outcome.after == {}
+
+
+def test_settings_that_were_archived_before_go_with_the_restriction() -> None:
+    client = Servers(settings={"persistent": {}, "transient": {"archived.old": "1"}})
+    outcome = act(client, "restricted")
+    assert [reason.code for reason in outcome.verdict.reasons] == ["archived_setting_removed"]
+    assert act(client, "restored").changed
+    assert client.settings == {"persistent": {}, "transient": {}}
+
+
+@pytest.mark.parametrize(
+    ("params", "flushed"),
+    [
+        ({"members": ["a"]}, ["/one,two/_flush"]),
+        ({"members": ["c"]}, []),
+        ({"members": []}, []),
+        ({"members": ["a"], "flush": False}, []),
+    ],
+)
+def test_the_indices_on_the_batch_are_flushed_before_it_goes(params: dict[str, Any], flushed: list[str]) -> None:
+    copies = [copy("two", "a", primary=True), copy("one", "b", primary=True), copy("one", "a"), copy("else", "b")]
+    client = Servers(state=state_answer("abc", copies, elected="a"))
+    act(client, "restricted", **params)
+    assert [path for method, path in client.asked if method == "POST"] == flushed
+    assert client.asked[-1] == ("PUT", "/_cluster/settings")
+
+
+def test_many_indices_are_flushed_all_at_once() -> None:
+    copies = [copy(f"i{number}", "a", primary=True) for number in range(shard_allocation.FLUSH_BY_NAME + 1)]
+    client = Servers(state=state_answer("abc", copies, elected="a"))
+    act(client, "restricted")
+    assert [path for method, path in client.asked if method == "POST"] == ["/_all/_flush"]
+
+
+def test_an_orphan_changes_nothing() -> None:
+    client: Any = Servers(state=state_answer("abc", indices={"closed": index_metadata() | {"state": "close"}}))
+    task = Task(params={"state": "restricted", "enable": "none", "run": "", "flush": True, "members": []}, parent=-1)
+    with pytest.raises(Refusal) as caught:
+        shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
+    assert client.settings == {"persistent": {}, "transient": {}}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every reason code of the collection is in docs/reasons.md with its states, and no other is.
+
+Codes are read from the calls that make reasons; there they are literals, or constants of the same file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reasons.md"
+MAKERS = frozenset({"plugins/module_utils/common/verdict.py", "plugins/module_utils/common/errors.py"})
+"""Where the functions that make reasons are defined: the codes there are parameters."""
+STATES = {"refused": "refused", "refusal": "refused", "waiting": "waiting", "remark": "passed"}
+PASSING_ON = "code"
+"""The attribute of a reason whose code is passed on as it is."""
+ROW = re.compile(r"^\| `(?P<code>\w+)` \| (?P<states>[\w ]+) \| (?P<meaning>[^|]+) \| (?P<remedy>[^|]+) \|$")
+
+Codes = dict[str, set[str]]
+
+
+def called(node: ast.expr) -> str:
+    """The name of what is called."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def codes_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The codes made in a file, each with a state; a failure to reach something can also be waited for."""
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if called(node.func) == "Unreachable":
+            yield from ((code, "waiting") for inner in node.args for code in _code(inner, constants))
+        if called(node.func) in STATES:
+            yield from ((code, STATES[called(node.func)]) for code in _code(node, constants))
+
+
+def _code(call: ast.expr, constants: dict[str, object]) -> list[str]:
+    if not isinstance(call, ast.Call) or called(call.func) not in STATES or not call.args:
+        return []
+    code = call.args[0]
+    if isinstance(code, ast.Attribute) and code.attr == PASSING_ON:
+        return []
+    value = code.value if isinstance(code, ast.Constant) else constants.get(getattr(code, "id", ""))
+    assert isinstance(value, str), f"line {code.lineno}: the code {ast.unparse(code)} cannot be read"
+    return [value]
+
+
+def made() -> Codes:
+    """Code → states, of all plugins."""
+    codes: Codes = defaultdict(set)
+    for path in sorted((ROOT / "plugins").rglob("*.py")):
+        if str(path.relative_to(ROOT)) not in MAKERS:
+            for code, state in codes_in(ast.parse(path.read_text(), filename=str(path))):
+                codes[code].add(state)
+    return dict(codes)
+
+
+def documented(text: str) -> Codes:
+    """Code → states, of the page."""
+    rows = [found for line in text.splitlines() if (found := ROW.match(line))]
+    codes = {row["code"]: set(row["states"].split(" or ")) for row in rows}
+    assert len(codes) == len(rows), "a code has more than one row"
+    return codes
+
+
+def test_every_code_is_documented_and_no_other() -> None:
+    assert documented(PAGE.read_text()) == made()
+
+
+def test_every_row_is_read() -> None:
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    heads = [line for line in lines if line.startswith(("| Code |", "|---"))]
+    unread = [line for line in lines if line not in heads and not ROW.match(line)]
+    assert unread == []
+    for section in PAGE.read_text().split("\n## ")[1:]:
+        codes = [row["code"] for line in section.splitlines() if (row := ROW.match(line))]
+        assert codes == sorted(codes), section.splitlines()[0]
+
+
+def test_codes_are_found() -> None:
+    source = """
+HERE = "constant"
+refused("a", "A.", "")
+verdict.waiting(HERE, "B.")
+Unreachable(refused("c", "C.", ""))
+remark(reason.code, "passed on")
+"""
+    found = {("a", "refused"), ("constant", "waiting"), ("c", "refused"), ("c", "waiting")}
+    assert set(codes_in(ast.parse(source))) == found
+    with pytest.raises(AssertionError, match="line 1: the code f'{x}' cannot be read"):
+        list(codes_in(ast.parse("refusal(f'{x}', '', '')")))
