@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -45,12 +45,18 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
             continue
         if called(node.func) == "Unreachable":
             yield from ((code, "waiting") for inner in node.args for code in _code(inner, constants))
-        if called(node.func) in STATES:
-            yield from ((code, STATES[called(node.func)]) for code in _code(node, constants))
+        for maker in makers(node.func):
+            yield from ((code, STATES[maker]) for code in _code(node, constants))
 
 
-def _code(call: ast.expr, constants: dict[str, object]) -> list[str]:
-    if not isinstance(call, ast.Call) or called(call.func) not in STATES or not call.args:
+def makers(function: ast.expr) -> set[str]:
+    """Which of the functions that make reasons a call may call; it may choose between two."""
+    chosen = [function.body, function.orelse] if isinstance(function, ast.IfExp) else [function]
+    return {called(each) for each in chosen} & STATES.keys()
+
+
+def _code(call: ast.expr, constants: Mapping[str, object]) -> list[str]:
+    if not isinstance(call, ast.Call) or not makers(call.func) or not call.args:
         return []
     code = call.args[0]
     if isinstance(code, ast.Attribute) and code.attr == PASSING_ON:
@@ -99,8 +105,16 @@ refused("a", "A.", "")
 verdict.waiting(HERE, "B.")
 Unreachable(refused("c", "C.", ""))
 remark(reason.code, "passed on")
+(refused if hopeless else waiting)("d", "D.", "")
 """
-    found = {("a", "refused"), ("constant", "waiting"), ("c", "refused"), ("c", "waiting")}
+    found = {
+        ("d", "refused"),
+        ("d", "waiting"),
+        ("a", "refused"),
+        ("constant", "waiting"),
+        ("c", "refused"),
+        ("c", "waiting"),
+    }
     assert set(codes_in(ast.parse(source))) == found
-    with pytest.raises(AssertionError, match="line 1: the code f'{x}' cannot be read"):
+    with pytest.raises(AssertionError, match=r"line 1: the code f'{x}' cannot be read"):
         list(codes_in(ast.parse("refusal(f'{x}', '', '')")))

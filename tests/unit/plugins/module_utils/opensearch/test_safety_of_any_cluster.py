@@ -32,7 +32,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = settings(max_examples=400)
+MANY, MORE = settings(max_examples=150), settings(max_examples=400)
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _start(copies: list[Json], nodes: Json, batch: Collection[str]) -> None:
         one["state"] = "STARTED" if one["node"] else "UNASSIGNED"
 
 
-@EXAMPLES
+@MORE
 @given(cases())
 def test_the_judge_and_the_definition_agree(case: Case) -> None:
     verdict = judge_batch(case.state, case.batch, case.policy)
@@ -198,7 +198,7 @@ def test_the_judge_and_the_definition_agree(case: Case) -> None:
     assert verdict.passed == Definition(case).holds(), verdict
 
 
-@EXAMPLES
+@MANY
 @given(cases())
 def test_what_waits_is_cured_by_time_and_what_is_refused_is_not(case: Case) -> None:
     now, later = case.verdict(), healed(case).verdict()
@@ -208,7 +208,7 @@ def test_what_waits_is_cured_by_time_and_what_is_refused_is_not(case: Case) -> N
         assert later is State.REFUSED
 
 
-@EXAMPLES
+@MANY
 @given(cases())
 def test_consent_only_widens_what_may_go(case: Case) -> None:
     strict = Case(case.nodes, case.answer, case.batch, Policy())
@@ -216,7 +216,7 @@ def test_consent_only_widens_what_may_go(case: Case) -> None:
     assert free.verdict() is State.PASSED or strict.verdict() is not State.PASSED
 
 
-@EXAMPLES
+@MANY
 @given(cases())
 def test_a_plan_that_asked_for_consent_is_not_refused_for_it_later(case: Case) -> None:
     """Where `judge_consent` passes for a member, its batch of one is never refused on a healed cluster."""
@@ -229,7 +229,7 @@ def test_a_plan_that_asked_for_consent_is_not_refused_for_it_later(case: Case) -
         assert asked.passed == judge_batch(state, [name], case.policy).passed
 
 
-@EXAMPLES
+@MANY
 @given(cases())
 def test_the_proof_counts_what_the_definition_counts(case: Case) -> None:
     definition = Definition(case)

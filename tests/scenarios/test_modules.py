@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each module on a real cluster: check mode changes nothing, the first run does, the second has nothing to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL, index
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.tasks import Result, Tasks, step
+
+FROM, TO = "2.19.6", "3.8.0"
+IMAGE = f"opensearch:{FROM}"
+NEW_IMAGE = f"opensearch:{TO}"
+ENABLE = "cluster.routing.allocation.enable"
+MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
+LAST = MEMBERS[-1]
+
+
+@pytest.fixture
+def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
+    """Plays tasks against the standing cluster."""
+    return Tasks(standing, tmp_path, ansible_environment)
+
+
+def codes(result: Result) -> list[str]:
+    """The codes of a verdict's reasons."""
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def settings(cluster: Cluster) -> dict[str, Any]:
+    """What is set explicitly, by scope."""
+    found: dict[str, Any] = json.loads(cluster.ask("/_cluster/settings?flat_settings=true"))
+    return found
+
+
+def observed(cluster: Cluster) -> bool:
+    """Whether the StatefulSet controller has taken up the latest change of the pool."""
+    with cluster.lab.client() as api:
+        pool = client.AppsV1Api(api).read_namespaced_stateful_set(POOL, cluster.namespace)
+    return bool(pool.status.observed_generation == pool.metadata.generation)
+
+
+# pool_order
+
+
+def test_pool_order(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    options = {"namespace": standing.namespace, "target_version": TO}
+    first, second, checked = tasks.play(
+        step("pool_order", **options), step("pool_order", **options), step("pool_order", check=True, **options)
+    )
+    assert not first["changed"]
+    assert first["before"] == dict.fromkeys(MEMBERS, FROM)
+    assert first["diff"]["after"] == dict.fromkeys(MEMBERS, TO)
+    assert first["broken"] == []
+    assert [pool["target_image"] for pool in first["pools"]] == [NEW_IMAGE]
+    assert sorted(name for batch in first["batches"] for name in batch["members"]) == MEMBERS
+    assert first == second == checked
+    assert standing.fingerprint() == before
+
+
+# cluster_health_gate
+
+
+@pytest.mark.parametrize(
+    ("options", "following"),
+    [
+        ({"moment": "before_upgrade", "target_version": TO}, "begin the first batch"),
+        ({"moment": "before_batch", "batch": [LAST]}, "restrict allocation and replace the batch"),
+        ({"moment": "after_batch", "batch": [LAST], "target_version": FROM}, "take the next batch"),
+        ({"moment": "after_upgrade", "target_version": FROM}, "nothing"),
+    ],
+    ids=lambda value: value["moment"] if isinstance(value, dict) else None,
+)
+def test_cluster_health_gate_passes(options: dict[str, Any], following: str, standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    with index(standing, "logs", shards=2, replicas=1):
+        result = tasks.one("cluster_health_gate", members=MEMBERS, **options)
+    assert (result["changed"], result["failed"], result["next"]) == (False, False, following)
+    assert result["verdict"] == {"state": "passed", "reasons": []}
+    assert result["before"]["status"] == "green"
+    assert result["before"]["members"] == dict.fromkeys(MEMBERS, FROM)
+    assert result["before"]["elected_manager"] in MEMBERS
+    assert result["before"]["shards"] == {"started": 4, "initializing": 0, "relocating": 0, "unassigned": 0}
+    assert standing.fingerprint() == before
+
+
+def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: Tasks) -> None:
+    missing = {"moment": "before_batch", "members": [*MEMBERS, "ghost"], "batch": [LAST]}
+    waits, gives_up, refuses = tasks.play(
+        step("cluster_health_gate", **missing, wait=False),
+        step("cluster_health_gate", **missing, wait_timeout=1, wait_sleep=0.2),
+        step("cluster_health_gate", moment="after_upgrade", members=MEMBERS, target_version=TO),
+    )
+    assert (waits["failed"], waits["verdict"]["state"], codes(waits)) == (False, "waiting", ["member_missing"])
+    assert waits["next"] == "wait"
+    assert (gives_up["failed"], codes(gives_up)) == (True, ["member_missing", "timed_out"])
+    assert "Not in the cluster: ghost." in gives_up["msg"]
+    assert (refuses["failed"], set(codes(refuses))) == (True, {"wrong_version"})
+    assert f"{LAST} runs {FROM} and not {TO}." in refuses["msg"]
+
+
+# shard_allocation
+
+
+@pytest.mark.parametrize(
+    ("theirs", "scope"),
+    [
+        ({}, "persistent"),
+        ({"persistent": {ENABLE: "all"}}, "persistent"),
+        ({"persistent": {ENABLE: "none"}, "transient": {ENABLE: "all"}}, "transient"),
+    ],
+    ids=["absent", "persistent", "transient-hides-persistent"],
+)
+def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster, tasks: Tasks) -> None:
+    standing.ask("/_cluster/settings", "PUT", theirs or {"persistent": {ENABLE: None}})
+    before, was = standing.fingerprint(), settings(standing)
+    restrict = {"state": "restricted", "members": [LAST], "run": "tonight"}
+    try:
+        planned = tasks.one("shard_allocation", check=True, **restrict)
+        assert standing.fingerprint() == before
+
+        first, second = tasks.play(step("shard_allocation", **restrict), step("shard_allocation", **restrict))
+        assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+        assert planned["diff"] == first["diff"]
+        assert first["diff"]["after"][f"{scope} {ENABLE}"] == "primaries"
+        assert first["actions"][-1]["was"] == was[scope].get(ENABLE)
+        assert codes(second) == ["undo_adopted"]
+        assert settings(standing)[scope][ENABLE] == "primaries"
+
+        planned = tasks.one("shard_allocation", check=True, state="restored")
+        assert settings(standing)[scope][ENABLE] == "primaries"
+        first, second = tasks.play(
+            step("shard_allocation", state="restored"), step("shard_allocation", state="restored")
+        )
+        assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+        assert planned["diff"] == first["diff"]
+        assert standing.fingerprint() == before
+    finally:
+        standing.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: None}, "transient": {ENABLE: None}})
+
+
+def test_what_another_has_changed_since_is_left_to_them(standing: Cluster, tasks: Tasks) -> None:
+    try:
+        tasks.one("shard_allocation", state="restricted")
+        standing.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: "new_primaries"}})
+        first, second = tasks.play(
+            step("shard_allocation", state="restored"), step("shard_allocation", state="restored")
+        )
+        assert (codes(first), first["changed"], second["changed"]) == (["changed_by_another"], True, False)
+        assert first["verdict"]["state"] == "passed"
+        assert settings(standing) == {"persistent": {ENABLE: "new_primaries"}, "transient": {}}
+    finally:
+        standing.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: None}})
+
+
+# image_pull
+
+
+def test_image_pull(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    options = {"namespace": standing.namespace, "pool": POOL, "image": NEW_IMAGE}
+    planned, first, second, missing = tasks.play(
+        step("image_pull", check=True, **options),
+        step("image_pull", **options),
+        step("image_pull", **options),
+        step("image_pull", **{**options, "image": "opensearch:3.8.9"}),
+    )
+    assert codes(planned) == ["image_not_proven"]
+    assert planned["actions"] == []
+    for result in (first, second):
+        assert (result["changed"], result["verdict"]) == (False, {"state": "passed", "reasons": []})
+        assert [action["action"] for action in result["actions"]] == ["create_pod"] * 3 + ["delete_pod"] * 3
+    assert first["before"] == {"kubernetes_nodes": ["node-a1", "node-b1", "node-c1"]}
+    assert missing["failed"]
+    assert "image_not_pulled" in codes(missing)
+    until("the throw-away pods to be gone", lambda: len(standing.fingerprint().pods) == 3, 60)
+    assert standing.fingerprint() == before
+
+
+# pool_image, and what pod_ondelete_roll would do then
+
+
+def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    pool = {"namespace": standing.namespace, "pool": POOL}
+    present = {**pool, "image": NEW_IMAGE, "run": "tonight"}
+
+    planned = tasks.one("pool_image", check=True, **present)
+    assert standing.fingerprint() == before
+    first, second, kept = tasks.play(
+        step("pool_image", **present), step("pool_image", **present), step("pool_image", **pool, state="restored")
+    )
+    assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+    for result in (planned, first):
+        assert result["before"] == {"images": {"opensearch": IMAGE}, "strategy": {"type": "RollingUpdate"}, "undo": ""}
+        assert result["diff"]["after"]["images"] == {"opensearch": NEW_IMAGE}
+        assert result["diff"]["after"]["strategy"] == {"type": "OnDelete"}
+        assert result["actions"][0]["set"] == ["image", "strategy", "undo"]
+    assert (kept["changed"], codes(kept)) == (False, ["strategy_kept"])
+    assert standing.fingerprint().pods == before.pods
+
+    until("the controller to take up the new image", lambda: observed(standing), 60)
+    rolled = tasks.one("pod_ondelete_roll", check=True, **pool, batch=[LAST], members=MEMBERS, target_version=TO)
+    assert (rolled["changed"], rolled["failed"]) == (True, False)
+    assert [(action["action"], action["target"]) for action in rolled["actions"]] == [("delete_pod", LAST)]
+    assert standing.fingerprint().pods == before.pods
+
+    back = tasks.one("pool_image", **pool, image=IMAGE)
+    assert back["actions"][0]["set"] == ["image"]
+    until("the controller to take up the old image", lambda: observed(standing), 60)
+    planned = tasks.one("pool_image", check=True, **pool, state="restored")
+    first, second = tasks.play(
+        step("pool_image", **pool, state="restored"), step("pool_image", **pool, state="restored")
+    )
+    assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+    assert planned["diff"] == first["diff"]
+    assert first["diff"]["after"]["strategy"] == {"type": "RollingUpdate"}
+    assert standing.fingerprint() == before
+
+
+# pod_ondelete_roll
+
+
+def test_a_batch_that_is_where_it_should_be_is_left_alone(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    options = {"namespace": standing.namespace, "pool": POOL, "batch": [LAST], "members": MEMBERS}
+    checked, ran = tasks.play(
+        step("pod_ondelete_roll", check=True, **options), step("pod_ondelete_roll", **options, target_version=FROM)
+    )
+    for result in (checked, ran):
+        assert (result["changed"], result["actions"], result["failed"]) == (False, [], False)
+        assert [(member["name"], member["action"]) for member in result["members"]] == [(LAST, "kept")]
+    assert standing.fingerprint() == before
+
+
+def test_a_member_is_replaced_once(standing: Cluster, tasks: Tasks) -> None:
+    """A restart without a new version, as after a change of the template; the last test of the module, for it stays."""
+    template = {"metadata": {"annotations": {"restarted": "once"}}}
+    change = {"spec": {"template": template, "updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
+    with standing.lab.client() as api:
+        client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, standing.namespace, change)
+    until("the controller to take up the new template", lambda: observed(standing), 60)
+    before = standing.fingerprint()
+    options = {
+        "namespace": standing.namespace,
+        "pool": POOL,
+        "batch": [LAST],
+        "members": MEMBERS,
+        "target_version": FROM,
+    }
+
+    planned = tasks.one("pod_ondelete_roll", check=True, **options)
+    assert standing.fingerprint() == before
+    first, second = tasks.play(step("pod_ondelete_roll", **options), step("pod_ondelete_roll", **options))
+
+    after = standing.fingerprint()
+    assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+    assert planned["diff"] == first["diff"]
+    assert [action["uid"] for action in first["actions"]] == [before.pods[LAST]]
+    assert [(member["name"], member["action"]) for member in first["members"]] == [(LAST, "replaced")]
+    assert first["members"][0]["total_seconds"] > 0
+    assert {name for name, uid in after.pods.items() if uid != before.pods[name]} == {LAST}
+    assert standing.versions() == dict.fromkeys(MEMBERS, FROM)
