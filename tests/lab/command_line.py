@@ -111,7 +111,7 @@ def _table(rows: list[list[str]]) -> None:
 
 
 def _pod(name: str) -> dict[str, str]:
-    namespace, _, pod = name.rpartition("/")
+    namespace, _slash, pod = name.rpartition("/")
     return {"namespace": namespace or "default", "pod": pod}
 
 

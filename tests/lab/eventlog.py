@@ -34,5 +34,5 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     """All events so far; a line that is being written is left out."""
     if not path.exists():
         return []
-    whole, _, _rest = path.read_text().rpartition("\n")
+    whole, _newline, _rest = path.read_text().rpartition("\n")
     return [json.loads(line) for line in whole.splitlines()]

@@ -55,7 +55,6 @@ class Image(Protocol):
 
     def launch(self, context: ContainerContext) -> Launch:
         """Give the process; may write files into the scratch directory and the mounts."""
-        ...
 
 
 def resolve(image: str) -> Image:
@@ -63,7 +62,7 @@ def resolve(image: str) -> Image:
 
     Raises ImageNotFound for anything that is not in the lab's registry.
     """
-    repository, _, tag = image.rsplit("/", 1)[-1].partition(":")
+    repository, _colon, tag = image.rsplit("/", 1)[-1].partition(":")
     if repository == "probe" and tag in ("1", "2"):
         return ProbeImage(tag)
     if repository == "opensearch":

@@ -89,7 +89,7 @@ def test_an_address_belongs_to_a_name_even_when_checksums_collide() -> None:
 
 
 def test_claimed_ranges_differ() -> None:
-    claimed = [Range.claim([]) for _ in range(3)]
+    claimed = [Range.claim([]) for _number in range(3)]
     for one in claimed:
         one.release()
     assert len({one.number for one in claimed}) == 3

@@ -34,7 +34,7 @@ def _address(namespace: Namespace) -> str:
 def _reached(url: str) -> set[str]:
     """Process ids behind the service, as three requests in turn find them."""
     try:
-        return {fetch(url) for _ in range(6)}
+        return {fetch(url) for _number in range(6)}
     except (urllib.error.URLError, ConnectionError):
         return set()
 

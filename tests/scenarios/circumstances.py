@@ -37,7 +37,7 @@ def user_without(cluster: Cluster, name: str, *rights: tuple[str, str]) -> Itera
     cluster.lab.apply([account, {**role, "metadata": metadata}, binding])
     with cluster.lab.client() as api:
         wanted = {"spec": {"expirationSeconds": 3600}}
-        core = client.CoreV1Api(api)
+        core: Any = client.CoreV1Api(api)
         token = core.create_namespaced_service_account_token(name, cluster.namespace, wanted).status.token
         configuration = api.configuration
         try:
@@ -73,7 +73,7 @@ def setting(cluster: Cluster, name: str, value: str) -> Iterator[None]:
 def owner(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """An object that can own others, and the ownerReference by which it controls them."""
     with cluster.lab.client() as api:
-        core = client.CoreV1Api(api)
+        core: Any = client.CoreV1Api(api)
         made = core.create_namespaced_config_map(cluster.namespace, {"metadata": {"name": "operator"}})
         try:
             yield {

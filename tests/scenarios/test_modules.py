@@ -44,7 +44,7 @@ def settings(cluster: Cluster) -> dict[str, Any]:
 def observed(cluster: Cluster) -> bool:
     """Whether the StatefulSet controller has taken up the latest change of the pool."""
     with cluster.lab.client() as api:
-        pool = client.AppsV1Api(api).read_namespaced_stateful_set(POOL, cluster.namespace)
+        pool: Any = client.AppsV1Api(api).read_namespaced_stateful_set(POOL, cluster.namespace)
     return bool(pool.status.observed_generation == pool.metadata.generation)
 
 
@@ -53,7 +53,7 @@ def observed(cluster: Cluster) -> bool:
 
 def test_pool_order(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
-    options = {"namespace": standing.namespace, "target_version": TO}
+    options: dict[str, Any] = {"namespace": standing.namespace, "target_version": TO}
     first, second, checked = tasks.play(
         step("pool_order", **options), step("pool_order", **options), step("pool_order", check=True, **options)
     )
@@ -94,7 +94,7 @@ def test_cluster_health_gate_passes(options: dict[str, Any], following: str, sta
 
 
 def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: Tasks) -> None:
-    missing = {"moment": "before_batch", "members": [*MEMBERS, "ghost"], "batch": [LAST]}
+    missing: dict[str, Any] = {"moment": "before_batch", "members": [*MEMBERS, "ghost"], "batch": [LAST]}
     waits, gives_up, refuses = tasks.play(
         step("cluster_health_gate", **missing, wait=False),
         step("cluster_health_gate", **missing, wait_timeout=1, wait_sleep=0.2),
@@ -123,7 +123,7 @@ def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: T
 def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster, tasks: Tasks) -> None:
     standing.ask("/_cluster/settings", "PUT", theirs or {"persistent": {ENABLE: None}})
     before, was = standing.fingerprint(), settings(standing)
-    restrict = {"state": "restricted", "members": [LAST], "run": "tonight"}
+    restrict: dict[str, Any] = {"state": "restricted", "members": [LAST], "run": "tonight"}
     try:
         planned = tasks.one("shard_allocation", check=True, **restrict)
         assert standing.fingerprint() == before
@@ -167,7 +167,7 @@ def test_what_another_has_changed_since_is_left_to_them(standing: Cluster, tasks
 
 def test_image_pull(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
-    options = {"namespace": standing.namespace, "pool": POOL, "image": NEW_IMAGE}
+    options: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL, "image": NEW_IMAGE}
     planned, first, second, missing = tasks.play(
         step("image_pull", check=True, **options),
         step("image_pull", **options),
@@ -191,8 +191,8 @@ def test_image_pull(standing: Cluster, tasks: Tasks) -> None:
 
 def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
-    pool = {"namespace": standing.namespace, "pool": POOL}
-    present = {**pool, "image": NEW_IMAGE, "run": "tonight"}
+    pool: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL}
+    present: dict[str, Any] = {**pool, "image": NEW_IMAGE, "run": "tonight"}
 
     planned = tasks.one("pool_image", check=True, **present)
     assert standing.fingerprint() == before
@@ -232,7 +232,7 @@ def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
 
 def test_a_batch_that_is_where_it_should_be_is_left_alone(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
-    options = {"namespace": standing.namespace, "pool": POOL, "batch": [LAST], "members": MEMBERS}
+    options: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL, "batch": [LAST], "members": MEMBERS}
     checked, ran = tasks.play(
         step("pod_ondelete_roll", check=True, **options), step("pod_ondelete_roll", **options, target_version=FROM)
     )
@@ -250,7 +250,7 @@ def test_a_member_is_replaced_once(standing: Cluster, tasks: Tasks) -> None:
         client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, standing.namespace, change)
     until("the controller to take up the new template", lambda: observed(standing), 60)
     before = standing.fingerprint()
-    options = {
+    options: dict[str, Any] = {
         "namespace": standing.namespace,
         "pool": POOL,
         "batch": [LAST],

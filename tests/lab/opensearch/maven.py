@@ -41,7 +41,7 @@ def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
     context = MavenContext(repo_cache=directory, timeout=_TIMEOUT_SECONDS)
     component = context.project(coordinate.group, coordinate.artifact).at_version(coordinate.version)
     cause: Exception | None = None
-    for _ in range(_ATTEMPTS):
+    for _attempt in range(_ATTEMPTS):
         try:
             return Path(component.artifact(classifier=coordinate.classifier).resolve())
         except (requests.RequestException, RuntimeError, OSError) as error:

@@ -100,7 +100,7 @@ def test_a_fetched_jar_that_is_not_the_locked_one_never_reaches_the_cache(
 
 def test_the_home_changes_with_the_lock() -> None:
     lock = read_lock(locked_versions()[0])
-    coordinate, *_ = lock.artifacts
+    coordinate = next(iter(lock.artifacts))
     other = Lock(lock.version, {**lock.artifacts, coordinate: "0" * 64})
     assert home_path(lock) != home_path(other)
 

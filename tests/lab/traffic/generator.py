@@ -89,7 +89,7 @@ class Generator:
     async def _look(self) -> Health:
         """Asks up to three members: one that has just booted and not joined yet says nothing about the cluster."""
         asked = self._clock.now()
-        for _ in range(_HEALTH_ATTEMPTS):
+        for _attempt in range(_HEALTH_ATTEMPTS):
             try:
                 answer = await self._members.request("GET", _HEALTH, timeout=_HEALTH_TIMEOUT)
             except RequestFailed:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The argument specifications of the roles against the variables that their tasks use, and the modules they go to."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
+INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
+HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+)\))? \}\}$")
+"""A task's option that is one variable, handed to a module as it is."""
+COMPARED = ("type", "elements")
+MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
+
+Json = Mapping[str, Any]
+
+
+def specification(role: str) -> Json:
+    """The options of the role's main entry point."""
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    options: Json = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    return options
+
+
+def texts(role: str) -> Iterator[str]:
+    """The role's tasks and templates, without comments."""
+    for path in sorted((ROOT / "roles" / role).rglob("*")):
+        if path.parent.name in {"tasks", "templates"}:
+            yield re.sub(r"^\s*#.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def module_tasks(node: Any) -> Iterator[tuple[str, Json]]:
+    """(module, options) of the collection's modules, also inside blocks."""
+    for entry in node if isinstance(node, list) else []:
+        for key, value in entry.items():
+            if key.startswith("stateful.upgrade."):
+                yield key.rpartition(".")[2], value
+            elif key in {"block", "rescue", "always"}:
+                yield from module_tasks(value)
+
+
+def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
+    """(variable, module, option, default) wherever a task hands a variable of the role to a module."""
+    for path in sorted((ROOT / "roles" / role / "tasks").glob("*.yml")):
+        for module, options in module_tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            for option, value in options.items():
+                found = HANDED_OVER.match(value) if isinstance(value, str) else None
+                if found and INPUT.fullmatch(found[1]):
+                    yield found[1], module, option, found[2]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_variable_is_documented(role: str) -> None:
+    used = {name for text in texts(role) for name in INPUT.findall(text)}
+    made = {"upgrade_batch", "upgrade_pool", "upgrade_all_members"} if role == "begin" else set()
+    elsewhere = (
+        specification("roll").keys() | specification("finish").keys() | {"upgrade_kubernetes", "upgrade_opensearch"}
+    )
+    assert used - made <= specification(role).keys()
+    assert specification(role).keys() <= (used | elsewhere if role == "begin" else used)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
+    documented, handed = specification(role), list(handed_over(role))
+    assert handed
+    for variable, module, option, default in handed:
+        said, where = documented[variable], (variable, module, option)
+        contract = importlib.import_module(MODULE + module).CONTRACT.argument_spec[option]
+        for key in COMPARED:
+            assert said.get(key) == contract.get(key), (*where, key)
+        assert sorted(said.get("choices", [])) == sorted(contract.get("choices", [])), where
+        if not said.get("required"):
+            assert default is not None, f"{where}: optional, but the task uses it as if it were given"
+            assert said.get("default") == (contract.get("default") if default == "omit" else int(default)), where
+
+
+def test_what_several_roles_say_of_a_variable_agrees() -> None:
+    for role in ("roll", "finish"):
+        for name, option in specification(role).items():
+            known = specification("begin").get(name, option)
+            assert {**option, "description": None} == {**known, "description": None}, (role, name)
+
+
+def test_the_first_role_knows_every_variable_that_a_user_gives() -> None:
+    made = {"upgrade_batch", "upgrade_pool", "upgrade_all_members"}
+    assert (specification("roll").keys() | specification("finish").keys()) - made <= specification("begin").keys()
