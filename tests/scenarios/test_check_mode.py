@@ -49,6 +49,7 @@ def test_the_plan_is_shown_and_nothing_is_changed(standing: Cluster, ansible_env
         assert f'-        "opensearch": "opensearch:{FROM}"\n+        "opensearch": "opensearch:{TO}"' in played.output
         assert '-        "type": "RollingUpdate"\n+        "type": "OnDelete"' in played.output
         assert '+    "persistent cluster.routing.allocation.enable": "primaries"' in played.output
+        assert f"Note: It is not proven that image opensearch:{TO} can be pulled" in played.output
         assert "Checked only: nothing was changed." in played.output
         assert played.changed["localhost"] == 0
         assert digest(again) == digest(played)

@@ -8,6 +8,7 @@ Pure: from observations to verdicts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -21,6 +22,9 @@ CRASHES = 3
 """Ends of a container before time is not expected to help."""
 SLOW = 5.0
 """Seconds in one stage after which its explanation is worth asking for."""
+
+_WRAPPING = re.compile(r'^(?:failed to [a-z ]+ "[^"]*": )+')
+"""What the container runtime puts around a cause: each layer names the image again."""
 
 PULL_FAILURES = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
@@ -207,7 +211,8 @@ def pull_cause(message: str) -> str:
     back_off, _colon, cause = text.partition(": ")
     if back_off.startswith("Back-off pulling image"):
         text = cause
-    return f": {text.removeprefix('ErrImagePull: ')}" if text else ""
+    text = _WRAPPING.sub("", text.removeprefix("ErrImagePull: "))
+    return f": {text}" if text else ""
 
 
 def _crash(where: str, container: Container) -> Reason:

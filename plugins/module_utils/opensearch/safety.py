@@ -72,7 +72,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
     endangered: list[str] = []
     slowed: list[str] = []
     for (index, shard, search_only), copies in _copy_sets(state).items():
-        if not any(copy.member in down or copy.relocating_to in down for copy in copies):
+        if not any(copy.member in down for copy in copies):
             continue
         staying = sum(state.serves(copy) and copy.member not in down for copy in copies)
         if staying:

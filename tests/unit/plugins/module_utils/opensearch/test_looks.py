@@ -79,6 +79,17 @@ def test_replicas_with_different_holders_are_asked_for_apart() -> None:
     assert client.asked.count(EXPLAIN) == 2
 
 
+@pytest.mark.parametrize(("primary", "replica"), [("b", "a"), ("a", "c")])
+def test_replicas_whose_siblings_are_elsewhere_are_asked_for_apart(primary: str, replica: str) -> None:
+    copies = [
+        *(copy("i/0", "a", primary=True), copy("i/0", "b"), copy("i/0", None)),
+        *(copy("i/1", primary, primary=True), copy("i/1", replica), copy("i/1", None)),
+    ]
+    client = servers(copies, i=NO_PLACE)
+    looked(client)
+    assert client.asked.count(EXPLAIN) == 2
+
+
 def test_as_long_as_something_moves_nothing_is_explained() -> None:
     copies = [copy("i", "a", primary=True), copy("i", None), copy("j", "b", "INITIALIZING")]
     client = servers(copies, i=NO_PLACE)

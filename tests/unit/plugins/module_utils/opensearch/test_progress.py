@@ -154,7 +154,7 @@ def test_what_is_under_way(
 
 def test_replicas_of_a_lost_primary_are_not_blamed() -> None:
     """The server says no to them on every member (replica_after_primary_active); the primary comes back first."""
-    state = cluster(MIXED, [copy("i", None, primary=True), copy("i", None), copy("j", None), *STUCK[:1]])
+    state = cluster(MIXED, [copy("i", None), copy("i", None, primary=True), copy("j", None), *STUCK[:1]])
     assert [(one.index, one.primary) for one in unassigned(state)] == [("i", True), ("j", False)]
     explanations = [
         explained({"new": "replica_after_primary_active", "old": "replica_after_primary_active"}),
@@ -189,6 +189,15 @@ def test_the_explanation_of_a_real_mixed_cluster() -> None:
     assert said(verdict) == [("yellow_until_upgraded", State.PASSED)]
     with pytest.raises(KeyError):
         parse_explanation(answers["of_an_assigned_copy"])
+
+
+def test_only_a_no_refuses() -> None:
+    deciders = [{"decider": "throttling", "decision": "THROTTLE"}, {"decider": "filter", "decision": "NO"}]
+    answer = {"index": "i", "shard": 0, "primary": False, "can_allocate": "throttled"}
+    explanation = parse_explanation(
+        answer | {"node_allocation_decisions": [{"node_id": "a", "deciders": deciders}, {"node_id": "b"}]}
+    )
+    assert explanation.refusing == {"a": {"filter"}, "b": frozenset()}
 
 
 def test_a_real_cluster_that_a_member_has_just_left() -> None:

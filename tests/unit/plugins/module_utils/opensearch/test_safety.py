@@ -110,6 +110,14 @@ def test_all_copies_in_one_batch_is_no_matter_of_time() -> None:
     assert verdict.reasons[0].message == "Every copy of i[0] is in the batch a, b."
 
 
+def test_a_move_within_the_batch_saves_no_copy() -> None:
+    state = cluster(data_members("a", "b"), [copy("i", "a", primary=True, to="b")], voting=coordination("m"))
+    assert said(judge_batch(state, ["a", "b"], STRICT)) == [
+        ("single_copy", State.REFUSED),
+        ("recovery_running", State.WAITING),
+    ]
+
+
 def test_single_copies_go_down_with_consent() -> None:
     state = cluster(data_members("a", "b"), [copy("i", "a", primary=True)], voting=coordination("m"))
     verdict = judge_batch(state, ["a"], Policy(allow_single_copy=True))
@@ -209,10 +217,17 @@ def test_the_elected_manager_goes_alone(
     [("1", []), ("2", [("writes_wait", State.PASSED)]), ("all", [("writes_wait", State.PASSED)])],
 )
 def test_writes_that_will_wait_are_told(awaited: str, expected: list[tuple[str, State]]) -> None:
-    copies = [copy("i", "a", primary=True), copy("i", "b"), copy("i", "c", search_only=True)]
+    copies = [copy("i", "a", primary=True), copy("i", "b")]
     settings = index_metadata(number_of_replicas="1", write={"wait_for_active_shards": awaited})
     state = cluster(data_members("a", "b", "c"), copies, voting=coordination("m"), indices={"i": settings})
     assert said(judge_batch(state, ["a"], STRICT)) == expected
+
+
+def test_writes_do_not_wait_for_copies_for_search() -> None:
+    copies = [copy("i", "b", primary=True), copy("i", "a", search_only=True), copy("i", "c", search_only=True)]
+    settings = index_metadata(write={"wait_for_active_shards": "2"})
+    state = cluster(data_members("a", "b", "c"), copies, voting=coordination("m"), indices={"i": settings})
+    assert judge_batch(state, ["a"], STRICT) == Verdict()
 
 
 @pytest.mark.parametrize(
@@ -225,6 +240,7 @@ def test_writes_that_will_wait_are_told(awaited: str, expected: list[tuple[str, 
         ("a", "abc", "c", []),
         ("ab", "abcd", "ac", ["member_missing"]),
         ("ab", "abc", "", ["member_missing"]),
+        ("a", "", "ac", []),
         ("abc", "", "d", ["member_unrecognised"]),
         ("xyz", "abc", "a", ["member_unrecognised"]),
         ("abx", "abcd", "c", ["member_unrecognised"]),
