@@ -24,7 +24,7 @@ def expected_order(cluster: Cluster) -> list[str]:
 
 def planned(played: Played) -> list[tuple[str, str]]:
     """(member, version) of the plan's lines, in order."""
-    return re.findall(r"\d+\. (\S+) \((\S+)\) of pool", played.output)
+    return re.findall(r'^ +" ?\d+\. (\S+) \((\S+)\) of pool', played.output, re.MULTILINE)
 
 
 def digest(played: Played) -> str:

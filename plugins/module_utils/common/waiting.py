@@ -19,6 +19,10 @@ SIGN_OF_LIFE = 30.0
 """Seconds after which an unchanged reason is said again. Job runners kill silent jobs."""
 
 
+INSTANT = 1e-6
+"""Seconds too short to sleep: a floating-point clock might not move at all."""
+
+
 class Clock(Protocol):
     """Time as seen by waiting; replaced by virtual time in tests."""
 
@@ -77,7 +81,7 @@ def wait_for(
         if found and verdict.state is not State.WAITING:
             return found[0], verdict
         spent = clock.now() - start
-        if spent >= patience.timeout:
+        if spent >= patience.timeout - INSTANT:
             verdict = _timed_out(verdict, spent)
             if found:
                 return found[0], verdict
@@ -89,7 +93,7 @@ def wait_for(
         elif clock.now() - said_at >= SIGN_OF_LIFE:
             progress(f"still waiting after {spent:.0f} s: {line}")
             said_at = clock.now()
-        clock.sleep(min(patience.sleep, max(0.0, patience.timeout - spent)))
+        clock.sleep(min(patience.sleep, patience.timeout - spent))
 
 
 def _timed_out(verdict: Verdict, spent: float) -> Verdict:

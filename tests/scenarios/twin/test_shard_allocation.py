@@ -40,7 +40,10 @@ def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
         {"name": "nothing says where", MODULE: RESTORE, **none},
         {"name": "alias", MODULE: {**RESTORE, "opensearch": {"url": url, "username": "admin", "password": PASSWORD}}},
         {"name": "wrong password", MODULE: {**RESTORE, "opensearch": wrong}},
-        {"name": "unreachable", MODULE: {**RESTORE, "opensearch": {"hosts": [dead_url], "password": PASSWORD}}},
+        {
+            "name": "unreachable",
+            MODULE: {**RESTORE, "wait": False, "opensearch": {"hosts": [dead_url], "password": PASSWORD}},
+        },
         {"name": "no such file", MODULE: {**RESTORE, "opensearch": {"hosts": [tls], "ca_cert": "~/none.pem"}}},
         {"name": "missing option", MODULE: {}},
         {"name": "unsupported", MODULE: {**RESTORE, "enabled": "none"}},
