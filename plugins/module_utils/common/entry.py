@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.common.parameters import remove_values
 
 from .task import Contract, Outcome, Task, perform
 
@@ -22,14 +23,22 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         mutually_exclusive=contract.mutually_exclusive,
         supports_check_mode=True,
     )
+
+    def masked(text: str) -> str:
+        return str(remove_values(text, module.no_log_values))
+
     task = Task(
         params=module.params,
         check_mode=module.check_mode,
         diff_mode=module._diff,
-        progress=module.debug,
-        warn=module.warn,
+        progress=lambda line: module.debug(masked(line)),
+        warn=lambda line: module.warn(masked(line)),
     )
-    result = perform(run, task)
+    try:
+        result = perform(run, task)
+    except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
+        text = masked(" ".join(str(error).split()))
+        module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}")
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)

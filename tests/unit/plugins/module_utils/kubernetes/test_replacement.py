@@ -191,7 +191,10 @@ def test_the_cause_is_named(sighting: dict[str, Any], state: State, code: str | 
         ('Back-off pulling image "x:1"', ""),
         ('Back-off pulling image "x:1": ErrImagePull: rpc error: code = NotFound desc = not there.', ": not there"),
         ("rpc error: code = Unknown desc = rpc error: code = NotFound desc = not there", ": not there"),
-        ('failed to pull and unpack image "x:1": failed to resolve reference "x:1": x:1: not found', ": x:1: not found"),
+        (
+            'failed to pull and unpack image "x:1": failed to resolve reference "x:1": x:1: not found',
+            ": x:1: not found",
+        ),
     ],
 )
 def test_the_cause_of_a_failed_pull_is_told_without_its_wrapping(message: str, cause: str) -> None:
