@@ -42,7 +42,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible import context
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 ALL_TASKS = frozenset({"all", "always"})
@@ -56,11 +56,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         """The terms.
 
         Raises:
-            AnsibleError: an option would skip parts of the run.
+            AnsibleLookupError: an option would skip parts of the run.
         """
         found = skipping_options(context.CLIARGS)
         if found:
-            raise AnsibleError(
+            raise AnsibleLookupError(
                 f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."
                 " To upgrade only some members name them in upgrade_members; to see the plan alone use --check."
             )

@@ -7,6 +7,7 @@ A reverse proxy in a thread of the tests: everything but the door is the real cl
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import secrets
 import ssl
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiohttp import BasicAuth, ClientSession, web
+from aiohttp import ClientSession, web
 
 from tests.lab.control_plane.credentials import certificates, write_private
 
@@ -54,7 +55,8 @@ def in_front_of(backend: str, directory: Path) -> Iterator[Front]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     password = secrets.token_urlsafe(24)
-    door = _Door(backend, BasicAuth(USERNAME, password).encode(), context)
+    credentials = base64.b64encode(f"{USERNAME}:{password}".encode()).decode()
+    door = _Door(backend, f"Basic {credentials}", context)
     door.start()
     try:
         yield Front(f"https://{HOST}:{door.port}", authority, USERNAME, password)
@@ -95,8 +97,12 @@ class _Door(threading.Thread):
 
     async def _serve(self) -> None:
         async with ClientSession(self._backend, auto_decompress=False) as session:
+
+            async def relay(request: web.Request) -> web.Response:
+                return await self._relay(session, request)
+
             application = web.Application()
-            application.router.add_route("*", "/{path:.*}", lambda request: self._relay(session, request))
+            application.router.add_route("*", "/{path:.*}", relay)
             runner = web.AppRunner(application, access_log=None, auto_decompress=False)
             await runner.setup()
             try:

@@ -14,7 +14,7 @@ from kubernetes import client
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.tasks import Result, Tasks, step
+from tests.scenarios.tasks import Result, Step, Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"
 IMAGE = f"opensearch:{FROM}"
@@ -70,26 +70,25 @@ def test_pool_order(standing: Cluster, tasks: Tasks) -> None:
 # cluster_health_gate
 
 
-@pytest.mark.parametrize(
-    ("options", "following"),
-    [
-        ({"moment": "before_upgrade", "target_version": TO}, "begin the first batch"),
-        ({"moment": "before_batch", "batch": [LAST]}, "restrict allocation and replace the batch"),
-        ({"moment": "after_batch", "batch": [LAST], "target_version": FROM}, "take the next batch"),
-        ({"moment": "after_upgrade", "target_version": FROM}, "nothing"),
-    ],
-    ids=lambda value: value["moment"] if isinstance(value, dict) else None,
-)
-def test_cluster_health_gate_passes(options: dict[str, Any], following: str, standing: Cluster, tasks: Tasks) -> None:
+def test_cluster_health_gate_passes_at_every_moment(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
+    following: dict[str, dict[str, Any]] = {
+        "begin the first batch": {"moment": "before_upgrade", "target_version": TO},
+        "restrict allocation and replace the batch": {"moment": "before_batch", "batch": [LAST]},
+        "take the next batch": {"moment": "after_batch", "batch": [LAST], "target_version": FROM},
+        "nothing": {"moment": "after_upgrade", "target_version": FROM},
+    }
+    gates = [{"members": MEMBERS, **options} for options in following.values()]
     with index(standing, "logs", shards=2, replicas=1):
-        result = tasks.one("cluster_health_gate", members=MEMBERS, **options)
-    assert (result["changed"], result["failed"], result["next"]) == (False, False, following)
-    assert result["verdict"] == {"state": "passed", "reasons": []}
-    assert result["before"]["status"] == "green"
-    assert result["before"]["members"] == dict.fromkeys(MEMBERS, FROM)
-    assert result["before"]["elected_manager"] in MEMBERS
-    assert result["before"]["shards"] == {"started": 4, "initializing": 0, "relocating": 0, "unassigned": 0}
+        results = tasks.play(*(Step("cluster_health_gate", options) for options in gates))
+    assert [result["next"] for result in results] == list(following)
+    for result in results:
+        assert (result["changed"], result["failed"]) == (False, False)
+        assert result["verdict"] == {"state": "passed", "reasons": []}
+        assert result["before"]["status"] == "green"
+        assert result["before"]["members"] == dict.fromkeys(MEMBERS, FROM)
+        assert result["before"]["elected_manager"] in MEMBERS
+        assert result["before"]["shards"] == {"started": 4, "initializing": 0, "relocating": 0, "unassigned": 0}
     assert standing.fingerprint() == before
 
 
@@ -128,7 +127,11 @@ def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster,
         planned = tasks.one("shard_allocation", check=True, **restrict)
         assert standing.fingerprint() == before
 
-        first, second = tasks.play(step("shard_allocation", **restrict), step("shard_allocation", **restrict))
+        first, second, leaving = tasks.play(
+            step("shard_allocation", **restrict),
+            step("shard_allocation", **restrict),
+            step("shard_allocation", check=True, state="restored"),
+        )
         assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
         assert planned["diff"] == first["diff"]
         assert first["diff"]["after"][f"{scope} {ENABLE}"] == "primaries"
@@ -136,13 +139,11 @@ def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster,
         assert codes(second) == ["undo_adopted"]
         assert settings(standing)[scope][ENABLE] == "primaries"
 
-        planned = tasks.one("shard_allocation", check=True, state="restored")
-        assert settings(standing)[scope][ENABLE] == "primaries"
         first, second = tasks.play(
             step("shard_allocation", state="restored"), step("shard_allocation", state="restored")
         )
-        assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
-        assert planned["diff"] == first["diff"]
+        assert [leaving["changed"], first["changed"], second["changed"]] == [True, True, False]
+        assert leaving["diff"] == first["diff"]
         assert standing.fingerprint() == before
     finally:
         standing.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: None}, "transient": {ENABLE: None}})
