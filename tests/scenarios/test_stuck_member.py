@@ -29,9 +29,12 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     planned = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "--check")
     assert planned.code == 0, planned.message
     first, second, third = batches(planned.output)
+    begun = play(PLAYBOOK, cluster.variables(TO, upgrade_members=[first]), ansible_environment)
+    assert begun.code == 0, begun.message
     cluster.lab.faults.never_ready(cluster.namespace, second)
 
-    stopped = play(PLAYBOOK, cluster.variables(TO, upgrade_member_timeout=45), ansible_environment)
+    narrowed = cluster.variables(TO, upgrade_members=[second], upgrade_member_timeout=30)
+    stopped = play(PLAYBOOK, narrowed, ansible_environment)
 
     print(stopped.output)
     assert stopped.code != 0
