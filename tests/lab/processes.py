@@ -189,13 +189,14 @@ def kill_left_over(directory: Path, records: Sequence[ProcessRecord], timeout: f
     deadline = time.monotonic() + timeout
     while (rest := left_over(directory, records)) and time.monotonic() < deadline:
         for record in rest:
-            _kill(record)
+            send_signal(record, signal.SIGKILL)
             killed[record.pid] = record
         time.sleep(0.02)
     return list(killed.values())
 
 
-def _kill(record: ProcessRecord) -> None:
+def send_signal(record: ProcessRecord, number: signal.Signals) -> None:
+    """Signal exactly the recorded process; one that is gone, or whose pid is another's by now, is left alone."""
     try:
         descriptor = os.pidfd_open(record.pid)
     except ProcessLookupError:
@@ -203,7 +204,7 @@ def _kill(record: ProcessRecord) -> None:
     try:
         # The descriptor pins the process: compared after opening, the start time proves that it is the recorded one.
         if is_alive(record):
-            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            signal.pidfd_send_signal(descriptor, number)
     except ProcessLookupError:
         pass
     finally:

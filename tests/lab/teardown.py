@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from tests.lab.errors import LabError
 from tests.lab.plan import FILE
-from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over
+from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over, send_signal
 
 ORDERLY_END = 10.0
 
@@ -45,17 +44,7 @@ def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
 
 def _end_orderly(keeper: ProcessRecord) -> None:
     """Ask the keeper to end, and wait until it has."""
-    try:
-        descriptor = os.pidfd_open(keeper.pid)
-    except ProcessLookupError:
-        return
-    try:
-        if is_alive(keeper):
-            signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-    except ProcessLookupError:
-        return
-    finally:
-        os.close(descriptor)
+    send_signal(keeper, signal.SIGTERM)
     deadline = time.monotonic() + ORDERLY_END
     while is_alive(keeper) and time.monotonic() < deadline:
         time.sleep(0.02)
