@@ -94,7 +94,9 @@ def test_a_dead_kubernetes_node_and_its_return(namespace: Namespace) -> None:
             namespace.get(name, "/ready")
         lost = namespace.until_pod(name, "not Ready", lambda pod: not is_ready(pod))
         assert lost.metadata.uid == victim.metadata.uid
-        until("the taint", lambda: "node.kubernetes.io/unreachable" in _taints(namespace, node), TIMEOUT)
+        # Every pod tolerates the NoExecute half for five minutes; only the NoSchedule half keeps the successor away.
+        half = "node.kubernetes.io/unreachable:NoSchedule"
+        until("the taint", lambda: half in _taints(namespace, node), TIMEOUT)
         uid = namespace.delete_pod(name, grace=0)
         # Its volume lies in the dead Kubernetes node's zone, so the successor has nowhere to go.
         pending = namespace.until_pod(name, "unschedulable", lambda pod: pod.metadata.uid != uid and _unscheduled(pod))
@@ -107,7 +109,7 @@ def test_a_dead_kubernetes_node_and_its_return(namespace: Namespace) -> None:
 
 
 def _taints(namespace: Namespace, node: str) -> set[str]:
-    return {taint.key for taint in namespace.core.read_node(node).spec.taints or []}
+    return {f"{taint.key}:{taint.effect}" for taint in namespace.core.read_node(node).spec.taints or []}
 
 
 def _unscheduled(pod: Any) -> bool:
