@@ -55,6 +55,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.consent
   - stateful.upgrade.attributes
@@ -118,6 +119,13 @@ actions:
   type: list
   elements: dict
   sample: []
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next in a rolling upgrade.
   returned: always
@@ -125,8 +133,8 @@ next:
   sample: restrict allocation and replace the batch
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.opensearch.health_gate import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

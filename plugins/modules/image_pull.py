@@ -59,6 +59,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.namespace
   - stateful.upgrade.wait
   - stateful.upgrade.attributes
@@ -117,6 +118,13 @@ actions:
       target: data-image-pull-x7k2p
       at: '2026-11-21T02:00:00.000Z'
       kubernetes_node: worker-1
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next, if the image is still being pulled.
   returned: always
@@ -124,8 +132,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.kubernetes.image_pull import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -59,6 +59,7 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.consent
   - stateful.upgrade.attributes
@@ -184,6 +185,13 @@ actions:
       at: '2026-11-21T02:00:00.000Z'
       uid: 0d4f7e2a-5f0e-4d0e-9b43-1f1f6c3c9a11
       revision: data-79bd4c5f64
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next, if the batch is not back yet.
   returned: always
@@ -191,8 +199,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.opensearch.pod_roll import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -53,16 +53,20 @@ options:
     type: str
     default: OnDelete
     choices: [OnDelete]
-  run:
-    description: Name of the run, written into the undo.
-    type: str
-    default: ''
   allow_field_managers:
     description: Go on although one of these deploys the pool. At its next run it may put the old image back.
     type: list
     elements: str
     default: []
     choices: [argocd, flux, helm]
+  wait:
+    description: Whether to ask again while the Kubernetes API is out of reach.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to do so.
+    type: int
+    default: 300
 attributes:
   check_mode:
     support: full
@@ -74,7 +78,9 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.namespace
+  - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
@@ -90,7 +96,6 @@ EXAMPLES = r"""
     namespace: search
     pool: data
     image: opensearchproject/opensearch:3.8.0
-    run: 2026-11-21-night
 
 - name: Put the update strategy back after the roll
   stateful.upgrade.pool_image:
@@ -143,6 +148,13 @@ actions:
       target: data
       at: '2026-11-21T02:00:00.000Z'
       set: [image, strategy, undo]
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next in a rolling upgrade.
   returned: always
@@ -150,8 +162,8 @@ next:
   sample: Replace the pods batch by batch (pod_ondelete_roll).
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.kubernetes.pool_image import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

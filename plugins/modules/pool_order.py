@@ -70,6 +70,7 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.consent
   - stateful.upgrade.attributes
 notes:
@@ -162,6 +163,13 @@ actions:
   type: list
   elements: dict
   sample: []
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next.
   returned: always
@@ -169,8 +177,8 @@ next:
   sample: begin
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.opensearch.pool_order import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

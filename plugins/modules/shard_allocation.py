@@ -47,10 +47,6 @@ options:
     type: list
     elements: str
     default: []
-  run:
-    description: Name of the run, written into the undo.
-    type: str
-    default: ''
   wait:
     description: Whether to ask again while the cluster is out of reach.
     type: bool
@@ -69,6 +65,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
@@ -88,7 +85,6 @@ EXAMPLES = r"""
       password: "{{ vault_opensearch_password }}"
     state: restricted
     members: [data-2]
-    run: 2026-11-21-night
 
 - name: Put it back
   stateful.upgrade.shard_allocation:
@@ -123,6 +119,13 @@ actions:
       at: '2026-11-21T02:00:00.000Z'
       value: primaries
       was: all
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
 next:
   description: What comes next in a rolling upgrade.
   returned: always
@@ -130,8 +133,8 @@ next:
   sample: replace the members
 """
 
-from ..module_utils.common.entry import run_as_module
 from ..module_utils.opensearch.shard_allocation import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -26,7 +26,9 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.common.task import Contract, Outcome, Task, perform
+from ..module_utils.common.ancestry import ancestors
+from ..module_utils.common.task import Contract, Outcome, Task
+from ..module_utils.running.guard import perform
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import Voice
@@ -111,10 +113,11 @@ class InProcessAction(ActionBase):
             diff_mode=bool(self._task.diff),
             progress=voice.progress,
             warn=warnings.append,
-            parent=os.getppid() if parent is None or parent.pid is None else parent.pid,
+            parents=ancestors(1, parent.pid if parent is not None else None),
+            in_controller=True,
         )
         with kept_from_the_terminal() as text:
-            result = _worked(type(self).RUN, task, checked, warnings)
+            result = _worked(type(self).CONTRACT, type(self).RUN, task, checked, warnings)
         voice.finish()
         if text.getvalue() and not self._task.no_log:
             display.vvvv(f"libraries said: {remove_values(text.getvalue(), checked.secrets)}", host=host)
@@ -137,9 +140,9 @@ def is_this_python(path: str) -> bool:
     )
 
 
-def _worked(run: Work, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
+def _worked(contract: Contract, run: Work, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
-        return _masked(perform(run, task), checked, warnings)
+        return _masked(perform(contract, run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
         text = " ".join(str(remove_values(str(error), checked.secrets)).split())
         failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"}

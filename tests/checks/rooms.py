@@ -24,6 +24,7 @@ FLOORS = {
     "machines": 2,
     "opensearch": 2,
     "openshift": 2,
+    "running": 3,
     "doc_fragments": 3,
     "modules": 3,
     "plugin_utils": 4,

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PLAYBOOK = "stateful.upgrade.opensearch"
+PLAN = "stateful.upgrade.plan"
+
 PATIENCE = 1800
 """Seconds after which a playbook that hangs fails the test; nothing is judged by time."""
 
@@ -63,3 +66,24 @@ def play(
             process.kill()
             raise
     return Played(code, "".join(lines))
+
+
+def confirmed(variables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The variables with consent to the present plan, as an automation that looked at it would give it.
+
+    Raises:
+        AssertionError: there is no plan.
+    """
+    quick = {**variables, "upgrade_skip_image_check": True}
+    planned = play(PLAN, quick, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
+    found = re.search(r'"?upgrade_confirm"?: "?(?P<digest>p[0-9a-f]{11})', planned.output)
+    assert planned.code == 0, planned.message
+    assert found is not None, planned.output
+    return {**variables, "upgrade_confirm": found["digest"]}
+
+
+def upgrade(
+    variables: Mapping[str, Any], environment: Mapping[str, str], *arguments: str, live: bool = False
+) -> Played:
+    """Look at the plan, consent to it, and carry it out."""
+    return play(PLAYBOOK, confirmed(variables, environment), environment, *arguments, live=live)

@@ -65,8 +65,21 @@ OPENSEARCH: Options = {
     }
 }
 
-CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH}
-"""Every module of the action group accepts both, so that `module_defaults` can set them once for all."""
+LOCK: Options = {
+    "lock": {
+        "type": "dict",
+        "options": {
+            "run": {"type": "str", "required": True},
+            "name": {"type": "str", "required": True},
+            "kept_in": {"type": "str", "choices": ["kubernetes", "opensearch"], "default": "kubernetes"},
+            "namespace": {"type": "str"},
+            "seconds": {"type": "int", "default": 60},
+        },
+    }
+}
+
+CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **LOCK}
+"""Every module of the action group accepts these, so that `module_defaults` can set them once for all."""
 
 CONSENT: Options = {
     "allow_single_copy": {"type": "bool", "default": False},

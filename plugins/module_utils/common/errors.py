@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one exception of the collection: a refusal that a person can act on."""
+"""The exception of the collection: a refusal that a person can act on, and its two kinds that code can act on."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class Unreachable(Refusal):
     def as_waiting(self) -> Verdict:
         """The same reasons, as something that time may cure."""
         return Verdict(tuple(Reason(State.WAITING, r.code, r.message, r.remedy) for r in self.verdict.reasons))
+
+
+class Conflict(Refusal):
+    """The thing changed since it was observed, so the guarded act was not made. Observe again."""
 
 
 def refusal(code: str, message: str, remedy: str) -> Refusal:

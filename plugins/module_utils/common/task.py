@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Protocol
 
-from .errors import Refusal, refusal
+from .ancestry import ancestors
+from .errors import Refusal, Unreachable, refusal
+from .moments import now_text
 from .verdict import State, Verdict, combine
-from .waiting import Clock, Look, MonotonicClock, Patience, wait_for
+from .waiting import Clock, Look, MonotonicClock, Patience, Waited, wait_for
 
 SHORTEST_SLEEP = 0.1
 """Seconds between two looks at the least, whatever `wait_sleep` says: nobody gains from a busy loop."""
@@ -28,45 +29,18 @@ class Contract:
     required_together: list[tuple[str, ...]] = field(default_factory=list)
     required_one_of: list[tuple[str, ...]] = field(default_factory=list)
     mutually_exclusive: list[tuple[str, ...]] = field(default_factory=list)
+    guarded: bool = True
+    """Whether the work is done only while its run holds the lock, where one is given; not what manages the lock."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """The surroundings of one run of a module: arguments, modes, a voice and a clock."""
+class Guard(Protocol):
+    """What has to hold before a look or an act beside the life of the controller: the lock of the run."""
 
-    params: Mapping[str, Any]
-    check_mode: bool = False
-    diff_mode: bool = False
-    progress: Callable[[str], None] = lambda line: None
-    warn: Callable[[str], None] = lambda line: None
-    clock: Clock = field(default_factory=MonotonicClock)
-    parent: int = field(default_factory=os.getppid)
+    def before_look(self, doing: str, stoppable: bool) -> None:
+        """Asked before each look; `doing` is what is waited for, `stoppable` whether an abort may end it here."""
 
-    def still_wanted(self) -> None:
-        """Called before every look and every act. Ansible's workers outlive a killed controller: they must not act.
-
-        Raises:
-            Refusal: the process that started this one is gone.
-        """
-        if os.getppid() != self.parent:
-            raise refusal(
-                "orphaned",
-                "The controller process that started this task is gone, so the task stops without acting.",
-                "Run the playbook again: it goes on where it was.",
-            )
-
-    def wait(self, look: Callable[[], Look], verdict_of: Callable[[Look], Verdict]) -> tuple[Look, Verdict]:
-        """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over."""
-
-        def guarded() -> Look:
-            self.still_wanted()
-            return look()
-
-        if not self.params.get("wait", True):
-            seen = guarded()
-            return seen, verdict_of(seen)
-        patience = Patience(float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])))
-        return wait_for(guarded, verdict_of, patience, self.clock, self.progress)
+    def before_act(self) -> None:
+        """Asked immediately before each act."""
 
 
 class Journal:
@@ -74,15 +48,103 @@ class Journal:
 
     def __init__(self) -> None:
         self._actions: list[dict[str, Any]] = []
+        self.unconfirmed = False
+        """Whether the answer to an act was lost, so that it may have been made."""
 
     def did(self, action: str, target: str, **details: Any) -> None:
         """Note an act that was made (in check mode: that would be made)."""
-        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._actions.append({"action": action, "target": target, "at": at, **details})
+        self._actions.append({"action": action, "target": target, "at": now_text("milliseconds"), **details})
+
+    @contextmanager
+    def doing(self, *actions: tuple[str, str, Mapping[str, Any]]) -> Iterator[None]:
+        """Note these (action, target, details) once this block has made them, or the answer was lost; not if refused."""
+        lost = {}
+        try:
+            yield
+        except Unreachable:
+            self.unconfirmed = True
+            lost = {"answer": "lost"}
+            raise
+        except Refusal:
+            actions = ()
+            raise
+        finally:
+            for action, target, details in actions:
+                self.did(action, target, **details, **lost)
 
     def as_result(self) -> list[dict[str, Any]]:
         """The actions in order."""
         return list(self._actions)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The surroundings of one run of a module: arguments, modes, a voice, a clock, and what was done so far."""
+
+    params: Mapping[str, Any]
+    check_mode: bool = False
+    diff_mode: bool = False
+    progress: Callable[[str], None] = lambda line: None
+    warn: Callable[[str], None] = lambda line: None
+    clock: Clock = field(default_factory=MonotonicClock)
+    parents: tuple[str, ...] = field(default_factory=lambda: ancestors(1))
+    """The processes above this one that must live on, nearest first."""
+    in_controller: bool = False
+    """Whether the nearest of them is the controller."""
+    guard: Guard | None = None
+    journal: Journal = field(default_factory=Journal)
+    waited: Waited = field(default_factory=Waited)
+
+    @property
+    def run(self) -> str:
+        """The run that this task belongs to; empty for a task of its own."""
+        return str((self.params.get("lock") or {}).get("run") or "")
+
+    def still_wanted(self) -> None:
+        """Called immediately before every act. Ansible's workers outlive a killed controller: they must not act.
+
+        Raises:
+            Refusal: a process above this one is gone, or another run holds the lock.
+        """
+        self._not_orphaned()
+        if self.guard is not None:
+            self.guard.before_act()
+
+    def may_look(self, stoppable: bool = False) -> None:
+        """Called before every look.
+
+        Raises:
+            Refusal: as `still_wanted`; or somebody asked the run to stop, and this look is `stoppable`.
+        """
+        self._not_orphaned()
+        if self.guard is not None:
+            self.guard.before_look(self.waited.present, stoppable)
+
+    def _not_orphaned(self) -> None:
+        if ancestors(len(self.parents)) != self.parents:
+            raise refusal(
+                "orphaned",
+                "The controller process that started this task is gone, so the task stops without acting.",
+                "Run the playbook again: it goes on where it was.",
+            )
+
+    def wait(
+        self, look: Callable[[], Look], verdict_of: Callable[[Look], Verdict], stoppable: bool = False
+    ) -> tuple[Look, Verdict]:
+        """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
+
+        `stoppable` says that nothing is in between: an abort may end the wait here.
+        """
+
+        def guarded() -> Look:
+            self.may_look(stoppable)
+            return look()
+
+        if not self.params.get("wait", True):
+            seen = guarded()
+            return seen, verdict_of(seen)
+        patience = Patience(float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])))
+        return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
 
 @dataclass(frozen=True)
@@ -93,21 +155,21 @@ class Outcome:
     changed: bool = False
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] | None = None
-    actions: Journal = field(default_factory=Journal)
     next: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_result(self, diff_mode: bool) -> dict[str, Any]:
+    def as_result(self, task: Task) -> dict[str, Any]:
         """The result of the module; a refused verdict is a failure whose `msg` holds every sentence."""
         result: dict[str, Any] = {
-            "changed": self.changed,
+            "changed": self.changed or task.journal.unconfirmed,
             "verdict": self.verdict.as_result(),
             "before": dict(self.before),
-            "actions": self.actions.as_result(),
+            "actions": task.journal.as_result(),
+            "waited": task.waited.as_result(),
             "next": self.next,
             **self.more,
         }
-        if diff_mode and self.after is not None:
+        if task.diff_mode and self.after is not None:
             result["diff"] = {"before": dict(self.before), "after": dict(self.after)}
         if self.verdict.state is State.REFUSED:
             result.update(failed=True, msg=sentences(self.verdict))
@@ -125,11 +187,17 @@ def sentences(verdict: Verdict) -> str:
 
 
 def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
-    """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result."""
+    """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result.
+
+    In one pass (`wait: false`) an API out of reach is something to wait for: the next pass asks again.
+    """
+    one_pass = task.params.get("wait", True) is False
     try:
-        return run(task).as_result(task.diff_mode)
+        return run(task).as_result(task)
     except Refusal as error:
-        return Outcome(error.verdict).as_result(task.diff_mode)
+        waits = one_pass and isinstance(error, Unreachable)
+        verdict = error.as_waiting() if isinstance(error, Unreachable) and waits else error.verdict
+        return Outcome(verdict, changed=bool(task.journal.as_result())).as_result(task)
 
 
 def passed_or_raise(*verdicts: Verdict) -> Verdict:

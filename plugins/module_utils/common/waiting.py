@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 from .errors import Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
@@ -53,12 +53,37 @@ class Patience:
     sleep: float = 1.0
 
 
+@dataclass
+class Waited:
+    """What was waited for, and how long: becomes `waited` in the result."""
+
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By code and by the first message of that code."""
+    present: str = ""
+    """What is waited for just now."""
+    _first: dict[str, str] = field(default_factory=dict)
+
+    def during(self, verdict: Verdict, seconds: float) -> None:
+        """Count seconds spent for each deciding reason."""
+        for reason in verdict.deciding():
+            key = (reason.code, self._first.setdefault(reason.code, reason.message))
+            self.seconds[key] = self.seconds.get(key, 0.0) + seconds
+
+    def as_result(self) -> list[dict[str, Any]]:
+        """Plain data, the longest first."""
+        ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
+        return [
+            {"code": code, "message": message, "seconds": round(seconds, 1)} for (code, message), seconds in ordered
+        ]
+
+
 def wait_for(
     look: Callable[[], Look],
     verdict_of: Callable[[Look], Verdict],
     patience: Patience,
     clock: Clock,
     progress: Callable[[str], None],
+    waited: Waited | None = None,
 ) -> tuple[Look, Verdict]:
     """Look until the verdict is passed or refused, or the patience is at its end.
 
@@ -69,8 +94,10 @@ def wait_for(
     Raises:
         Refusal: the API was still out of reach at the end, so that there is no last look.
     """
-    start = clock.now()
+    start = looked_at = clock.now()
     said, said_at = "", start
+    waited = Waited() if waited is None else waited
+    before = Verdict()
     while True:
         found: tuple[Look] | None = None
         try:
@@ -78,6 +105,8 @@ def wait_for(
             verdict = verdict_of(found[0])
         except Unreachable as error:
             verdict = error.as_waiting()
+        waited.during(before, clock.now() - looked_at)
+        before, looked_at = verdict, clock.now()
         if found and verdict.state is not State.WAITING:
             return found[0], verdict
         spent = clock.now() - start
@@ -87,6 +116,7 @@ def wait_for(
                 return found[0], verdict
             raise Refusal(*verdict.reasons)
         line = " ".join(reason.message for reason in verdict.deciding())
+        waited.present = line
         if line != said:
             progress(f"waiting: {line}")
             said, said_at = line, clock.now()

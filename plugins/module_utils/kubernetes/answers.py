@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Conflict, Refusal, Unreachable, refusal
 from ..common.verdict import refused
 
 UNREACHABLE = "kubernetes_unreachable"
@@ -22,10 +22,6 @@ _PATH = re.compile(
 )
 _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
 _NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot ')
-
-
-class Conflict(Refusal):
-    """The object changed since it was observed (409), so the guarded act was not made. Observe again."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 from ..common.errors import refusal
 from ..common.packages import needed
 from .access import Access, access
-from .answers import Conflict, refusal_of, request_of, unreachable
+from .answers import refusal_of, request_of, unreachable
 
-__all__ = ["Conflict", "Json", "KubernetesClient", "PatchKind", "connect"]
+__all__ = ["Json", "KubernetesClient", "PatchKind", "connect"]
 
 Json = dict[str, Any]
 Items = list[Json]
@@ -89,9 +89,20 @@ class KubernetesClient:
         """The object created."""
         return self._ask("POST", path, _writing(dry_run), body) or {}
 
-    def delete(self, path: str, uid: str, grace_seconds: int | None = None, dry_run: bool = False) -> bool:
-        """Delete exactly the object with this UID. False if it is gone already; `Conflict` if the name has another."""
-        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+    def delete(
+        self,
+        path: str,
+        uid: str,
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
+        resource_version: str | None = None,
+    ) -> bool:
+        """Delete exactly the object with this UID, and if wanted only while nobody has changed it.
+
+        False if it is gone already; `Conflict` if the name has another, or it was changed.
+        """
+        precondition = {"uid": uid, **({"resourceVersion": resource_version} if resource_version else {})}
+        body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": precondition}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         if dry_run:

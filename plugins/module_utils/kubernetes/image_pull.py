@@ -10,7 +10,7 @@ from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Refusal, refusal
-from ..common.task import Contract, Journal, Outcome, Task
+from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
 from .client import KubernetesClient, connect
 from .follow import FailingPull
@@ -51,10 +51,9 @@ def run(task: Task) -> Outcome:
     """Pull the image in throw-away pods, and remove them whatever comes of it."""
     params = task.params
     client = connect(params["kubernetes"])
-    task.still_wanted()
+    task.may_look()
     pool = get_stateful_set(client, params["namespace"], params["pool"])
     targets = _targets(task, client, pool)
-    journal = Journal()
     if task.check_mode:
         for target in targets:
             client.post(pod_path(pool.namespace), target.manifest, dry_run=True)
@@ -63,17 +62,16 @@ def run(task: Task) -> Outcome:
         return Outcome(verdict, before=_shown(targets), after=_shown(targets))
     verdict = Verdict()
     try:
-        made = _present(task, client, pool, targets, journal)
+        made = _present(task, client, pool, targets)
         verdict = _wait(task, client, pool, made)
     finally:
         if verdict.state is not State.WAITING:
-            _remove(task, client, pool, journal)
+            _remove(task, client, pool)
     return Outcome(
         verdict,
-        changed=verdict.state is State.WAITING and bool(journal.as_result()),
+        changed=verdict.state is State.WAITING and bool(task.journal.as_result()),
         before=_shown(targets),
         after=_shown(targets),
-        actions=journal,
         next="Run again: the pods go on pulling." if verdict.state is State.WAITING else "",
     )
 
@@ -90,9 +88,7 @@ def _targets(task: Task, client: KubernetesClient, pool: StatefulSet) -> list[_T
     ]
 
 
-def _present(
-    task: Task, client: KubernetesClient, pool: StatefulSet, targets: list[_Target], journal: Journal
-) -> dict[str, FailingPull]:
+def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: list[_Target]) -> dict[str, FailingPull]:
     """Make the pods that are not there yet; take over those of an earlier pass. Gives their UIDs."""
     there = {each.labels.get(TARGET_LABEL): each for each in _found(client, pool) if _usable(each)}
     made: dict[str, FailingPull] = {}
@@ -101,7 +97,7 @@ def _present(
         if present is None:
             task.still_wanted()
             present = pod(client.post(pod_path(pool.namespace), target.manifest))
-            journal.did("create_pod", present.name, kubernetes_node=target.kubernetes_node)
+            task.journal.did("create_pod", present.name, kubernetes_node=target.kubernetes_node)
         made[present.uid] = FailingPull()
     return made
 
@@ -134,12 +130,12 @@ def _usable(found: Pod) -> bool:
     return not found.terminating and found.phase != "Failed"
 
 
-def _remove(task: Task, client: KubernetesClient, pool: StatefulSet, journal: Journal) -> None:
+def _remove(task: Task, client: KubernetesClient, pool: StatefulSet) -> None:
     """Remove every throw-away pod of this pool, also those that a killed run left behind."""
     try:
         for each in _found(client, pool):
             if client.delete(pod_path(pool.namespace, each.name), each.uid):
-                journal.did("delete_pod", each.name)
+                task.journal.did("delete_pod", each.name)
     except Refusal as error:
         task.warn(f"The pods with label {POOL_LABEL}={pool.uid} could not all be removed: {error}")
 

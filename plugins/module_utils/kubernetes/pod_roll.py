@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.errors import Refusal
-from ..common.task import Journal, Outcome, Task
+from ..common.errors import Conflict, Refusal, Unreachable
+from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
-from .client import Conflict, KubernetesClient
+from .client import KubernetesClient
 from .follow import Follower, View, timings_text, verdict_of
 from .judge import (
     judge_controller,
@@ -62,7 +62,6 @@ class _Batch:
 class _Done:
     """What has been done so far, kept through any refusal."""
 
-    journal: Journal = field(default_factory=Journal)
     deleted: list[str] = field(default_factory=list)
 
 
@@ -89,8 +88,8 @@ def roll(
         return _observe(client, namespace, pool, members, proof)
 
     if task.check_mode:
-        return _planned(observe(), joined)
-    batch, verdict = task.wait(observe, lambda seen: seen.verdict)
+        return _planned(task, observe(), joined)
+    batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True)
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)
@@ -120,13 +119,13 @@ def _observe(
     return _Batch(pool, batch.pods, members, proof() if alone.passed else alone)
 
 
-def _planned(batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
+def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
     """Check mode: what would be done, and what the proof says of it now."""
     done = _Done()
     if batch.verdict.state is not State.REFUSED:
         for pod in batch.outdated:
             done.deleted.append(pod.name)
-            done.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
+            task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
     verdict = joined() if batch.verdict.passed and not batch.outdated else batch.verdict
     return _outcome(batch, done, verdict)
 
@@ -140,12 +139,15 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
             gone = not client.delete(pod_path(pod.namespace, pod.name), pod.uid)
         except Conflict:
             gone = True
+        except Unreachable:
+            task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision, answer="lost")
+            raise
         if gone:
             # Something else replaced it in this moment: its successor is followed, never deleted.
             done.deleted.remove(pod.name)
             task.progress(f"{pod.name} was deleted by something else in this moment")
             continue
-        done.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
+        task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
         task.progress(f"{pod.name} deleted, to come back on revision {batch.pool.update_revision}")
 
 
@@ -170,7 +172,6 @@ def _outcome(
         changed=bool(done.deleted),
         before={"revision": revision, "pods": revisions},
         after={"revision": revision, "pods": {**revisions, **dict.fromkeys(done.deleted, revision)}},
-        actions=done.journal,
         next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
         more={"members": results},
     )

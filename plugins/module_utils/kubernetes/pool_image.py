@@ -6,34 +6,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, NAMESPACE
-from ..common.task import Contract, Journal, Outcome, Task, passed_or_raise
-from ..common.verdict import Reason, Verdict, remark
-from .client import Conflict, KubernetesClient, connect
+from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
+from ..common.errors import Conflict
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task, passed_or_raise
+from ..common.verdict import Reason, Verdict, combine, remark
+from .client import KubernetesClient, connect
 from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, unsettled
 from .pods import pods_of
 from .pool_changes import UNDO, Undo, carried_undo, changes_to, container_of, way_back
 from .state import StatefulSet
-from .stateful_sets import get_stateful_set, path_of, stateful_set
+from .stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
 
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **NAMESPACE,
-        "pool": {"type": "str", "required": True},
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "pool": {"type": "str"},
         "state": {"type": "str", "default": "present", "choices": ["present", "restored"]},
         "image": {"type": "str"},
         "container": {"type": "str"},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete"]},
-        "run": {"type": "str", "default": ""},
         "allow_field_managers": {"type": "list", "elements": "str", "choices": list(DEPLOYERS), "default": []},
     },
-    required_if=[("state", "present", ("image",))],
+    required_if=[("state", "present", ("pool", "image"))],
 )
 
+
+FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
+"""What is said of the parts of a patch."""
 
 ATTEMPTS = 10
 """Every status update changes the resourceVersion that guards the patch; so many in a row are no accident."""
@@ -42,8 +47,11 @@ ATTEMPTS = 10
 def run(task: Task) -> Outcome:
     """Make the image and strategy as wanted, or put the strategy back; the second time nothing changes."""
     client = connect(task.params["kubernetes"])
-    step = _restore if task.params["state"] == "restored" else _make_present
-    return _guarded(lambda: step(task, client))
+    step = _make_present
+    if task.params["state"] == "restored":
+        step = _restore_named if task.params["pool"] else _restore_all
+    outcome, _verdict = task.wait(lambda: _guarded(lambda: step(task, client)), lambda done: done.verdict)
+    return outcome
 
 
 def _guarded(attempt: Callable[[], Outcome]) -> Outcome:
@@ -57,14 +65,12 @@ def _guarded(attempt: Callable[[], Outcome]) -> Outcome:
 
 
 def _make_present(task: Task, client: KubernetesClient) -> Outcome:
-    task.still_wanted()
     params = task.params
     pool = get_stateful_set(client, params["namespace"], params["pool"])
     passed_or_raise(judge_controller(pool))
     container = container_of(pool, params["image"], params["container"])
     undo = carried_undo(pool)
-    at = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-    patch = changes_to(pool, container, params["image"], params["strategy"], params["run"], at)
+    patch = changes_to(pool, container, params["image"], params["strategy"], task.run, now_text())
     if patch is None:
         return _unchanged(pool, container, Verdict())
     passed_or_raise(judge_deployer(pool, params["allow_field_managers"]))
@@ -72,9 +78,23 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     return _patched(task, client, pool, container, patch, reasons)
 
 
-def _restore(task: Task, client: KubernetesClient) -> Outcome:
-    task.still_wanted()
-    pool = get_stateful_set(client, task.params["namespace"], task.params["pool"])
+def _restore_named(task: Task, client: KubernetesClient) -> Outcome:
+    return _restore(task, client, get_stateful_set(client, task.params["namespace"], task.params["pool"]))
+
+
+def _restore_all(task: Task, client: KubernetesClient) -> Outcome:
+    """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool."""
+    pools = [each for each in list_stateful_sets(client, task.params["namespace"]) if UNDO in each.annotations]
+    done = {each.name: _restore(task, client, each) for each in pools}
+    return Outcome(
+        combine(each.verdict for each in done.values()),
+        changed=any(each.changed for each in done.values()),
+        before={name: each.before for name, each in done.items()},
+        after={name: each.after for name, each in done.items()},
+    )
+
+
+def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome:
     undo = carried_undo(pool)
     if undo is None:
         return _unchanged(pool, "", Verdict())
@@ -122,21 +142,21 @@ def _patched(
     reasons: tuple[Reason, ...],
     restored: Undo | None = None,
 ) -> Outcome:
-    task.still_wanted()
-    answer = client.patch(path_of(pool.namespace, pool.name), patch, "strategic", dry_run=task.check_mode)
+    if not task.check_mode:
+        task.still_wanted()
+    fields = sorted({*patch.get("spec", {}), *patch["metadata"].get("annotations", {})})
+    with task.journal.doing(("patch_stateful_set", pool.name, {"set": [FIELDS.get(each, each) for each in fields]})):
+        answer = client.patch(path_of(pool.namespace, pool.name), patch, "strategic", dry_run=task.check_mode)
     after = stateful_set(answer)
     if restored is not None and after.update_strategy != restored.strategy_was:
         inexact = f"The API server did not take back the strategy of StatefulSet {pool.name} exactly as it was."
         reasons = (*reasons, remark("strategy_not_exact", inexact, "Compare before and after in the result."))
-    journal = Journal()
-    journal.did("patch_stateful_set", pool.name, set=sorted(_changed_fields(pool, after)))
     present = task.params["state"] == "present"
     return Outcome(
         Verdict(reasons),
         changed=True,
         before=_shown(pool, container),
         after=_shown(after, container),
-        actions=journal,
         next="Replace the pods batch by batch (pod_ondelete_roll)." if present else "",
     )
 
@@ -149,12 +169,3 @@ def _unchanged(pool: StatefulSet, container: str, verdict: Verdict) -> Outcome:
 def _shown(pool: StatefulSet, container: str) -> dict[str, Any]:
     images = {container: pool.images[container]} if container in pool.images else dict(pool.images)
     return {"images": images, "strategy": dict(pool.update_strategy), "undo": pool.annotations.get(UNDO, "")}
-
-
-def _changed_fields(before: StatefulSet, after: StatefulSet) -> list[str]:
-    pairs = {
-        "image": (before.images, after.images),
-        "strategy": (before.update_strategy, after.update_strategy),
-        "undo": (before.annotations.get(UNDO), after.annotations.get(UNDO)),
-    }
-    return [name for name, (old, new) in pairs.items() if old != new]

@@ -33,6 +33,8 @@ ROLE = (
     Right("list", "", "pods"),
     Right("create", "", "pods"),
     Right("delete", "", "pods"),
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     Right("get", "", "pods/log", explains=True),
     Right("list", "", "events", explains=True),
 )

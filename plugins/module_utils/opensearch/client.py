@@ -55,6 +55,10 @@ class OpenSearchClient:
         """The JSON answer to POST."""
         return self._ask("POST", path, params, body)
 
+    def delete(self, path: str, **params: Any) -> dict[str, Any]:
+        """The JSON answer to DELETE; empty where there was nothing to delete."""
+        return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
+
     def health(self, **params: Any) -> dict[str, Any]:
         """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
         return self._ask("GET", "/_cluster/health", params, ignore=(HTTPStatus.REQUEST_TIMEOUT,))

@@ -38,7 +38,7 @@ def run(task: Task) -> Outcome:
     """Look, judge, wait as asked; nothing is ever changed."""
     scope = scope_of(task)
     client = connect(task.params["opensearch"])
-    seen, verdict = task.wait(lambda: look(client), lambda looked: judge(looked, scope))
+    seen, verdict = task.wait(lambda: look(client), lambda looked: judge(looked, scope), stoppable=True)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict))
 
 

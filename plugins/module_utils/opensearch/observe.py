@@ -67,6 +67,18 @@ def observe(client: OpenSearchClient) -> ClusterState:
     return parse_state(nodes, state)
 
 
+def cluster_uuid(client: OpenSearchClient) -> str:
+    """The identity of the cluster: made once at its first start, and never again.
+
+    Raises:
+        Refusal: the answer cannot be had or read. `_na_` is no identity: the cluster has not formed yet.
+    """
+    uuid = client.get("/_cluster/state/version", filter_path="cluster_uuid").get("cluster_uuid")
+    if not isinstance(uuid, str) or uuid == "_na_":
+        raise _not_understood("it does not say which cluster it is")
+    return uuid
+
+
 def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
     """The cluster state from both answers.
 

@@ -84,14 +84,16 @@ def run(task: Task) -> Outcome:
             ),
         )
     )
-    return _outcome(seen, pools, batches, verdict, target)
+    consents = [name for name in CONSENT if params[name]]
+    digest = digest_of(seen.state.uuid, target, pools, params["members"], consents)
+    return _outcome(seen, pools, batches, verdict, target, digest)
 
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
     troubles: list[Verdict] = []
     params = task.params
-    task.still_wanted()
+    task.may_look()
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
     if there is None or state is None:
@@ -186,11 +188,12 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
     """
     container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
     image = stateful_set.images[container]
-    known = [seen.state.named(pod.name) for pod in seen.pods[stateful_set.name]]
+    names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
+    known = [seen.state.named(name) for name in names]
     roles = frozenset(role for member in known if member for role in member.roles)
     return Pool(
         name=stateful_set.name,
-        members=tuple(_member(pod, stateful_set.name, seen.state, roles) for pod in seen.pods[stateful_set.name]),
+        members=tuple(_member(name, stateful_set.name, seen.state, roles) for name in names),
         container=container,
         image=image,
         target_image=params["image"] or with_tag(image, str(target)),
@@ -198,12 +201,12 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
     )
 
 
-def _member(pod: Pod, pool: str, state: ClusterState, pool_roles: frozenset[str]) -> Member:
-    """The member of a pod; one that is away has the roles of its pool."""
-    there = state.named(pod.name)
-    stand_in = there or ClusterMember("", "", pod.name, "", Version(0, 0, 0), pool_roles)
+def _member(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str]) -> Member:
+    """A member, whether its pod is there or not; one that is away has the roles of its pool."""
+    there = state.named(name)
+    stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
     return Member(
-        name=pod.name,
+        name=name,
         pool=pool,
         version=there.version if there else None,
         manager_eligible=stand_in.manager_eligible,
@@ -266,7 +269,9 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
     )
 
 
-def _outcome(seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version) -> Outcome:
+def _outcome(
+    seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
+) -> Outcome:
     state = seen.state
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
@@ -293,7 +298,7 @@ def _outcome(seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdic
             ],
             "members": sorted({*before, *running}),
             "broken": sorted(name for name, version in before.items() if version is None),
-            "digest": digest_of(state.uuid, target, pools, batches),
+            "digest": digest,
         },
     )
 

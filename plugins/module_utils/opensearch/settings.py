@@ -88,7 +88,7 @@ def carried_undo(settings: Settings) -> Undo | None:
         return Undo(raw["run"], raw["at"], raw["cluster"], changes)
     except (ValueError, KeyError, TypeError) as error:
         raise refusal(
-            "undo_unreadable",
+            "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
             "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
         ) from error

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import datetime, timezone
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
-from ..common.errors import refusal
-from ..common.task import Contract, Journal, Outcome, Task
+from ..common.errors import Refusal, refusal
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, remark
 from .client import OpenSearchClient, connect
-from .observe import observe
+from .observe import cluster_uuid, observe
 from .settings import (
     ARCHIVED,
+    UNDO,
     Change,
     Settings,
     Undo,
@@ -37,11 +38,13 @@ CONTRACT = Contract(
         "wait_timeout": {"type": "int", "default": 300},
         "state": {"type": "str", "required": True, "choices": ["restricted", "restored"]},
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
-        "run": {"type": "str", "default": ""},
         "flush": {"type": "bool", "default": True},
         "members": {"type": "list", "elements": "str", "default": []},
     },
 )
+
+Act = tuple[str, str, Mapping[str, Any]]
+"""An action, its target and details, as the journal notes it."""
 
 FLUSH_BY_NAME = 50
 """Up to so many indices are flushed by name; more would make the request line too long, so all are."""
@@ -68,76 +71,100 @@ def read_settings(client: OpenSearchClient) -> Settings:
 
 
 def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Make allocation as restricted as asked, with the undo in the same request; then flush what will restart."""
-    journal = Journal()
+    """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts."""
     undo = carried_undo(settings)
-    wanted = {ENABLE: task.params["enable"]}
-    changes = plan_changes(settings, wanted)
+    changes = plan_changes(settings, {ENABLE: task.params["enable"]})
     before = _shown(settings)
     if not changes:
         return Outcome(Verdict(_adopted(undo)), before=before, after=before, next="replace the members")
     if undo is not None:
-        changes_of_undo, _others = split_ours(undo, settings)
-        if any(change.setting == ENABLE for change in changes_of_undo):
-            raise refusal(
-                "restricted_otherwise",
-                f"Run {undo.run} restricted allocation since {undo.at} in another way, and its undo is still there.",
-                "Restore first: shard_allocation with state=restored.",
-            )
-        raise refusal(
-            "undo_left",
-            f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
-            "Restore first: shard_allocation with state=restored.",
-        )
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+        raise _in_the_way(undo, settings)
     state = observe(client)
-    fresh = Undo(task.params["run"], now, state.uuid, changes)
+    fresh = Undo(task.run, now_text(), state.uuid, changes)
     removed = removals(settings)
-    if not task.check_mode:
-        if task.params["flush"]:
-            flush(task, client, _indices_on(state.ids(task.params["members"]), state.copies), journal)
-        task.still_wanted()
-        client.put("/_cluster/settings", request_of(changes, fresh, back=False, removed=removed))
-    for change in changes:
-        journal.did("set", f"{change.scope} {change.setting}", value=change.set_to, was=change.was)
-    after = dict(before)
-    after.update({f"{change.scope} {change.setting}": change.set_to for change in changes})
-    return Outcome(Verdict(_removed(removed, after, journal)), True, before, after, journal, "replace the members")
+    if not task.check_mode and task.params["flush"]:
+        flush(task, client, _indices_on(state.ids(task.params["members"]), state.copies))
+    acts = [("set", _name(each), {"value": each.set_to, "was": each.was}) for each in changes]
+    _write(task, client, request_of(changes, fresh, back=False, removed=removed), [*acts, *_removing(removed)])
+    after = {
+        **before,
+        **{_name(change): change.set_to for change in changes},
+        **{_name(each): None for each in removed},
+    }
+    return Outcome(Verdict(_removed(removed)), True, before, _there(after), "replace the members")
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     """Put back exactly what the carried undo says, where the value is still ours; drop the undo with it."""
-    journal = Journal()
     before = _shown(settings)
     undo = carried_undo(settings)
     if undo is None:
         return Outcome(Verdict(), before=before, after=before)
+    _judge_cluster(undo, cluster_uuid(client))
     ours, others = split_ours(undo, settings)
     removed = removals(settings)
-    if not task.check_mode:
-        task.still_wanted()
-        client.put("/_cluster/settings", request_of(ours, None, back=True, removed=removed))
-    after = dict(before)
-    for change in ours:
-        journal.did("restored", f"{change.scope} {change.setting}", value=change.was, was=change.set_to)
-        after[f"{change.scope} {change.setting}"] = change.was
-    remarks = tuple(
-        remark(
-            "changed_by_another",
-            f"The {change.scope} setting {change.setting} was set to {change.set_to!r} by this run and has been changed"
-            " by another since; it is left as it is.",
+    acts = [("restored", _name(each), {"value": each.was, "was": each.set_to}) for each in ours]
+    _write(task, client, request_of(ours, None, back=True, removed=removed), [*acts, *_removing(removed)])
+    after = {**before, **{_name(change): change.was for change in ours}, **{_name(each): None for each in removed}}
+    remarks = (*(_left(undo, change, settings) for change in others), *_removed(removed))
+    return Outcome(Verdict(remarks), True, before, _there(after))
+
+
+def _write(task: Task, client: OpenSearchClient, body: Mapping[str, Any], acts: Sequence[Act]) -> None:
+    with task.journal.doing(*acts):
+        if not task.check_mode:
+            task.still_wanted()
+            client.put("/_cluster/settings", body)
+
+
+def _name(change: Change) -> str:
+    return f"{change.scope} {change.setting}"
+
+
+def _there(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _in_the_way(undo: Undo, settings: Settings) -> Refusal:
+    ours, _others = split_ours(undo, settings)
+    if any(change.setting == ENABLE for change in ours):
+        return refusal(
+            "restricted_otherwise",
+            f"Run {undo.run} restricted allocation since {undo.at} in another way, and its undo is still there.",
+            "Restore first: shard_allocation with state=restored.",
         )
-        for change in others
+    return refusal(
+        "undo_left",
+        f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
+        "Restore first: shard_allocation with state=restored.",
     )
-    remarks += _removed(removed, after, journal)
-    after = {name: value for name, value in after.items() if value is not None}
-    return Outcome(Verdict(remarks), True, before, after, journal)
 
 
-def _removed(removed: Collection[Change], after: dict[str, Any], journal: Journal) -> tuple[Reason, ...]:
-    for change in removed:
-        after.pop(f"{change.scope} {change.setting}", None)
-        journal.did("removed", f"{change.scope} {change.setting}", was=change.was)
+def _judge_cluster(undo: Undo, present: str) -> None:
+    if undo.cluster == present:
+        return
+    raise refusal(
+        "undo_of_another_cluster",
+        f"The undo that this cluster carries was written by run {undo.run} in the cluster {undo.cluster}, and this is"
+        f" {present}: it came with a snapshot, and what it would put back belongs to the other cluster.",
+        f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
+    )
+
+
+def _left(undo: Undo, change: Change, settings: Settings) -> Reason:
+    present = settings.scope(change.scope).get(change.setting)
+    return remark(
+        "changed_by_another",
+        f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
+        f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
+    )
+
+
+def _removing(removed: Iterable[Change]) -> list[Act]:
+    return [("removed", _name(change), {"was": change.was}) for change in removed]
+
+
+def _removed(removed: Iterable[Change]) -> tuple[Reason, ...]:
     return tuple(
         remark(
             "archived_setting_removed",
@@ -149,14 +176,14 @@ def _removed(removed: Collection[Change], after: dict[str, Any], journal: Journa
     )
 
 
-def flush(task: Task, client: OpenSearchClient, indices: Collection[str], journal: Journal) -> None:
+def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> None:
     """Flush the indices with shards on the batch, so that they start without replaying the translog."""
     if not indices:
         return
     task.still_wanted()
     target = ",".join(sorted(indices)) if len(indices) <= FLUSH_BY_NAME else "_all"
     client.post(f"/{target}/_flush", expand_wildcards="open,hidden", ignore_unavailable="true")
-    journal.did("flushed", f"{len(indices)} indices")
+    task.journal.did("flushed", f"{len(indices)} indices")
 
 
 def _indices_on(members: frozenset[str], copies: Any) -> set[str]:

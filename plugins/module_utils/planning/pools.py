@@ -132,12 +132,23 @@ def _reason(pool: Pool, member: Member) -> str:
     return pool.kind.words
 
 
-def digest_of(cluster: str, target: Version, pools: Iterable[Pool], batches: Iterable[Batch]) -> str:
-    """Twelve hexadecimal digits that change whenever the plan does."""
+def digest_of(
+    cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], consents: Collection[str]
+) -> str:
+    """A p and eleven hexadecimal digits (never a number to YAML) for what the plan will have made of the cluster, and on which conditions.
+
+    They change with the cluster, the version, the pools, their members and images, the members that the plan is
+    narrowed to, and the consents given. They stay the same while the plan is carried out, so that what was confirmed
+    once can be gone on with after an interruption.
+    """
     content = {
         "cluster": cluster,
         "target": str(target),
-        "pools": [[pool.name, pool.container, pool.target_image] for pool in pools],
-        "batches": [[batch.pool, *batch.members] for batch in batches],
+        "pools": sorted(
+            [pool.name, pool.container, pool.target_image, sorted(member.name for member in pool.members)]
+            for pool in pools
+        ),
+        "only": sorted(only),
+        "consents": sorted(consents),
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+    return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:11]}"

@@ -115,7 +115,7 @@ class Room:
 
     def set_image(self, image: str | None = NEW, check_mode: bool = False, **changes: Any) -> Outcome:
         """The module `pool_image`."""
-        params = {"pool": POOL, "image": image, "state": "present", "strategy": "OnDelete", "run": "test"}
+        params = {"pool": POOL, "image": image, "state": "present", "strategy": "OnDelete"}
         return pool_image.run(self._task({**params, "allow_field_managers": [], **changes}, check_mode))
 
     def restore(self) -> Outcome:

@@ -18,7 +18,7 @@ def test_an_image_is_proven_where_the_members_run(room: Room) -> None:
     proven = room.pull(NEW)
     assert proven.verdict.passed, proven.verdict
     assert not proven.changed
-    made = [each["kubernetes_node"] for each in proven.actions.as_result() if each["action"] == "create_pod"]
+    made = [each["kubernetes_node"] for each in proven.more["actions"] if each["action"] == "create_pod"]
     assert set(made) == {each.kubernetes_node for each in room.pods().values()}
 
     missing = room.pull(MISSING)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import pool_image
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import Conflict, KubernetesClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
 

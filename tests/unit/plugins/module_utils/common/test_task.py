@@ -15,7 +15,6 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.packages import needed
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import (
-    Journal,
     Outcome,
     Task,
     passed_or_raise,
@@ -54,7 +53,7 @@ def task(params: Mapping[str, Any] | None = None, **others: Any) -> Task:
 
 def orphan(params: Mapping[str, Any]) -> Task:
     """A task whose starter was another process than the one above us now."""
-    return task(params, parent=os.getppid() + 1)
+    return task(params, parents=(f"{os.getppid() + 1}",))
 
 
 WORKER = f"""
@@ -155,10 +154,11 @@ def test_what_is_no_refusal_is_not_swallowed() -> None:
 
 @pytest.mark.parametrize("diff", [True, False])
 def test_a_result_holds_what_was_done_and_the_difference_where_asked(diff: bool) -> None:
-    journal = Journal()
-    journal.did("set", "persistent a", value="b", was=None)
-    outcome = Outcome(SLOW, True, {"a": None}, {"a": "b"}, journal, "wait", {"digest": "1f"})
-    result = perform(lambda _task: outcome, task(diff_mode=diff))
+    def run(given: Task) -> Outcome:
+        given.journal.did("set", "persistent a", value="b", was=None)
+        return Outcome(SLOW, True, {"a": None}, {"a": "b"}, "wait", {"digest": "1f"})
+
+    result = perform(run, task(diff_mode=diff))
     assert ("diff" in result) is diff
     assert not diff or result["diff"] == {"before": {"a": None}, "after": {"a": "b"}}
     assert (result["changed"], result["next"], result["digest"]) == (True, "wait", "1f")

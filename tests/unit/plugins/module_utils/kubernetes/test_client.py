@@ -11,11 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import (
-    Conflict,
-    request_of,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import request_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, Right, missing_rights
 

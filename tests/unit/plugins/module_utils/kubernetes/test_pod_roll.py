@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
@@ -101,11 +101,12 @@ def turn(
     surroundings = Task(params=params, clock=world, **task)
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
-    return roll(surroundings, cast(KubernetesClient, world), "search", "data", list(batch), proof, joined)
+    outcome = roll(surroundings, cast(KubernetesClient, world), "search", "data", list(batch), proof, joined)
+    return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 
 def actions(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each["action"], each["target"]) for each in outcome.actions.as_result()]
+    return [(each["action"], each["target"]) for each in outcome.more["actions"]]
 
 
 def test_exactly_the_pods_observed_are_deleted_and_followed() -> None:
@@ -244,7 +245,7 @@ def test_a_refusal_in_the_middle_still_tells_what_was_done() -> None:
 def test_an_orphaned_task_deletes_nothing() -> None:
     world = World()
     with pytest.raises(Refusal):
-        turn(world, "data-2", parent=os.getppid() + 1)
+        turn(world, "data-2", parents=(f"{os.getppid() + 1}",))
     assert world.deleted == []
 
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import pool_image
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 
@@ -60,9 +60,12 @@ class Api:
 
     def run(self, monkeypatch: pytest.MonkeyPatch, check_mode: bool = False, **params: Any) -> Outcome:
         monkeypatch.setattr(pool_image, "connect", lambda _options: self)
-        defaults: Json = {"kubernetes": {}, "namespace": "search", "pool": "data", "state": "present", "run": "night"}
+        defaults: Json = {"kubernetes": {}, "namespace": "search", "pool": "data", "state": "present"}
+        defaults.update(lock={"run": "night"}, wait=False)
         defaults.update(image="opensearch:3.8.0", container=None, strategy="OnDelete", allow_field_managers=[])
-        return pool_image.run(Task(params={**defaults, **params}, check_mode=check_mode))
+        task = Task(params={**defaults, **params}, check_mode=check_mode)
+        outcome = pool_image.run(task)
+        return replace(outcome, more={"actions": task.journal.as_result()})
 
 
 def codes(outcome: Outcome) -> list[str]:
@@ -73,7 +76,7 @@ def test_there_and_back_again(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api()
     first = api.run(monkeypatch)
     assert first.changed
-    assert first.actions.as_result()[0]["set"] == ["image", "strategy", "undo"]
+    assert sorted(first.more["actions"][0]["set"]) == ["image", "strategy", "undo"]
     assert api.pool["spec"]["updateStrategy"] == {"type": "OnDelete"}
     assert not api.run(monkeypatch).changed
     back = api.run(monkeypatch, state="restored", image=None)

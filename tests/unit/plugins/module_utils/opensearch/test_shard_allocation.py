@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,11 +40,12 @@ Act = Callable[..., Outcome]
 
 def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outcome:
     """One run of the module."""
-    given = {"state": state, "enable": "primaries", "run": "night", "flush": True, "members": ["a"], **params}
+    given = {"state": state, "enable": "primaries", "lock": {"run": "night"}, "flush": True, "members": ["a"], **params}
     task = Task(params=given, check_mode=check)
     settings = shard_allocation.read_settings(client)
     work: Act = shard_allocation.restore if state == "restored" else shard_allocation.restrict
-    return work(task, client, settings)
+    outcome = work(task, client, settings)
+    return replace(outcome, more={"actions": task.journal.as_result()})
 
 
 def finished(client: Servers, state: str) -> bool:
@@ -75,7 +77,7 @@ def test_the_second_time_nothing_is_written(users: dict[str, dict[str, str]]) ->
     for state in ("restricted", "restored"):
         act(client, state)
         client.asked.clear()
-        assert not act(client, state, run="another").changed
+        assert not act(client, state, lock={"run": "another"}).changed
         assert all(method == "GET" for method, _path in client.asked)
     assert client.settings == users
 
@@ -168,7 +170,7 @@ def test_settings_that_the_new_version_does_not_know_do_not_keep_allocation_rest
     assert client.settings == {"persistent": {}, "transient": {}}
     assert [reason.code for reason in outcome.verdict.reasons] == ["archived_setting_removed"]
     assert "compatibility.override_main_response_version = 'true'" in outcome.verdict.reasons[0].message
-    removed = [(action["action"], action["was"]) for action in outcome.actions.as_result()]
+    removed = [(action["action"], action["was"]) for action in outcome.more["actions"]]
     assert removed == [("restored", "primaries"), ("removed", "true")]
     assert outcome.after == {}
 
@@ -207,7 +209,7 @@ def test_many_indices_are_flushed_all_at_once() -> None:
 
 def test_an_orphan_changes_nothing() -> None:
     client: Any = Servers(state=state_answer("abc", indices={"closed": index_metadata() | {"state": "close"}}))
-    task = Task(params={"state": "restricted", "enable": "none", "run": "", "flush": True, "members": []}, parent=-1)
+    task = Task(params={"state": "restricted", "enable": "none", "flush": True, "members": []}, parents=("1.0",))
     with pytest.raises(Refusal) as caught:
         shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import (
-    Batch,
     Kind,
     Member,
     Pool,
@@ -148,22 +148,28 @@ def test_a_narrowed_run_takes_those_named_only() -> None:
     assert serial_batches(pools, OLD, ["b-1"]) == ()
 
 
-def test_the_digest_changes_with_everything_that_will_be_done() -> None:
+def test_the_digest_changes_with_everything_that_is_consented_to() -> None:
     pools = (pool("a", 3), pool("b", 2))
-    batches = serial_batches(pools, NEW)
-    other_image = Pool("a", pools[0].members, "server", "opensearch:2.19.6", "mirror/opensearch:3.8.0", "OnDelete")
-    other_container = Pool("a", pools[0].members, "other", "opensearch:2.19.6", "opensearch:3.8.0", "OnDelete")
-    together = (Batch("batch-01", "a", ("a-2", "a-1"), ""), *batches[2:])
+    members = pools[0].members
+    other_image = Pool("a", members, "server", "opensearch:2.19.6", "mirror/opensearch:3.8.0", "OnDelete")
+    other_container = Pool("a", members, "other", "opensearch:2.19.6", "opensearch:3.8.0", "OnDelete")
+    fewer = Pool("a", members[1:], "server", "opensearch:2.19.6", "opensearch:3.8.0", "OnDelete")
     digests = [
-        digest_of("uuid", NEW, pools, batches),
-        digest_of("other", NEW, pools, batches),
-        digest_of("uuid", Version(3, 8, 1), pools, batches),
-        digest_of("uuid", NEW, (other_image, pools[1]), batches),
-        digest_of("uuid", NEW, (other_container, pools[1]), batches),
-        digest_of("uuid", NEW, pools, batches[1:]),
-        digest_of("uuid", NEW, pools, batches[::-1]),
-        digest_of("uuid", NEW, pools, together),
+        digest_of("uuid", NEW, pools, (), ()),
+        digest_of("other", NEW, pools, (), ()),
+        digest_of("uuid", Version(3, 8, 1), pools, (), ()),
+        digest_of("uuid", NEW, (other_image, pools[1]), (), ()),
+        digest_of("uuid", NEW, (other_container, pools[1]), (), ()),
+        digest_of("uuid", NEW, (fewer, pools[1]), (), ()),
+        digest_of("uuid", NEW, pools[:1], (), ()),
+        digest_of("uuid", NEW, pools, ("a-1",), ()),
+        digest_of("uuid", NEW, pools, (), ("allow_quorum_loss",)),
     ]
     assert len(set(digests)) == len(digests)
-    assert digests[0] == digest_of("uuid", NEW, pools, serial_batches(pools, NEW))
-    assert all(len(digest) == 12 and int(digest, 16) >= 0 for digest in digests)
+    assert all(len(digest) == 12 and digest[0] == "p" and int(digest[1:], 16) >= 0 for digest in digests)
+
+
+def test_the_digest_stays_the_same_while_the_plan_is_carried_out() -> None:
+    before = (pool("a", 3), pool("b", 2))
+    half = (replace(before[0], members=tuple(replace(each, version=NEW) for each in before[0].members)), before[1])
+    assert digest_of("uuid", NEW, before, (), ()) == digest_of("uuid", NEW, half[::-1], (), ())

@@ -1,16 +1,24 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The entry point of every shipped module."""
+"""The entry point of every shipped module, and what every form of a module does with its work."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.parameters import remove_values
 
-from .task import Contract, Outcome, Task, perform
+from ..common.ancestry import ancestors, command_of_parent
+from ..common.task import Contract, Outcome, Task
+from .guard import perform
+
+PARENTS = 3
+"""Processes above a shipped module that end with the controller or with the connection to it: on a local connection its
+shell, the worker and the controller; through ssh the shell and the two processes of the connection. An asynchronous
+task is meant to live on without them."""
 
 
 def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
@@ -33,9 +41,10 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         diff_mode=module._diff,
         progress=lambda line: module.debug(masked(line)),
         warn=lambda line: module.warn(masked(line)),
+        parents=ancestors(1 if "async_wrapper" in command_of_parent() else PARENTS),
     )
     try:
-        result = perform(run, task)
+        result = json.loads(json.dumps(perform(contract, run, task)))
     except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
         text = masked(" ".join(str(error).split()))
         module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}")

@@ -1,0 +1,42 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The option that binds a task to its run; its specification is `LOCK` in module_utils/common/arguments."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The option `lock`."""
+
+    DOCUMENTATION = r"""
+options:
+  lock:
+    description:
+      - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.
+      - The task renews it first. It stops without acting once another run holds the lock, and between members once
+        somebody has asked the run to stop.
+      - Without it the task stands alone and asks nobody.
+    type: dict
+    suboptions:
+      run:
+        description: The run.
+        type: str
+        required: true
+      name:
+        description: The name of the lock.
+        type: str
+        required: true
+      kept_in:
+        description: Whether it is a Lease in a namespace, or in the OpenSearch cluster itself.
+        type: str
+        choices: [kubernetes, opensearch]
+        default: kubernetes
+      namespace:
+        description: The namespace of the Lease.
+        type: str
+      seconds:
+        description: How long it lasts without being renewed.
+        type: int
+        default: 60
+"""

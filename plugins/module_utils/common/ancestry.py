@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which process started which: how a task learns that its controller is gone, and whether another run still lives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PROC = Path("/proc")
+_STATE, _PARENT, _STARTED = 0, 1, 19
+"""Fields of /proc/<pid>/stat after the command (proc_pid_stat(5)); the start is in ticks since boot."""
+
+
+def ancestors(depth: int, first: int | None = None) -> tuple[str, ...]:
+    """The identities of the processes above this one, nearest first, at most `depth`; `first` is the nearest's number.
+
+    Where there is no /proc only the nearest can be told, and only by its number.
+    """
+    found: list[str] = []
+    pid = os.getppid() if first is None else first
+    while pid > 0 and len(found) < depth:
+        fields = _stat(pid)
+        found.append(_identity(pid, fields))
+        pid = int(fields[_PARENT]) if fields else 0
+    return tuple(found)
+
+
+def command_of_parent() -> str:
+    """The command line of the process above this one; empty where it cannot be read."""
+    try:
+        return (_PROC / str(os.getppid()) / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def identity() -> str:
+    """The identity of this process."""
+    return identity_of(os.getpid())
+
+
+def identity_of(pid: int) -> str:
+    """Number and start time: a number alone is given again to other processes."""
+    return _identity(pid, _stat(pid))
+
+
+def number_of(identity: str) -> int:
+    """The number in an identity; 0 where there is none."""
+    text = identity.partition(".")[0]
+    return int(text) if text.isdecimal() else 0
+
+
+def place() -> str:
+    """Where identities mean something: this boot of this machine, and this container. Empty where that is unknown."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{(_PROC / 'self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def alive(identity: str) -> bool:
+    """Whether the process of this identity, from this place, is there. A zombie is not: it does nothing any more.
+
+    Where processes of other users are hidden (hidepid), one that exists is taken to be this one.
+    """
+    pid = number_of(identity)
+    fields = _stat(pid)
+    if fields is not None:
+        return fields[_STATE] != "Z" and _identity(pid, fields) == identity
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return pid > 0
+
+
+def _identity(pid: int, fields: list[str] | None) -> str:
+    return f"{pid}.{fields[_STARTED]}" if fields else str(pid)
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        return (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Moments as text, in the one form that the collection writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def now_text(precision: str = "seconds") -> str:
+    """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
+    return datetime.now(timezone.utc).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """Seconds between two such moments; 0 where one cannot be read."""
+    try:
+        return (_parsed(later) - _parsed(earlier)).total_seconds()
+    except ValueError:
+        return 0.0
+
+
+def _parsed(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))

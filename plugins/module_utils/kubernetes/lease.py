@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock as a Lease in the namespace of the pods; written only over the version that was read."""
+
+from __future__ import annotations
+
+from ..record.lock import Lock
+from .client import Json, KubernetesClient
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "stateful.upgrade"}
+"""The label of everything that a run keeps in a namespace."""
+
+_NOTE = "upgrade.stateful/"
+_PROCESSES = "processes"
+_TEXTS = ("who", "place", "doing", "stop")
+
+
+class Lease:
+    """One lock. Raises `Conflict` from its writes where the lock is not the one that was read."""
+
+    def __init__(self, client: KubernetesClient, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+
+    def read(self) -> Lock | None:
+        """The lock as the store holds it now, or None where there is none."""
+        item = self._client.get(lease_path(self._namespace, self._name))
+        return lock_of(item) if item is not None else None
+
+    def write(self, lock: Lock, over: Lock | None) -> Lock:
+        """Make the lock (where `over` is None), or replace the one that was read."""
+        body = _object(self._name, lock)
+        if over is None:
+            return lock_of(self._client.post(lease_path(self._namespace), body))
+        body["metadata"]["resourceVersion"] = _parts(over)[1]
+        return lock_of(self._client.patch(lease_path(self._namespace, self._name), body, "merge"))
+
+    def remove(self, lock: Lock) -> None:
+        """Remove exactly this lock."""
+        uid, version = _parts(lock)
+        self._client.delete(lease_path(self._namespace, self._name), uid, resource_version=version)
+
+
+def lease_path(namespace: str, name: str = "") -> str:
+    """The path of a Lease, or of all in the namespace."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases" + (f"/{name}" if name else "")
+
+
+def list_locks(client: KubernetesClient, namespace: str) -> dict[str, Lock]:
+    """All locks of a namespace by name."""
+    selector = ",".join(f"{name}={value}" for name, value in MANAGED_BY.items())
+    return {item["metadata"]["name"]: lock_of(item) for item in client.list(lease_path(namespace), selector)}
+
+
+def lock_of(item: Json) -> Lock:
+    """The lock that a Lease holds."""
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    notes: dict[str, str] = metadata.get("annotations") or {}
+    return Lock(
+        run=str(spec.get("holderIdentity") or ""),
+        since=str(spec.get("acquireTime") or ""),
+        renewed=str(spec.get("renewTime") or ""),
+        seconds=int(spec.get("leaseDurationSeconds") or 0),
+        processes=tuple(notes.get(_NOTE + _PROCESSES, "").split()),
+        version=f"{metadata['uid']}/{metadata['resourceVersion']}",
+        **{name: notes.get(_NOTE + name, "") for name in _TEXTS},
+    )
+
+
+def _object(name: str, lock: Lock) -> Json:
+    notes = {_NOTE + text: getattr(lock, text) or None for text in _TEXTS}
+    notes[_NOTE + _PROCESSES] = " ".join(lock.processes) or None
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "labels": dict(MANAGED_BY), "annotations": notes},
+        "spec": {
+            "holderIdentity": lock.run,
+            "acquireTime": lock.since,
+            "renewTime": lock.renewed,
+            "leaseDurationSeconds": lock.seconds,
+        },
+    }
+
+
+def _parts(lock: Lock) -> tuple[str, str]:
+    uid, _slash, version = lock.version.partition("/")
+    return uid, version

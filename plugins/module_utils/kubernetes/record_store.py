@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record as a ConfigMap in the namespace of the pods; written only over the version that was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+
+from ..common.errors import Conflict
+from ..record.record import Record, parse_record
+from .client import Json, KubernetesClient
+from .lease import MANAGED_BY
+
+KEY = "record.json"
+ATTEMPTS = 10
+"""Hardly anybody else writes it; so many conflicts in a row are no accident."""
+
+
+def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
+    """All records of a namespace by the name of their ConfigMap."""
+    selector = ",".join(f"{name}={value}" for name, value in MANAGED_BY.items())
+    found = client.list(_path(namespace), label_selector=selector)
+    return {item["metadata"]["name"]: record_of(item) for item in found if KEY in (item.get("data") or {})}
+
+
+def change_record(
+    client: KubernetesClient,
+    namespace: str,
+    name: str,
+    change: Callable[[Record | None], Record | None],
+    before_act: Callable[[], None],
+) -> tuple[Record | None, Record | None]:
+    """The record before and after a pure change; None from the change leaves it alone. Again where it was written
+    meanwhile.
+
+    Raises:
+        Refusal: it cannot be read or written.
+    """
+    for attempt in range(ATTEMPTS):
+        item = client.get(_path(namespace, name))
+        before = record_of(item) if item is not None else None
+        after = change(before)
+        if after is None or after == before:
+            return before, before
+        before_act()
+        try:
+            _write(client, namespace, name, item, after)
+        except Conflict:
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        return before, after
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def record_of(item: Json) -> Record:
+    """The record that a ConfigMap holds."""
+    return parse_record((item.get("data") or {}).get(KEY, ""), f"ConfigMap {item['metadata']['name']}")
+
+
+def _write(client: KubernetesClient, namespace: str, name: str, over: Json | None, record: Record) -> None:
+    summary = f"{record.phase}: to {record.target_version}, updated {record.updated}"
+    body: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": dict(MANAGED_BY)},
+        "data": {"summary": summary, KEY: json.dumps(asdict(record), indent=1)},
+    }
+    if over is None:
+        client.post(_path(namespace), body)
+        return
+    body["metadata"]["resourceVersion"] = over["metadata"]["resourceVersion"]
+    client.patch(_path(namespace, name), body, "merge")
+
+
+def _path(namespace: str, name: str = "") -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps" + (f"/{name}" if name else "")

@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock inside the OpenSearch cluster, for runs that share no Kubernetes namespace.
+
+A component template is made atomically with `create=true`: of twenty attempts at once one was answered 200 and the
+others 400 (seen on 2.19). It lives in the cluster state, so it needs no shard. There is no guarded replacement, so the
+locks are numbered and the highest number counts: taking over is making the next one. A holder that renews a lower one
+finds the higher when it looks again, before it acts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from ..common.errors import Conflict, Refusal
+from ..record.lock import Lock
+from .client import OpenSearchClient
+
+NAME = "stateful-upgrade-lock"
+STOP = "stateful-upgrade-stop"
+"""Beside the lock, since whoever holds it writes it without a guard."""
+
+_TEMPLATES = "/_component_template"
+_WRITTEN = frozenset(field.name for field in fields(Lock)) - {"version", "stop"}
+
+
+class ClusterLock:
+    """One lock. `Lock.version` is its number. Raises `Conflict` from `write` where another was faster."""
+
+    def __init__(self, client: OpenSearchClient) -> None:
+        self._client = client
+
+    def read(self) -> Lock | None:
+        """The lock with the highest number, or None where there is none."""
+        found = self._all()
+        locks = {_number(name): meta for name, meta in found.items() if _number(name)}
+        if not locks:
+            return None
+        number = max(locks)
+        kept = {key: value for key, value in locks[number].items() if key in _WRITTEN}
+        kept["processes"] = tuple(kept.get("processes", ()))
+        stop = found.get(STOP, {})
+        asked = str(stop.get("stop", "")) if stop.get("run") == kept.get("run") else ""
+        return Lock(**kept, stop=asked, version=str(number))
+
+    def write(self, lock: Lock, over: Lock | None) -> Lock:
+        """Renew one's own lock, ask its holder to stop, or take the next number where it belongs to another."""
+        if over is not None and lock.stop and lock.run == over.run and lock.stop != over.stop:
+            self._put(STOP, {"run": lock.run, "stop": lock.stop})
+            return replace(lock, version=over.version)
+        if over is not None and over.run == lock.run:
+            self._put(_name(int(over.version)), _meta(lock))
+            return replace(lock, version=over.version)
+        number = int(over.version) + 1 if over is not None else 1
+        try:
+            self._put(_name(number), _meta(lock), create="true")
+        except Refusal as error:
+            if "already exists" in str(error):
+                raise Conflict(*error.verdict.reasons) from error
+            raise
+        if over is not None:
+            self._delete(_name(int(over.version)))
+        return replace(lock, version=str(number))
+
+    def remove(self, lock: Lock) -> None:
+        """Remove this lock, and those of lower numbers that a late renewal may have left."""
+        found = self._all()
+        for name in sorted(name for name in found if 0 < _number(name) <= int(lock.version)):
+            self._delete(name)
+        if found.get(STOP, {}).get("run") == lock.run:
+            self._delete(STOP)
+
+    def _all(self) -> dict[str, dict[str, Any]]:
+        answer = self._client.get(
+            _TEMPLATES, filter_path="component_templates.name,component_templates.component_template._meta"
+        )
+        templates = answer.get("component_templates", [])
+        return {each["name"]: each.get("component_template", {}).get("_meta", {}) for each in templates}
+
+    def _put(self, name: str, meta: dict[str, Any], **params: str) -> None:
+        self._client.put(f"{_TEMPLATES}/{name}", {"template": {}, "_meta": meta}, **params)
+
+    def _delete(self, name: str) -> None:
+        self._client.delete(f"{_TEMPLATES}/{name}")
+
+
+def _name(number: int) -> str:
+    return f"{NAME}-{number:06d}"
+
+
+def _number(name: str) -> int:
+    head, _dash, number = name.rpartition("-")
+    return int(number) if head == NAME and number.isdecimal() else 0
+
+
+def _meta(lock: Lock) -> dict[str, Any]:
+    return {name: value for name, value in asdict(lock).items() if name in _WRITTEN}

@@ -1,0 +1,160 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock of a run: who holds it, and whether another may take it. Pure: from observations to verdicts.
+
+Whether a holder still lives is judged by the observer's own clock: a lock that was not renewed while it was watched for
+as long as it lasts is dead, whatever the clocks of the two machines say (as client-go's leader election does it).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from ..common.verdict import Verdict, refused, remark, waiting
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock as it was read, or as it is to be written."""
+
+    run: str
+    """The run that holds it; empty where it is free."""
+    who: str
+    """The person and the machine, for people."""
+    since: str
+    renewed: str
+    seconds: int
+    """How long it lasts without being renewed."""
+    place: str = ""
+    """Where its processes mean something: a boot of a machine and a container."""
+    processes: tuple[str, ...] = ()
+    """The controller, and the worker that renewed it last."""
+    doing: str = ""
+    """What the run waits for just now."""
+    stop: str = ""
+    """Who has asked the run to stop, and when; empty where nobody has."""
+    version: str = ""
+    """What guards a write: only this version is replaced."""
+
+
+class LockStore(Protocol):
+    """Where a lock is kept."""
+
+    def read(self) -> Lock | None:
+        """The lock now, or None where there is none."""
+
+    def write(self, lock: Lock, over: Lock | None) -> Lock:
+        """Make the lock, or replace the one that was read; gives it with its new version."""
+
+    def remove(self, lock: Lock) -> None:
+        """Remove exactly this lock."""
+
+
+class Life(Enum):
+    """What is known of the processes of a run."""
+
+    UNKNOWN = "unknown"
+    ALIVE = "alive"
+    ENDING = "ending"
+    """The controller is gone, its last worker is not yet."""
+    GONE = "gone"
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A lock at one moment of being watched; times are seconds on the observer's clock."""
+
+    lock: Lock | None
+    life: Life = Life.UNKNOWN
+    unchanged_for: float = 0.0
+    renewed_meanwhile: bool = False
+
+
+def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
+    """Passed where `run` may hold the lock: nobody does, or its holder is dead, or a person says so by its name.
+
+    Refused where the holder was seen to live; waiting as long as that is not known.
+    """
+    lock = sight.lock
+    if take_over and (lock is None or lock.run not in {take_over, run}):
+        holder = f"Run {lock.run} of {lock.who} does" if lock is not None and lock.run else "Nobody does"
+        return _refused(
+            "take_over_of_another",
+            f"The lock is not held by run {take_over}, from which it was to be taken over. {holder}.",
+            "Look again with the status playbook.",
+        )
+    if lock is None or lock.run in {"", run}:
+        return Verdict()
+    if take_over:
+        return _taken(lock, "because take_over names it")
+    if sight.life is Life.GONE:
+        return _taken(lock, "whose processes on this machine are gone")
+    if sight.life is Life.ALIVE or sight.renewed_meanwhile:
+        return _refused("locked", held_sentence(lock), held_remedy(lock))
+    if sight.unchanged_for >= lock.seconds:
+        return _taken(lock, f"which was not renewed while it was watched for {sight.unchanged_for:.0f} s")
+    if sight.life is Life.ENDING:
+        said = f"The controller of run {lock.run} is gone, and its last worker is about to stop."
+        return Verdict((waiting("lock_worker_ending", said),))
+    return Verdict(
+        (
+            waiting(
+                "lock_watched",
+                f"{held_sentence(lock)} It counts as dead if it is not renewed for {lock.seconds} s.",
+                held_remedy(lock),
+            ),
+        )
+    )
+
+
+def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Verdict:
+    """Passed while the run holds the lock; refused when another does, or a person has asked it to stop."""
+    if lock is None or lock.run != run:
+        now = held_sentence(lock) if lock is not None and lock.run else "It is free now."
+        return _refused(
+            "lock_lost",
+            f"Run {run} no longer holds the lock, so it stops without acting. {now}",
+            "Look with the status playbook what the other run does; start again only when it has ended.",
+        )
+    if lock.stop and stoppable:
+        return _refused(
+            "stopped_by_request",
+            f"The run was asked to stop ({lock.stop}).",
+            "Run the playbook again to go on: finished members are left alone.",
+        )
+    return Verdict()
+
+
+def name_for(uuid: str) -> str:
+    """The name of what a run of this cluster keeps in a namespace: a UUID may have characters that a name may not."""
+    return f"stateful-upgrade-{hashlib.sha256(uuid.encode()).hexdigest()[:10]}"
+
+
+def held_sentence(lock: Lock) -> str:
+    """Who holds the lock, since when, and when it was last renewed."""
+    doing = f", {lock.doing.rstrip('.')}" if lock.doing else ""
+    return f"Run {lock.run} of {lock.who} has held the lock since {_short(lock.since)} (renewed {_short(lock.renewed)}{doing})."
+
+
+def held_remedy(lock: Lock) -> str:
+    """What to do about it."""
+    return (
+        "Wait for it, stop it with the abort playbook, or, if it is certainly dead, take over with"
+        f" take_over={lock.run} (upgrade_take_over)."
+    )
+
+
+def _short(moment: str) -> str:
+    return f"{moment[:19]}Z" if moment else "an unknown time"
+
+
+def _taken(lock: Lock, why: str) -> Verdict:
+    return Verdict((remark("lock_taken_over", f"The lock is taken over from run {lock.run} of {lock.who}, {why}."),))
+
+
+def _refused(code: str, message: str, remedy: str) -> Verdict:
+    return Verdict((refused(code, message, remedy),))

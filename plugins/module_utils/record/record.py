@@ -1,0 +1,163 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of an upgrade: what was planned, how far it came, how long each member took. Pure.
+
+It is for people and for reports. What is to be done next is read from the cluster itself, never from here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..common.errors import refusal
+
+PHASES = ("rolling", "completed", "stopped", "aborted")
+BATCH_STATES = ("pending", "rolling", "done", "failed")
+KEPT = 100
+"""Entries of history that are kept, the newest."""
+
+Items = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
+
+    name: str
+    pool: str
+    members: tuple[str, ...]
+    state: str = "pending"
+    run: str = ""
+    started: str = ""
+    ended: str = ""
+    took: Items = ()
+    waited: Items = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One transition of the upgrade."""
+
+    at: str
+    run: str
+    phase: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One upgrade from A to B, over all the runs that it took."""
+
+    cluster: str
+    target_version: str
+    digest: str
+    run: str
+    who: str
+    phase: str
+    message: str
+    started: str
+    updated: str
+    batches: tuple[BatchRecord, ...] = ()
+    history: tuple[Entry, ...] = ()
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(json.loads(json.dumps(asdict(self))))
+
+
+def parse_record(text: str, where: str) -> Record:
+    """The record that is kept as `text`.
+
+    Raises:
+        Refusal: it cannot be read.
+    """
+    try:
+        raw = json.loads(text)
+        batches = tuple(_batch(each) for each in raw.pop("batches"))
+        history = tuple(Entry(**each) for each in raw.pop("history"))
+        return Record(**raw, batches=batches, history=history)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise refusal(
+            "record_not_readable",
+            f"The record in {where} is not what this collection writes ({type(error).__name__}: {error}).",
+            "Look at it, then delete it: nothing but the history of earlier runs is lost.",
+        ) from error
+
+
+def _batch(raw: Mapping[str, Any]) -> BatchRecord:
+    tuples = {name: tuple(raw[name]) for name in ("members", "took", "waited")}
+    return BatchRecord(**{**raw, **tuples})
+
+
+def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
+    """The record at the begin of a run: the same upgrade goes on where its earlier runs came to, another starts anew.
+
+    `plan` is the result of pool_order. None where there is nothing to do, and no earlier run to be ended.
+    """
+    if not plan["batches"] and (previous is None or previous.phase == "completed"):
+        return None
+    batches = tuple(BatchRecord(each["name"], each["pool"], tuple(each["members"])) for each in plan["batches"])
+    cluster, target = plan["cluster_uuid"], plan["target_version"]
+    same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
+    earlier = previous if same and previous is not None and previous.phase != "completed" else None
+    going = {name for batch in batches for name in batch.members}
+    kept = tuple(each for each in earlier.batches if not going & {*each.members}) if earlier is not None else ()
+    fresh = Record(
+        cluster=cluster,
+        target_version=target,
+        digest=plan["digest"],
+        run=run,
+        who=who,
+        phase="rolling",
+        message="",
+        started=earlier.started if earlier is not None else at,
+        updated=at,
+        batches=kept + batches,
+        history=previous.history if previous is not None else (),
+    )
+    count = len(going)
+    said = f"{'goes on' if earlier is not None else 'begins'}: to {target}, {count} member{'' if count == 1 else 's'}"
+    return noted(fresh, "rolling", f"{said}, plan {plan['digest']}", at)
+
+
+def batch_changed(
+    record: Record,
+    name: str,
+    state: str,
+    at: str,
+    took: Sequence[Mapping[str, Any]],
+    waited: Sequence[Mapping[str, Any]],
+) -> Record:
+    """The record after a batch began, ended or failed."""
+    batches = tuple(
+        replace(
+            each,
+            state=state,
+            run=record.run,
+            started=at if state == "rolling" else each.started,
+            ended="" if state == "rolling" else at,
+            took=tuple(took),
+            waited=tuple(waited),
+        )
+        if each.name == name
+        else each
+        for each in record.batches
+    )
+    return replace(record, batches=batches, updated=at)
+
+
+def ended(record: Record | None, phase: str, message: str, at: str) -> Record | None:
+    """The record after a run, or one that it found dead, has ended; None where there is nothing to note."""
+    if record is None or record.phase != "rolling":
+        return None
+    return noted(record, phase, message, at)
+
+
+def noted(record: Record, phase: str, message: str, at: str) -> Record:
+    """The record after a transition of the whole upgrade."""
+    entry = Entry(at, record.run, phase, message)
+    return replace(record, phase=phase, message=message, updated=at, history=(*record.history, entry)[-KEPT:])

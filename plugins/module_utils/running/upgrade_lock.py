@@ -1,0 +1,205 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_lock`: one run at a time on one cluster."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from ..common import ancestry
+from ..common.arguments import CONNECTIONS, WAIT
+from ..common.errors import Conflict
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import State, Verdict, combine, remark, waiting
+from ..opensearch.client import connect
+from ..opensearch.cluster_lock import NAME
+from ..opensearch.observe import cluster_uuid
+from ..record.lock import Life, Lock, LockStore, Sight, held_sentence, judge_free, name_for
+from .guard import store_of
+
+STATES = ("free", "held", "stopped", "released")
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "state": {"type": "str", "required": True, "choices": list(STATES)},
+        "kept_in": {"type": "str", "choices": ["kubernetes", "opensearch"], "default": "kubernetes"},
+        "namespace": {"type": "str"},
+        "cluster_uuid": {"type": "str"},
+        "seconds": {"type": "int", "default": 60},
+        "take_over": {"type": "str", "default": ""},
+    },
+    required_if=[("kept_in", "kubernetes", ("namespace",))],
+    guarded=False,
+)
+
+
+@dataclass
+class Watch:
+    """A lock as it was first seen, on the clock of the task."""
+
+    task: Task
+    store: LockStore
+    first: Lock | None = None
+    since: float = 0.0
+
+    def look(self) -> Sight:
+        """The lock now, and what has become of it since the first look."""
+        lock, now = self.store.read(), self.task.clock.now()
+        if self.first is None or lock is None or lock.run != self.first.run:
+            self.first, self.since = lock, now
+        renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
+        return Sight(lock, life_of(lock), now - self.since, renewed)
+
+
+def life_of(lock: Lock | None) -> Life:
+    """What this machine knows of the processes of the lock's holder."""
+    if lock is None or not lock.processes or not lock.place or lock.place != ancestry.place():
+        return Life.UNKNOWN
+    controller, *workers = lock.processes
+    if ancestry.alive(controller):
+        return Life.ALIVE
+    return Life.ENDING if any(ancestry.alive(worker) for worker in workers) else Life.GONE
+
+
+def run(task: Task) -> Outcome:
+    """Bring the lock into the wanted state; the second time nothing changes."""
+    state = task.params["state"]
+    if state == "released":
+        return _release(task)
+    lock = _wanted(task)
+    watch = Watch(task, store_of({**task.params, "lock": lock}))
+    step = {"free": _free, "held": _hold, "stopped": _stop}[state]
+    seen, verdict = task.wait(lambda: step(task, watch, lock), lambda done: done.verdict)
+    return replace(seen, verdict=verdict)
+
+
+def _wanted(task: Task) -> dict[str, Any]:
+    """The lock as the option `lock` of the other modules takes it."""
+    params = task.params
+    if params["lock"]:
+        return dict(params["lock"])
+    kept_in = params["kept_in"]
+    return {
+        "run": f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        "name": NAME if kept_in == "opensearch" else name_for(params["cluster_uuid"] or _uuid(task)),
+        "kept_in": kept_in,
+        "namespace": params["namespace"],
+        "seconds": params["seconds"],
+    }
+
+
+def _uuid(task: Task) -> str:
+    return cluster_uuid(connect(task.params["opensearch"]))
+
+
+def _free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
+    sight = watch.look()
+    return Outcome(judge_free(sight, lock["run"], task.params["take_over"]), before=_shown(sight.lock))
+
+
+def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
+    sight = watch.look()
+    verdict = judge_free(sight, wanted["run"], task.params["take_over"])
+    before = _shown(sight.lock)
+    if not verdict.passed:
+        return Outcome(verdict, before=before)
+    ours = sight.lock is not None and sight.lock.run == wanted["run"]
+    fresh = _fresh(task, wanted)
+    if ours or task.check_mode:
+        return Outcome(verdict, not ours, before, _shown(fresh), more={"lock": dict(wanted)})
+    try:
+        with task.journal.doing(("take_lock", wanted["name"], {"run": wanted["run"]})):
+            watch.store.write(fresh, sight.lock)
+    except Conflict:
+        contended = waiting("lock_contended", "Another run writes the lock in this moment.")
+        return Outcome(Verdict((contended,)), before=before)
+    return Outcome(verdict, True, before, _shown(fresh), "plan again, then act", {"lock": dict(wanted)})
+
+
+def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
+    """Ask whoever holds the lock to stop, and wait until it is free, or its holder turns out to be dead."""
+    sight = watch.look()
+    held, before = sight.lock, _shown(sight.lock)
+    verdict = judge_free(sight, "", "")
+    if held is None or verdict.passed:
+        reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
+        return Outcome(Verdict(tuple(reasons)), before=before)
+    if not held.stop and not task.check_mode:
+        asked = replace(held, stop=f"by {who()} at {now_text()}")
+        try:
+            with task.journal.doing(("ask_to_stop", held.run, {})):
+                watch.store.write(asked, held)
+        except Conflict:
+            task.progress("the lock was renewed in this moment; asking again")
+    said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
+    doing = f" ({held.doing.rstrip('.')})" if held.doing else ""
+    return Outcome(Verdict((waiting("run_is_stopping", f"{said}{doing}."),)), bool(task.journal.as_result()), before)
+
+
+def _release(task: Task) -> Outcome:
+    lock = task.params["lock"]
+    if not lock:
+        return Outcome(Verdict())
+
+    def attempt() -> Outcome:
+        store = store_of(task.params)
+        held = store.read()
+        before = _shown(held)
+        if held is None or held.run != lock["run"]:
+            text = f"Run {lock['run']} does not hold the lock any more. {held_sentence(held) if held else ''}".rstrip()
+            return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
+        if not task.check_mode:
+            with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
+                store.remove(held)
+        return Outcome(Verdict(), True, before, _shown(None))
+
+    def looked() -> Outcome:
+        try:
+            return attempt()
+        except Conflict as error:
+            return Outcome(combine([Verdict(tuple(replace(r, state=State.WAITING) for r in error.verdict.reasons))]))
+
+    outcome, verdict = task.wait(looked, lambda done: done.verdict)
+    return replace(outcome, verdict=verdict)
+
+
+def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
+    now = now_text("microseconds")
+    processes = (*task.parents, ancestry.identity()) if task.in_controller else ()
+    return Lock(
+        run=wanted["run"],
+        who=who(),
+        since=now,
+        renewed=now,
+        seconds=wanted["seconds"],
+        place=ancestry.place() if processes else "",
+        processes=processes,
+    )
+
+
+def who() -> str:
+    """The person and the machine behind this run, as others are told."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
+
+
+def _shown(lock: Lock | None) -> dict[str, Any]:
+    if lock is None or not lock.run:
+        return {"run": None}
+    names = ("run", "who", "since", "renewed", "doing", "stop")
+    return {name: getattr(lock, name) for name in names if getattr(lock, name)}

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_record`: what was planned and how far it came, kept beside the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, remark
+from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.lease import list_locks
+from ..kubernetes.record_store import change_record, list_records
+from ..record.lock import Lock
+from ..record.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
+from .upgrade_lock import who
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **NAMESPACE,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "batch", "ended"]},
+        "plan": {"type": "dict"},
+        "batch": {"type": "str"},
+        "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
+        "members": {"type": "list", "elements": "dict", "default": []},
+        "waited": {"type": "list", "elements": "dict", "default": []},
+        "phase": {"type": "str", "choices": [each for each in PHASES if each != "rolling"]},
+        "message": {"type": "str", "default": ""},
+    },
+    required_if=[
+        ("state", "begun", ("plan", "lock")),
+        ("state", "batch", ("batch", "batch_state", "lock")),
+        ("state", "ended", ("phase", "lock")),
+    ],
+)
+
+Change = Callable[[Record | None], Record | None]
+
+
+def run(task: Task) -> Outcome:
+    """Read all records of the namespace, or write a transition into that of the run."""
+    client = connect(task.params["kubernetes"])
+    step = _read if task.params["state"] == "read" else _write
+    outcome, _verdict = task.wait(lambda: step(task, client), lambda done: done.verdict)
+    return outcome
+
+
+def _read(task: Task, client: KubernetesClient) -> Outcome:
+    namespace = task.params["namespace"]
+    records = list_records(client, namespace)
+    locks = list_locks(client, namespace)
+    shown = [
+        {"name": name, **records[name].as_result(), "lock": _holder(locks.get(name))}
+        for name in sorted(records, key=lambda name: records[name].updated)
+    ]
+    unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
+    return Outcome(Verdict(), more={"records": shown + unrecorded})
+
+
+def _holder(lock: Lock | None) -> dict[str, Any] | None:
+    if lock is None or not lock.run:
+        return None
+    return {name: getattr(lock, name) for name in ("run", "who", "since", "renewed", "seconds", "doing", "stop")}
+
+
+def _write(task: Task, client: KubernetesClient) -> Outcome:
+    params = task.params
+    name, namespace = params["lock"]["name"], params["namespace"]
+    if task.check_mode:
+        return Outcome(Verdict(), changed=True)
+    change = _change(task)
+    with task.journal.doing(("write_record", name, {"state": params["state"]})):
+        before, after = change_record(client, namespace, name, change, task.still_wanted)
+    shown = [each.as_result() if each is not None else {} for each in (before, after)]
+    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1]})
+
+
+def _missing(task: Task, record: Record | None) -> Verdict:
+    if record is not None or task.params["state"] != "batch":
+        return Verdict()
+    said = f"There is no record of run {task.run} in namespace {task.params['namespace']}, so nothing was noted."
+    return Verdict((remark("record_missing", said, "Something removed its ConfigMap; the upgrade does not need it."),))
+
+
+def _change(task: Task) -> Change:
+    params, at = task.params, now_text()
+    if params["state"] == "begun":
+        return lambda previous: begun(previous, params["plan"], task.run, who(), at)
+    if params["state"] == "batch":
+        took, waited = params["members"], params["waited"]
+        return lambda record: (
+            batch_changed(record, params["batch"], params["batch_state"], at, took, waited) if record else None
+        )
+    return lambda record: ended(record, params["phase"], params["message"], at)

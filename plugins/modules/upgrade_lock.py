@@ -1,0 +1,164 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module upgrade_lock."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_lock
+short_description: One run at a time on one cluster
+description:
+  - Takes, checks and releases the lock of an upgrade. Handed to the other modules as their option C(lock), it makes each
+    of them renew it first, and stop without acting once another run holds it.
+  - The lock is a Lease in the namespace of the pods. Where runs on one cluster share no namespace, it can be kept in the
+    OpenSearch cluster itself, as a component template, which the cluster makes atomically.
+  - A holder is dead when its processes on this machine are gone, or when it did not renew the lock while it was watched
+    for as long as the lock lasts. The clocks of the machines do not matter.
+  - A second run is refused, and told who holds the lock, since when, and what to do.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  state:
+    description:
+      - V(free) checks that no other run that lives holds the lock.
+      - V(held) takes it, from a dead run too.
+      - V(stopped) asks the run that holds it to stop after its current member, and waits until the lock is free.
+      - V(released) gives up the lock that O(lock) names, if it is still held.
+    type: str
+    required: true
+    choices: [free, held, stopped, released]
+  kept_in:
+    description: Where the lock is kept - as a Lease in O(namespace), or in the OpenSearch cluster.
+    type: str
+    choices: [kubernetes, opensearch]
+    default: kubernetes
+  namespace:
+    description: The namespace of the Lease. Needed with O(kept_in=kubernetes).
+    type: str
+  cluster_uuid:
+    description: The UUID of the cluster, which names its lock. By default the cluster is asked.
+    type: str
+  seconds:
+    description:
+      - How long the lock lasts without being renewed. Every task of a run renews it, and goes on renewing it.
+      - Longer than the longest task of others between the tasks of this collection.
+    type: int
+    default: 60
+  take_over:
+    description: Take the lock from this run, although it may live. Its processes stop before their next act.
+    type: str
+    default: ''
+  wait:
+    description: Whether to watch a lock whose holder may be dead, and to wait for a run that was asked to stop.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to do so.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+notes:
+  - "Kubernetes rights needed: C(get), C(create), C(patch), C(delete) of C(leases) in O(namespace)."
+  - "OpenSearch permissions needed: C(cluster:monitor/state), to ask for O(cluster_uuid). With O(kept_in=opensearch) also
+    C(cluster:admin/component_template/get), C(cluster:admin/component_template/put) and
+    C(cluster:admin/component_template/delete)."
+seealso:
+  - module: stateful.upgrade.upgrade_record
+"""
+
+EXAMPLES = r"""
+- name: Take the lock
+  stateful.upgrade.upgrade_lock:
+    state: held
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+  register: taken
+
+- name: Restrict allocation only while this run holds the lock
+  stateful.upgrade.shard_allocation:
+    state: restricted
+    lock: "{{ taken.lock }}"
+    opensearch:
+      hosts: [https://search.example.com:9200]
+
+- name: Give it up
+  stateful.upgrade.upgrade_lock:
+    state: released
+    namespace: search
+    lock: "{{ taken.lock }}"
+"""
+
+RETURN = r"""
+changed:
+  description: Whether the lock was (in check mode - would be) taken or given up, or a run asked to stop.
+  returned: always
+  type: bool
+verdict:
+  description: Whether the lock is as wanted; a remark says from whom and why it was taken over.
+  returned: always
+  type: dict
+  sample:
+    state: refused
+    reasons:
+      - state: refused
+        code: locked
+        message: Run 20261121-020000-3f2a of ops@bastion has held the lock since 2026-11-21T02:00:00Z.
+        remedy: Wait for it, stop it with the abort playbook, or take over.
+lock:
+  description: The lock, for the option C(lock) of the other modules.
+  returned: with O(state=held)
+  type: dict
+  sample: {run: 20261121-020000-3f2a, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes, namespace: search, seconds: 60}
+before:
+  description: Who held the lock; C(run) is null where nobody did.
+  returned: always
+  type: dict
+  sample: {run: null}
+actions:
+  description: What was done, with times.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {action: take_lock, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', run: 20261121-020000-3f2a}
+waited:
+  description: What was waited for, and for how many seconds.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+next:
+  description: What comes next in a rolling upgrade.
+  returned: always
+  type: str
+  sample: plan again, then act
+"""
+
+from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.upgrade_lock import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module upgrade_record."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_record
+short_description: What an upgrade planned and how far it came
+description:
+  - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of each
+    member, what was waited for, and the history of all its runs - and reads it.
+  - The record is for people and reports. What is to be done next is read from the cluster itself, never from here.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  state:
+    description:
+      - V(read) gives all records of the namespace, with who holds their locks.
+      - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
+      - V(batch) notes that O(batch) has come to O(batch_state).
+      - V(ended) notes that the run has come to O(phase).
+    type: str
+    choices: [read, begun, batch, ended]
+    default: read
+  plan:
+    description: The result of M(stateful.upgrade.pool_order).
+    type: dict
+  batch:
+    description: The name of a batch of the plan.
+    type: str
+  batch_state:
+    description: What the batch has come to.
+    type: str
+    choices: [rolling, done, failed]
+  members:
+    description: The members of the batch with their times, as M(stateful.upgrade.pod_ondelete_roll) returns them.
+    type: list
+    elements: dict
+    default: []
+  waited:
+    description: What was waited for, as the modules return it.
+    type: list
+    elements: dict
+    default: []
+  phase:
+    description: How the run ended.
+    type: str
+    choices: [completed, stopped, aborted]
+  message:
+    description: One sentence about it.
+    type: str
+    default: ''
+  wait:
+    description: Whether to ask again while the Kubernetes API is out of reach.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to do so.
+    type: int
+    default: 300
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    description: What is noted carries its time, so noting it again changes that.
+    support: none
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
+  - stateful.upgrade.namespace
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+notes:
+  - "Kubernetes rights needed: C(list) of C(configmaps) and C(leases) to read; C(get), C(create), C(patch) of
+    C(configmaps) to write."
+  - "OpenSearch is not asked."
+seealso:
+  - module: stateful.upgrade.upgrade_lock
+"""
+
+EXAMPLES = r"""
+- name: How far is the upgrade?
+  stateful.upgrade.upgrade_record:
+    namespace: search
+  register: known
+
+- name: Note that it has ended
+  stateful.upgrade.upgrade_record:
+    namespace: search
+    lock: "{{ taken.lock }}"
+    state: ended
+    phase: completed
+    message: Upgraded to 3.8.0.
+"""
+
+RETURN = r"""
+changed:
+  description: Whether the record was (in check mode - would be) changed.
+  returned: always
+  type: bool
+verdict:
+  description: Passed, or why the record could not be read or written.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+records:
+  description: All records of the namespace, the newest last, each with who holds its lock.
+  returned: with O(state=read)
+  type: list
+  elements: dict
+  sample:
+    - name: stateful-upgrade-0a1b2c3d4e
+      target_version: 3.8.0
+      phase: rolling
+      run: 20261121-020000-3f2a
+      lock: {run: 20261121-020000-3f2a, who: ops@bastion, doing: ''}
+record:
+  description: The record as written.
+  returned: when written
+  type: dict
+  sample: {phase: completed}
+before:
+  description: The record as found.
+  returned: always
+  type: dict
+  sample: {phase: rolling}
+actions:
+  description: What was done, with times.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', state: ended}
+waited:
+  description: What was waited for, and for how many seconds.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+next:
+  description: What comes next; nothing.
+  returned: always
+  type: str
+  sample: ''
+"""
+
+from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.upgrade_record import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()
