@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +45,54 @@ class Played:
         return str(json.loads(found[-1])["msg"]) if found else ""
 
 
+class Playing:
+    """A run that goes on while the test does something else: a controller in a session of its own, as on a terminal."""
+
+    def __init__(self, playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> None:
+        program = Path(sys.executable).with_name("ansible-playbook")
+        command = [str(program), playbook, "-e", json.dumps(dict(variables)), *more]
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the run
+        self._process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The controller, which also leads its process group."""
+        return self._process.pid
+
+    @property
+    def ended(self) -> bool:
+        """Whether the controller is gone."""
+        return self._process.poll() is not None
+
+    def signal(self, number: signal.Signals, *, group: bool = False) -> None:
+        """Send a signal to the controller, or to its whole group, unless it has ended."""
+        if not self.ended:
+            (os.killpg if group else os.kill)(self.pid, number)
+
+    def wait(self) -> Played:
+        """How it ended; kills what is left of it where that takes too long."""
+        try:
+            self._process.wait(timeout=PATIENCE)
+        finally:
+            self.signal(signal.SIGKILL, group=True)
+        return self.abandon()
+
+    def abandon(self) -> Played:
+        """How it ended and what it has said so far, when only the controller has: its workers are left alone."""
+        code = self._process.wait(timeout=PATIENCE)
+        self._output.seek(0)
+        played = Played(code, self._output.read())
+        self._output.close()
+        return played
+
+
 def play(
     playbook: str,
     variables: Mapping[str, Any],
@@ -54,7 +105,12 @@ def play(
     command = [str(program), playbook, "-e", json.dumps(dict(variables)), *arguments]
     lines: list[str] = []
     with subprocess.Popen(
-        command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         try:
             for line in process.stdout or ():

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs that are killed and started again at once, and what must be true of all of them together."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubernetes import client
+
+from tests.lab.waiting import until
+from tests.scenarios.cluster import Cluster, Fingerprint
+from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed
+from tests.scenarios.wire import Act, Trap, Wire, wired
+
+END = 120.0
+"""Seconds a controller may take to end after its signal."""
+
+Kill = Callable[[Playing], None]
+
+KILLS: Mapping[str, Kill] = {
+    "SIGKILL to the controller": lambda run: run.signal(signal.SIGKILL),
+    "SIGKILL to its process group": lambda run: run.signal(signal.SIGKILL, group=True),
+    "SIGTERM": lambda run: run.signal(signal.SIGTERM),
+    "SIGHUP": lambda run: run.signal(signal.SIGHUP, group=True),
+    "Ctrl-C": lambda run: run.signal(signal.SIGINT, group=True),
+}
+
+
+def _template(body: Any) -> bool:
+    return "template" in (body.get("spec") or {})
+
+
+def _undo(body: Any) -> Any:
+    return body["persistent"]["cluster.metadata.stateful_upgrade.undo"]
+
+
+ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
+    "lock": ("POST", r"/leases", lambda body: True),
+    "record": ("POST", r"/configmaps", lambda body: True),
+    "image": ("PATCH", r"/statefulsets/", _template),
+    "flush": ("POST", r"/_flush", lambda body: True),
+    "restrict": ("PUT", r"/_cluster/settings", lambda body: _undo(body) is not None),
+    "restore": ("PUT", r"/_cluster/settings", lambda body: _undo(body) is None),
+    "delete": ("DELETE", r"/pods/opensearch", lambda body: True),
+    "note": ("PATCH", r"/configmaps/", lambda body: True),
+    "strategy": ("PATCH", r"/statefulsets/", lambda body: not _template(body)),
+    "release": ("DELETE", r"/leases/", lambda body: True),
+}
+"""Every act of a run, in the order of their first times: method, path, and what else tells it from others."""
+
+
+@dataclass
+class Siege:
+    """One upgrade of one cluster over all the runs that it took."""
+
+    cluster: Cluster
+    variables: Mapping[str, Any]
+    environment: Mapping[str, str]
+    before: Fingerprint
+    wires: list[Wire] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+    @classmethod
+    def lay(cls, cluster: Cluster, target: str, environment: Mapping[str, str]) -> Siege:
+        """Begin; consents to the plan once, for all runs."""
+        before = cluster.fingerprint()
+        variables = confirmed(cluster.variables(target), environment)
+        return cls(cluster, variables, environment, before)
+
+    def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
+        """One run that is killed at an act; whether it came to that act before its end."""
+        method, path, holds = ACTS[act]
+        with wired(self.cluster) as wire:
+            run = self._start(wire)
+            wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds)
+            self._end(run)
+            return wire.trap.sprung
+
+    def killed_after(self, seconds: float, kill: Kill) -> bool:
+        """One run that is killed after some seconds, wherever it is; whether it had not ended before."""
+        with wired(self.cluster) as wire:
+            run = self._start(wire)
+            time.sleep(seconds)
+            there = not run.ended
+            kill(run)
+            self._end(run)
+            return there
+
+    def completed(self) -> Played:
+        """One run that nobody disturbs."""
+        with wired(self.cluster) as wire:
+            return self._start(wire).wait()
+
+    def _start(self, wire: Wire) -> Playing:
+        self.wires.append(wire)
+        variables = {**self.variables, **wire.variables(), "upgrade_skip_image_check": True}
+        return Playing(PLAYBOOK, variables, self.environment)
+
+    def _end(self, run: Playing) -> None:
+        """The controller ends; its workers may live on, and are left to the next run."""
+        until("the controller's end", lambda: run.ended, END)
+        self.outputs.append(run.abandon().output)
+
+    def late_acts(self) -> list[Act]:
+        """Acts of a run after a later one had taken the lock."""
+        late = []
+        for number, wire in enumerate(self.wires):
+            moved = [_taken(later.acts) for later in self.wires[number + 1 :]]
+            first = min((at for at in moved if at is not None), default=None)
+            late += [act for act in wire.acts if first is not None and act.at > first and act.status is not None]
+        return late
+
+    def deleted(self) -> list[str]:
+        """The members whose pods the runs deleted, once for each time."""
+        done = [act for wire in self.wires for act in wire.acts if act.method == "DELETE" and "/pods/" in act.path]
+        return sorted(act.path.rpartition("/")[2] for act in done if act.status is not None and act.status < 300)
+
+    def left_behind(self) -> dict[str, Any]:
+        """What is not as it was before, but for the record; empty where nothing is."""
+        after, left = self.cluster.fingerprint(), {}
+        if after.settings != self.before.settings:
+            left["settings"] = json.loads(after.settings)
+        for name, pool in after.pools.items():
+            was = self.before.pools[name]
+            same = (pool["spec"]["updateStrategy"], pool["annotations"]) == (
+                was["spec"]["updateStrategy"],
+                was["annotations"],
+            )
+            if not same:
+                left[name] = pool
+        with self.cluster.lab.client() as api:
+            leases = client.CoordinationV1Api(api).list_namespaced_lease(self.cluster.namespace).items
+        if leases:
+            left["leases"] = [lease.spec.holder_identity for lease in leases]
+        strangers = after.pods.keys() - self.before.pods.keys()
+        return {**left, **({"pods": sorted(strangers)} if strangers else {})}
+
+
+def _taken(acts: Iterable[Act]) -> float | None:
+    """When a run took the lock: the first write of a Lease that was answered with success."""
+    return next((act.at for act in acts if act.of_lock and act.status is not None and act.status < 300), None)
+
+
+def named_acts() -> Iterator[tuple[str, bool, str]]:
+    """(act, after, name of the kill): every act, before and after it is made, the kills in turn."""
+    names = [*KILLS]
+    for number, (act, after) in enumerate((act, after) for act in ACTS for after in (False, True)):
+        yield act, after, names[number % len(names)]

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reverse proxy in a thread of the tests: what stands behind it is real, what passes it can be seen and held up."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from aiohttp import ClientSession, TCPConnector, web
+
+HOST = "127.0.0.1"
+START = 30.0
+"""Seconds the thread may take to listen."""
+PASSED = ("Content-Type", "Content-Encoding")
+"""Headers of an answer that are handed on."""
+
+
+@dataclass(frozen=True)
+class Passing:
+    """One request on its way."""
+
+    method: str
+    path: str
+    authorization: str
+    body: bytes
+
+
+Forward = Callable[[], Awaitable[web.Response]]
+Handle = Callable[[Passing, Forward], Awaitable[web.StreamResponse]]
+
+
+async def hand_on(_passing: Passing, forward: Forward) -> web.StreamResponse:
+    """Let everything pass."""
+    return await forward()
+
+
+class Relay(threading.Thread):
+    """A proxy before the server at `backend`, in an event loop of its own; use it in a `with` statement.
+
+    `behind` is for TLS to the server and `authorization` for its door; `door` is for TLS to the clients.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        handle: Handle = hand_on,
+        *,
+        behind: ssl.SSLContext | None = None,
+        door: ssl.SSLContext | None = None,
+        authorization: str = "",
+    ) -> None:
+        super().__init__(name="relay", daemon=True)
+        self.port = 0
+        self._backend = backend
+        self._handle = handle
+        self._behind = behind
+        self._door = door
+        self._authorization = {"Authorization": authorization} if authorization else {}
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._listening = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"{'https' if self._door else 'http'}://{HOST}:{self.port}"
+
+    def __enter__(self) -> Relay:
+        self.start()
+        if not self._listening.wait(START):
+            raise RuntimeError(f"The relay did not listen within {START:.0f} s.")
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self.join()
+
+    def run(self) -> None:
+        """The thread."""
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        connector = TCPConnector(ssl=self._behind) if self._behind else None
+        async with ClientSession(self._backend, auto_decompress=False, connector=connector) as session:
+
+            async def relay(request: web.Request) -> web.StreamResponse:
+                return await self._relay(session, request)
+
+            application = web.Application(client_max_size=64 * 1024 * 1024)
+            application.router.add_route("*", "/{path:.*}", relay)
+            runner = web.AppRunner(application, access_log=None, auto_decompress=False)
+            await runner.setup()
+            try:
+                await web.TCPSite(runner, HOST, 0, ssl_context=self._door).start()
+                self.port = runner.addresses[0][1]
+                self._listening.set()
+                await self._ended.wait()
+            finally:
+                await runner.cleanup()
+
+    async def _relay(self, session: ClientSession, request: web.Request) -> web.StreamResponse:
+        headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Host"}}
+        headers.update(self._authorization)
+        body = await request.read()
+        passing = Passing(request.method, request.raw_path, request.headers.get("Authorization", ""), body)
+
+        async def forward() -> web.Response:
+            async with session.request(passing.method, passing.path, headers=headers, data=body or None) as answer:
+                kept = {name: answer.headers[name] for name in PASSED if name in answer.headers}
+                return web.Response(status=answer.status, body=await answer.read(), headers=kept)
+
+        return await self._handle(passing, forward)

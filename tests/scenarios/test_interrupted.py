@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Killed at every act and at random, in every way, and started again at once: the upgrade completes, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic import Traffic, check, seed
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.interruptions import KILLS, Siege, named_acts
+
+FROM, TO = "2.19.6", "3.8.0"
+RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "8"))
+"""How many runs are killed at random; more of them take about eight seconds each."""
+LONGEST = 14.0
+"""Seconds that a whole run takes about, so that kills fall anywhere in it."""
+
+
+def test_killed_at_every_act(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(lab, "killed-at-acts", three_combined, FROM)
+    try:
+        seed(cluster.target, tmp_path, documents=2_000)
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            siege = Siege.lay(cluster, TO, ansible_environment)
+            for act, after, name in named_acts():
+                reached = siege.killed_at(act, after=after, kill=KILLS[name])
+                print(f"{name} {'after' if after else 'before'} {act}")
+                assert reached, f"no run came to {act}\n{siege.outputs[-1]}"
+            conclude(siege)
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        print(report.table())
+        assert report.loss is not None
+        assert report.loss.count == 0
+        assert report.health["red"] == 0
+    finally:
+        cluster.remove()
+
+
+def test_killed_at_random(lab: Lab, ansible_environment: Mapping[str, str]) -> None:
+    chance, names, left, number = random.Random(19150), [*KILLS], RANDOM_KILLS, 0
+    while left:
+        number += 1
+        cluster = Cluster.start(lab, f"killed-at-random-{number}", three_combined, FROM)
+        try:
+            siege, going = Siege.lay(cluster, TO, ansible_environment), True
+            while left and going:
+                seconds, name = chance.uniform(0.5, LONGEST), names[left % len(names)]
+                going = siege.killed_after(seconds, KILLS[name])
+                print(f"cluster {number}: {name} after {seconds:.1f} s{'' if going else ', when it had ended already'}")
+                left -= going
+            conclude(siege)
+        finally:
+            cluster.remove()
+
+
+def conclude(siege: Siege) -> None:
+    """The last run completes the upgrade; no act came late, no member went twice, and nothing is left."""
+    played = siege.completed()
+    print(f"{len(siege.wires)} runs")
+    assert played.code == 0, played.output
+    assert set(siege.cluster.versions().values()) == {TO}
+    assert siege.cluster.health()["status"] == "green"
+    assert not siege.late_acts()
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All that one run sends to both APIs, seen on the way; a trap springs at an act, before or after it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.scenarios.cluster import USER, Cluster
+from tests.scenarios.relay import Forward, Passing, Relay
+
+READING = frozenset({"GET", "HEAD"})
+ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
+"""Requests that change nothing although their method could."""
+LEASE = re.compile(r"/leases(/|\?|$)")
+
+
+GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Act:
+    """A request that changes something, on the clock of the tests."""
+
+    at: float
+    method: str
+    path: str
+    body: Any
+    status: int | None
+    """None: it was not handed on."""
+
+    @property
+    def of_lock(self) -> bool:
+        """Whether it concerns the lock only."""
+        return bool(LEASE.search(self.path))
+
+
+@dataclass
+class Trap:
+    """Springs once, at the first act that matches; `after` it was made, or before, when it is not handed on at all."""
+
+    method: str
+    path: str
+    after: bool
+    spring: Callable[[], None] = lambda: None
+    holds: Callable[[Any], bool] = lambda body: True
+    sprung: bool = False
+
+    def catches(self, passing: Passing, body: Any) -> bool:
+        """Whether it springs at this request."""
+        same = passing.method == self.method and re.search(self.path, passing.path) is not None
+        return not self.sprung and same and self.holds(body)
+
+
+@dataclass
+class Wire:
+    """The connections of one run."""
+
+    acts: list[Act] = field(default_factory=list)
+    trap: Trap | None = None
+    kubernetes: str = ""
+    opensearch: str = ""
+
+    def variables(self) -> dict[str, Any]:
+        """The variables by which a run goes through here."""
+        return {
+            "upgrade_kubernetes": {"host": self.kubernetes},
+            "upgrade_opensearch": {"hosts": [self.opensearch]},
+        }
+
+    async def handle(self, passing: Passing, forward: Forward) -> web.StreamResponse:
+        """Note what acts, and spring the trap."""
+        if passing.method in READING or ASKING.search(passing.path):
+            return await forward()
+        body = _json(passing.body)
+        trap = self.trap
+        caught = trap is not None and trap.catches(passing, body)
+        if trap is not None and caught:
+            trap.sprung = True
+            if not trap.after:
+                self._note(passing, body, None)
+                trap.spring()
+                raise web.HTTPServiceUnavailable(text="held up")
+        answer = await forward()
+        self._note(passing, body, answer.status)
+        if trap is not None and caught:
+            trap.spring()
+            await asyncio.sleep(0)
+        return answer
+
+    def _note(self, passing: Passing, body: Any, status: int | None) -> None:
+        self.acts.append(Act(time.monotonic(), passing.method, passing.path, body, status))
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return json.loads(gzip.decompress(text) if text.startswith(GZIP) else text) if text else None
+    except ValueError:
+        return None
+
+
+@contextlib.contextmanager
+def wired(cluster: Cluster) -> Iterator[Wire]:
+    """A wire to a cluster and to the Kubernetes API, as the user with exactly the documented Role."""
+    wire = Wire()
+    with cluster.lab.client(USER) as api:
+        configuration = api.configuration
+        behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        token = configuration.api_key["BearerToken"]
+        with (
+            Relay(configuration.host, wire.handle, behind=behind, authorization=token) as kubernetes,
+            Relay(cluster.url, wire.handle) as opensearch,
+        ):
+            wire.kubernetes, wire.opensearch = kubernetes.url, opensearch.url
+            yield wire
