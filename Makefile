@@ -8,13 +8,16 @@ PYTEST = $(RUN) -m pytest
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: help demo benchmark test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go to tests.demo)
 	@$(RUN) -m tests.demo $(ARGS)
+
+benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tests.benchmarks)
+	@$(RUN) -m tests.benchmarks $(ARGS)
 
 test: checks unit lab scenarios ## everything, as continuous integration does
 
@@ -53,7 +56,7 @@ sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto tests/unit tests/checks $(ARGS)
+	@$(PYTEST) -n auto tests/unit tests/checks tests/benchmarks $(ARGS)
 
 lab: ## the tests of the lab itself
 	@$(PYTEST) tests/lab $(ARGS)

@@ -26,9 +26,11 @@ author:
 version_added: 0.1.0
 options:
   pool:
-    description: Name of the StatefulSet.
+    description:
+      - Name of the StatefulSet. Required with O(state=present).
+      - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored, whatever
+        becomes of the others; RV(before) and the diff are then by the name of the pool.
     type: str
-    required: true
   state:
     description:
       - V(present) makes image and update strategy as wanted.
@@ -84,7 +86,7 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
-    C(pods)."
+    C(pods). Without O(pool) also C(list) of C(statefulsets)."
 seealso:
   - module: stateful.upgrade.image_pull
   - module: stateful.upgrade.pod_ondelete_roll
@@ -101,6 +103,11 @@ EXAMPLES = r"""
   stateful.upgrade.pool_image:
     namespace: search
     pool: data
+    state: restored
+
+- name: Put back the update strategies of all pools that carry an undo
+  stateful.upgrade.pool_image:
+    namespace: search
     state: restored
 
 - name: A pool installed by Helm, whose values are changed afterwards
@@ -131,7 +138,7 @@ verdict:
         message: 'StatefulSet data stays OnDelete: not every pod is Ready on its revision (data-1).'
         remedy: Finish the roll of this pool, then restore it again.
 before:
-  description: Image of the container, update strategy and undo, as found.
+  description: Image of the container, update strategy and undo, as found; by the name of the pool where none was named.
   returned: always
   type: dict
   sample:

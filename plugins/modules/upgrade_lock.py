@@ -11,10 +11,10 @@ DOCUMENTATION = r"""
 module: upgrade_lock
 short_description: One run at a time on one cluster
 description:
-  - Takes, checks and releases the lock of an upgrade. Handed to the other modules as their option C(lock), it makes each
-    of them renew it first, and stop without acting once another run holds it.
-  - The lock is a Lease in the namespace of the pods. Where runs on one cluster share no namespace, it can be kept in the
-    OpenSearch cluster itself, as a component template, which the cluster makes atomically.
+  - Takes, checks and releases the lock of an upgrade. Handed to the other modules as their option C(lock), it makes
+    each of them renew it first, and stop without acting once another run holds it.
+  - The lock is a Lease in the namespace of the pods. Where runs on one cluster share no namespace, it can be kept in
+    the OpenSearch cluster itself, as a component template, which the cluster makes atomically.
   - A holder is dead when its processes on this machine are gone, or when it did not renew the lock while it was watched
     for as long as the lock lasts. The clocks of the machines do not matter.
   - A second run is refused, and told who holds the lock, since when, and what to do.
@@ -75,8 +75,8 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "Kubernetes rights needed: C(get), C(create), C(patch), C(delete) of C(leases) in O(namespace)."
-  - "OpenSearch permissions needed: C(cluster:monitor/state), to ask for O(cluster_uuid). With O(kept_in=opensearch) also
-    C(cluster:admin/component_template/get), C(cluster:admin/component_template/put) and
+  - "OpenSearch permissions needed: C(cluster:monitor/state), to ask for O(cluster_uuid). With O(kept_in=opensearch)
+    also C(cluster:admin/component_template/get), C(cluster:admin/component_template/put) and
     C(cluster:admin/component_template/delete)."
 seealso:
   - module: stateful.upgrade.upgrade_record
@@ -111,7 +111,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Whether the lock is as wanted; a remark says from whom and why it was taken over.
+  description: Whether the lock is as wanted; a remark says from whom and why it may be taken over.
   returned: always
   type: dict
   sample:
@@ -119,13 +119,18 @@ verdict:
     reasons:
       - state: refused
         code: locked
-        message: Run 20261121-020000-3f2a of ops@bastion has held the lock since 2026-11-21T02:00:00Z.
+        message: Run 20261121-020000-3f2a5b6c of ops@bastion has held the lock since 2026-11-21T02:00:00Z.
         remedy: Wait for it, stop it with the abort playbook, or take over.
 lock:
   description: The lock, for the option C(lock) of the other modules.
   returned: with O(state=held)
   type: dict
-  sample: {run: 20261121-020000-3f2a, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes, namespace: search, seconds: 60}
+  sample:
+    run: 20261121-020000-3f2a5b6c
+    name: stateful-upgrade-0a1b2c3d4e
+    kept_in: kubernetes
+    namespace: search
+    seconds: 60
 before:
   description: Who held the lock; C(run) is null where nobody did.
   returned: always
@@ -137,7 +142,10 @@ actions:
   type: list
   elements: dict
   sample:
-    - {action: take_lock, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', run: 20261121-020000-3f2a}
+    - action: take_lock
+      target: stateful-upgrade-0a1b2c3d4e
+      at: '2026-11-21T02:00:00.000Z'
+      run: 20261121-020000-3f2a5b6c
 waited:
   description: What was waited for, and for how many seconds.
   returned: always

@@ -11,8 +11,8 @@ DOCUMENTATION = r"""
 module: upgrade_record
 short_description: What an upgrade planned and how far it came
 description:
-  - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of each
-    member, what was waited for, and the history of all its runs - and reads it.
+  - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of
+    each member, what was waited for, and the history of all its runs - and reads it.
   - The record is for people and reports. What is to be done next is read from the cluster itself, never from here.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -112,7 +112,10 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 records:
-  description: All records of the namespace, the newest last, each with who holds its lock.
+  description:
+    - All records of the namespace, the newest last, each with who holds its lock.
+    - C(lock.processes) is what this machine knows of the processes of the holder, V(alive), V(ending), V(gone) or
+      V(unknown).
   returned: with O(state=read)
   type: list
   elements: dict
@@ -120,8 +123,8 @@ records:
     - name: stateful-upgrade-0a1b2c3d4e
       target_version: 3.8.0
       phase: rolling
-      run: 20261121-020000-3f2a
-      lock: {run: 20261121-020000-3f2a, who: ops@bastion, doing: ''}
+      run: 20261121-020000-3f2a5b6c
+      lock: {run: 20261121-020000-3f2a5b6c, who: ops@bastion, doing: '', processes: alive}
 record:
   description: The record as written.
   returned: when written
@@ -138,7 +141,7 @@ actions:
   type: list
   elements: dict
   sample:
-    - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', state: ended}
+    - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', phase: completed}
 waited:
   description: What was waited for, and for how many seconds.
   returned: always

@@ -3,44 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from tests.figures import MemberTime
 from tests.lab.traffic import Report
-
-
-@dataclass(frozen=True)
-class MemberTime:
-    """Seconds that one member was away, as the kubelet saw it: asked to stop, stopped, Ready again."""
-
-    name: str
-    stop: float
-    start: float
-
-    @property
-    def away(self) -> float:
-        """From the request to stop until Ready again."""
-        return self.stop + self.start
-
-
-def member_times(events: Iterable[Mapping[str, Any]], namespace: str) -> tuple[MemberTime, ...]:
-    """The members that were replaced, in the order of their replacement."""
-    stopping: dict[str, float] = {}
-    stopped: dict[str, float] = {}
-    found: list[MemberTime] = []
-    for event in events:
-        if event.get("namespace") != namespace:
-            continue
-        pod, at = event["pod"], float(event["monotonic"])
-        if event["event"] == "pod-stop-requested":
-            stopping[pod] = at
-        elif event["event"] == "pod-stopped":
-            stopped[pod] = at
-        elif event["event"] == "pod-ready" and pod in stopping and pod in stopped:
-            begun, ended = stopping.pop(pod), stopped.pop(pod)
-            found.append(MemberTime(pod, ended - begun, at - ended))
-    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -75,12 +76,12 @@ class Assembly:
 
     async def _start_control_plane(self, secrets: credentials.Credentials, api: Api) -> None:
         plane = ControlPlane(Path(self.plan.binary), self.directory, self.range.control_plane, secrets, self.ledger)
-        self.supervisor.add(plane.start("etcd"))
-        self.supervisor.add(plane.start("kube-apiserver"))
+        self.supervisor.add(partial(plane.start, "etcd"))
+        self.supervisor.add(partial(plane.start, "kube-apiserver"))
         await eventually("The API server's start", api.healthy, READY_TIMEOUT)
         self.log.write("api-ready")
-        self.supervisor.add(plane.start("kube-controller-manager"))
-        self.supervisor.add(plane.start("kube-scheduler"))
+        self.supervisor.add(partial(plane.start, "kube-controller-manager"))
+        self.supervisor.add(partial(plane.start, "kube-scheduler"))
 
     def _host(self, api: Api, probing: aiohttp.ClientSession) -> Host:
         recorder = Recorder(api)
@@ -98,7 +99,11 @@ class Assembly:
         )
 
     async def _serve(
-        self, stack: AsyncExitStack, host: Host, nodes: list[KubernetesNode], secrets: credentials.Credentials
+        self,
+        stack: AsyncExitStack,
+        host: Host,
+        nodes: list[KubernetesNode],
+        secrets: credentials.Credentials,
     ) -> Switchboard:
         pods = Store(host.api, "/api/v1/pods")
         services = Store(host.api, "/api/v1/services")
@@ -121,7 +126,18 @@ class Assembly:
         logs = LogServer(self.directory, pods.objects)
         runner = await logs.start(list(places.values()), secrets.certificate, secrets.key)
         stack.push_async_callback(runner.cleanup)
-        return Switchboard(self.plan, self.range.network, secrets.server, host, self.kubelet, pods.objects)
+
+        async def restart(seconds: float) -> None:
+            await self._restart_control_plane(host.api, seconds)
+
+        return Switchboard(self.plan, self.range.network, secrets.server, host, self.kubelet, pods.objects, restart)
+
+    async def _restart_control_plane(self, api: Api, seconds: float) -> None:
+        """The API server is away for some seconds. Then the others start again, as where they lose their election."""
+        await self.supervisor.restart("kube-apiserver", seconds)
+        await eventually("The API server's return", api.healthy, READY_TIMEOUT)
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            await self.supervisor.restart(name, 0.0)
 
     async def end(self) -> None:
         """End the pods' processes; the API server is not told."""

@@ -53,6 +53,8 @@ def _add_faults(parser: argparse.ArgumentParser) -> None:
         one.add_argument("pod", metavar="NAMESPACE/POD")
         if fault == "slow-stop":
             one.add_argument("seconds", type=float)
+    away = faults.add_parser("api-server-away", help="the API server is killed, and started again after SECONDS")
+    away.add_argument("seconds", type=float)
     dead = faults.add_parser("node-dead", help="a Kubernetes node loses its power")
     dead.add_argument("node")
 
@@ -116,8 +118,12 @@ def _pod(name: str) -> dict[str, str]:
 
 
 def _break(options: argparse.Namespace, directory: Path) -> None:
-    about: dict[str, object] = {"node": options.node} if options.fault == "node-dead" else dict(_pod(options.pod))
-    if options.fault == "slow-stop":
+    about: dict[str, object] = {}
+    if options.fault == "node-dead":
+        about["node"] = options.node
+    elif options.fault != "api-server-away":
+        about.update(_pod(options.pod))
+    if "seconds" in options:
         about["seconds"] = options.seconds
     control.ask(directory, "break", fault=options.fault, **about)
     print(f"broken: {options.fault} {' '.join(str(value) for value in about.values())}")

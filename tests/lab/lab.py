@@ -59,6 +59,10 @@ class FaultSwitches:
         """A Kubernetes node loses its power."""
         self._break("node-dead", node=node)
 
+    def api_server_away(self, seconds: float) -> None:
+        """The API server is killed, and started again after some seconds; all else runs on."""
+        self._break("api-server-away", seconds=seconds)
+
     def _break(self, fault: str, **about: object) -> None:
         control.ask(self.directory, "break", fault=fault, **about)
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.lab.api import Json
@@ -13,17 +15,29 @@ from tests.lab.kubelet.kubelet import Kubelet
 from tests.lab.kubelet.place import Host
 from tests.lab.plan import LabPlan
 
+Restart = Callable[[float], Coroutine[Any, Any, None]]
+"""Kills the API server, and starts it again after some seconds."""
+
 
 class Switchboard:
     """Answers questions about one lab."""
 
     def __init__(
-        self, plan: LabPlan, network: str, server: str, host: Host, kubelet: Kubelet, pods: dict[str, Json]
+        self,
+        plan: LabPlan,
+        network: str,
+        server: str,
+        host: Host,
+        kubelet: Kubelet,
+        pods: dict[str, Json],
+        restart_api_server: Restart,
     ) -> None:
         self._about = {"name": plan.name, "network": network, "server": server}
         self._host = host
         self._kubelet = kubelet
         self._pods = pods
+        self._restart_api_server = restart_api_server
+        self._restarts: set[asyncio.Task[None]] = set()
 
     def answerers(self) -> dict[str, Answerer]:
         return {"status": self.status, "address": self.address, "break": self.do_break, "mend": self.mend}
@@ -47,6 +61,10 @@ class Switchboard:
         fault = question["fault"]
         if fault == "node-dead":
             await self._kubelet.kill_node(question["node"])
+        elif fault == "api-server-away":
+            task = asyncio.create_task(self._restart_api_server(float(question["seconds"])))
+            self._restarts.add(task)
+            task.add_done_callback(self._restarts.discard)
         elif fault == "kill":
             self._kubelet.kill(_pod_name(question))
         elif fault in ("never-ready", "crash-loop", "slow-stop"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import time
@@ -14,7 +15,7 @@ from kubernetes import client
 
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
-from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed
+from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play
 from tests.scenarios.wire import Act, Trap, Wire, wired
 
 END = 120.0
@@ -91,14 +92,24 @@ class Siege:
             self._end(run)
             return there
 
-    def completed(self) -> Played:
-        """One run that nobody disturbs."""
-        with wired(self.cluster) as wire:
-            return self._start(wire).wait()
+    def completed(self, **variables: Any) -> Played:
+        """One run to its end."""
+        with self.running(**variables) as (_wire, run):
+            return run.wait()
 
-    def _start(self, wire: Wire) -> Playing:
+    @contextlib.contextmanager
+    def running(self, **variables: Any) -> Iterator[tuple[Wire, Playing]]:
+        """One run, and all that it sends."""
+        with wired(self.cluster) as wire:
+            yield wire, self._start(wire, **variables)
+
+    def beside(self, playbook: str) -> Played:
+        """Another playbook of the collection, on the same cluster."""
+        return play(playbook, self.cluster.variables("3.8.0"), self.environment)
+
+    def _start(self, wire: Wire, **more: Any) -> Playing:
         self.wires.append(wire)
-        variables = {**self.variables, **wire.variables(), "upgrade_skip_image_check": True}
+        variables = {**self.variables, **wire.variables(), "upgrade_skip_image_check": True, **more}
         return Playing(PLAYBOOK, variables, self.environment)
 
     def _end(self, run: Playing) -> None:

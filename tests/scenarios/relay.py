@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
 
-from aiohttp import ClientSession, TCPConnector, web
+from aiohttp import ClientError, ClientSession, TCPConnector, web
 
 HOST = "127.0.0.1"
 START = 30.0
@@ -114,8 +114,11 @@ class Relay(threading.Thread):
         passing = Passing(request.method, request.raw_path, request.headers.get("Authorization", ""), body)
 
         async def forward() -> web.Response:
-            async with session.request(passing.method, passing.path, headers=headers, data=body or None) as answer:
-                kept = {name: answer.headers[name] for name in PASSED if name in answer.headers}
-                return web.Response(status=answer.status, body=await answer.read(), headers=kept)
+            try:
+                async with session.request(passing.method, passing.path, headers=headers, data=body or None) as answer:
+                    kept = {name: answer.headers[name] for name in PASSED if name in answer.headers}
+                    return web.Response(status=answer.status, body=await answer.read(), headers=kept)
+            except ClientError as error:
+                return web.Response(status=502, text=str(error))
 
         return await self._handle(passing, forward)

@@ -17,6 +17,10 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+)\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
+MADE = frozenset({"upgrade_batch", "upgrade_pool", "upgrade_all_members", "upgrade_lock", "upgrade_deadline"})
+"""Variables that the role begin makes for the later ones; nobody gives them."""
+HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
+"""Variables that the playbook hands to every module."""
 COMPARED = ("type", "elements")
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
@@ -31,10 +35,10 @@ def specification(role: str) -> Json:
 
 
 def texts(role: str) -> Iterator[str]:
-    """The role's tasks and templates, without comments."""
+    """The role's tasks, templates and variables, without comments and without the names of modules."""
     for path in sorted((ROOT / "roles" / role).rglob("*")):
-        if path.parent.name in {"tasks", "templates"}:
-            yield re.sub(r"^\s*#.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        if path.parent.name in {"tasks", "templates", "vars"}:
+            yield re.sub(r"^\s*#.*$|\bstateful\.upgrade\.\w+", "", path.read_text("utf-8"), flags=re.MULTILINE)
 
 
 def module_tasks(node: Any) -> Iterator[tuple[str, Json]]:
@@ -60,11 +64,8 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
 @pytest.mark.parametrize("role", ROLES)
 def test_every_variable_is_documented(role: str) -> None:
     used = {name for text in texts(role) for name in INPUT.findall(text)}
-    made = {"upgrade_batch", "upgrade_pool", "upgrade_all_members"} if role == "begin" else set()
-    elsewhere = (
-        specification("roll").keys() | specification("finish").keys() | {"upgrade_kubernetes", "upgrade_opensearch"}
-    )
-    assert used - made <= specification(role).keys()
+    elsewhere = {name for later in ROLES if later != "begin" for name in specification(later)} | HANDED_ON
+    assert used - (MADE if role == "begin" else set()) <= specification(role).keys()
     assert specification(role).keys() <= (used | elsewhere if role == "begin" else used)
 
 
@@ -84,12 +85,12 @@ def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
 
 
 def test_what_several_roles_say_of_a_variable_agrees() -> None:
-    for role in ("roll", "finish"):
+    for role in ROLES:
         for name, option in specification(role).items():
             known = specification("begin").get(name, option)
             assert {**option, "description": None} == {**known, "description": None}, (role, name)
 
 
 def test_the_first_role_knows_every_variable_that_a_user_gives() -> None:
-    made = {"upgrade_batch", "upgrade_pool", "upgrade_all_members"}
-    assert (specification("roll").keys() | specification("finish").keys()) - made <= specification("begin").keys()
+    assert {name for role in ROLES for name in specification(role)} - MADE <= specification("begin").keys()
+    assert not specification("begin").keys() & MADE

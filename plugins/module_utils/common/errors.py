@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The exception of the collection: a refusal that a person can act on, and its two kinds that code can act on."""
+"""The exception of the collection: a refusal that a person can act on, and its kinds that code can act on."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ class Unreachable(Refusal):
     def as_waiting(self) -> Verdict:
         """The same reasons, as something that time may cure."""
         return Verdict(tuple(Reason(State.WAITING, r.code, r.message, r.remedy) for r in self.verdict.reasons))
+
+
+class Denied(Refusal):
+    """The user lacks a right. Where it had that right before, it may pass: a server that has just started answers so
+    until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""
 
 
 class Conflict(Refusal):

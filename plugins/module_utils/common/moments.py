@@ -11,15 +11,3 @@ from datetime import datetime, timezone
 def now_text(precision: str = "seconds") -> str:
     """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
     return datetime.now(timezone.utc).isoformat(timespec=precision).replace("+00:00", "Z")
-
-
-def seconds_between(earlier: str, later: str) -> float:
-    """Seconds between two such moments; 0 where one cannot be read."""
-    try:
-        return (_parsed(later) - _parsed(earlier)).total_seconds()
-    except ValueError:
-        return 0.0
-
-
-def _parsed(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))

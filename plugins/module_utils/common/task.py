@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from .ancestry import ancestors
-from .errors import Refusal, Unreachable, refusal
+from .errors import Denied, Refusal, Unreachable, refusal
 from .moments import now_text
 from .verdict import State, Verdict, combine
 from .waiting import Clock, Look, MonotonicClock, Patience, Waited, wait_for
+
+DENIED_PATIENCE = 30.0
+"""Seconds that a run, whose rights were asked for when it was planned, goes on asking after it was denied one."""
 
 SHORTEST_SLEEP = 0.1
 """Seconds between two looks at the least, whatever `wait_sleep` says: nobody gains from a busy loop."""
@@ -57,7 +60,10 @@ class Journal:
 
     @contextmanager
     def doing(self, *actions: tuple[str, str, Mapping[str, Any]]) -> Iterator[None]:
-        """Note these (action, target, details) once this block has made them, or the answer was lost; not if refused."""
+        """Note these (action, target, details) once this block has made them; not where they were refused.
+
+        Where the answer was lost they are noted as that. So nothing else may be asked in the block.
+        """
         lost = {}
         try:
             yield
@@ -120,6 +126,11 @@ class Task:
         if self.guard is not None:
             self.guard.before_look(self.waited.present, stoppable)
 
+    def verdict_of(self, error: Refusal) -> Verdict:
+        """What is said of a failure: in one pass (`wait: false`) an API out of reach is waited for by the next pass."""
+        one_pass = self.params.get("wait", True) is False
+        return error.as_waiting() if one_pass and isinstance(error, Unreachable) else error.verdict
+
     def _not_orphaned(self) -> None:
         if ancestors(len(self.parents)) != self.parents:
             raise refusal(
@@ -136,9 +147,17 @@ class Task:
         `stoppable` says that nothing is in between: an abort may end the wait here.
         """
 
+        denied_since: list[float] = []
+
         def guarded() -> Look:
-            self.may_look(stoppable)
-            return look()
+            try:
+                self.may_look(stoppable)
+                return look()
+            except Denied as error:
+                denied_since.append(self.clock.now())
+                if not self.run or self.clock.now() - denied_since[0] > DENIED_PATIENCE:
+                    raise
+                raise Unreachable(*error.verdict.reasons) from error
 
         if not self.params.get("wait", True):
             seen = guarded()
@@ -187,17 +206,11 @@ def sentences(verdict: Verdict) -> str:
 
 
 def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
-    """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result.
-
-    In one pass (`wait: false`) an API out of reach is something to wait for: the next pass asks again.
-    """
-    one_pass = task.params.get("wait", True) is False
+    """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result."""
     try:
         return run(task).as_result(task)
     except Refusal as error:
-        waits = one_pass and isinstance(error, Unreachable)
-        verdict = error.as_waiting() if isinstance(error, Unreachable) and waits else error.verdict
-        return Outcome(verdict, changed=bool(task.journal.as_result())).as_result(task)
+        return Outcome(task.verdict_of(error), changed=bool(task.journal.as_result())).as_result(task)
 
 
 def passed_or_raise(*verdicts: Verdict) -> Verdict:

@@ -97,6 +97,7 @@ def wait_for(
     start = looked_at = clock.now()
     said, said_at = "", start
     waited = Waited() if waited is None else waited
+    waited.present = ""
     before = Verdict()
     while True:
         found: tuple[Look] | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ..common.errors import Conflict, Refusal, Unreachable, refusal
+from ..common.errors import Conflict, Denied, Refusal, Unreachable, refusal
 from ..common.verdict import refused
 
 UNREACHABLE = "kubernetes_unreachable"
@@ -79,13 +79,14 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
         )
     if status == HTTPStatus.FORBIDDEN:
         return _forbidden(host, request, said)
-    if status == HTTPStatus.NOT_FOUND:
+    gone = status == HTTPStatus.NOT_FOUND and request.method == "PATCH" and (answer or {}).get("kind") == "Status"
+    if status == HTTPStatus.NOT_FOUND and not gone:
         return refusal(
             "kubernetes_not_found",
             f"The Kubernetes API at {host} knows nothing to {request.sentence()}: {said}.",
             "Check the name, the namespace and kubernetes.context.",
         )
-    if status == HTTPStatus.CONFLICT:
+    if status == HTTPStatus.CONFLICT or gone:
         return Conflict(
             refused(
                 "kubernetes_conflict",
@@ -125,10 +126,12 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
             f"The Kubernetes API at {host} was asked to {request.sentence()} without credentials.",
             "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
         )
-    return refusal(
-        "kubernetes_rights",
-        f"{user} is not allowed to {request.sentence()} at {host}.",
-        not_allowed(request, user),
+    return Denied(
+        refused(
+            "kubernetes_rights",
+            f"{user} is not allowed to {request.sentence()} at {host}.",
+            not_allowed(request, user),
+        )
     )
 
 

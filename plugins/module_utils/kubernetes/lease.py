@@ -32,7 +32,9 @@ class Lease:
     def write(self, lock: Lock, over: Lock | None) -> Lock:
         """Make the lock (where `over` is None), or replace the one that was read."""
         body = _object(self._name, lock)
+        notes = body["metadata"]["annotations"]
         if over is None:
+            body["metadata"]["annotations"] = {name: text for name, text in notes.items() if text}
             return lock_of(self._client.post(lease_path(self._namespace), body))
         body["metadata"]["resourceVersion"] = _parts(over)[1]
         return lock_of(self._client.patch(lease_path(self._namespace, self._name), body, "merge"))

@@ -98,7 +98,7 @@ def roll(
         _delete(task, client, batch, done)
         view, verdict = task.wait(follower.look, verdict_of)
     except Refusal as error:
-        return _outcome(batch, done, error.verdict, follower)
+        return _outcome(batch, done, task.verdict_of(error), follower)
     if verdict.passed:
         for name in batch.followed():
             task.progress(f"{name} is back, Ready and joined ({timings_text(follower.timings(name))} s)")
@@ -141,6 +141,9 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
             gone = True
         except Unreachable:
             task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision, answer="lost")
+            raise
+        except Refusal:
+            done.deleted.remove(pod.name)
             raise
         if gone:
             # Something else replaced it in this moment: its successor is followed, never deleted.

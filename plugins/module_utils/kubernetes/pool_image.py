@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.errors import Conflict
+from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, combine, remark
@@ -47,10 +48,16 @@ ATTEMPTS = 10
 def run(task: Task) -> Outcome:
     """Make the image and strategy as wanted, or put the strategy back; the second time nothing changes."""
     client = connect(task.params["kubernetes"])
-    step = _make_present
-    if task.params["state"] == "restored":
-        step = _restore_named if task.params["pool"] else _restore_all
-    outcome, _verdict = task.wait(lambda: _guarded(lambda: step(task, client)), lambda done: done.verdict)
+    restored: dict[str, Outcome] = {}
+
+    def step() -> Outcome:
+        if task.params["state"] == "present":
+            return _guarded(lambda: _make_present(task, client))
+        if task.params["pool"]:
+            return _guarded(lambda: _restore_named(task, client, task.params["pool"]))
+        return _restore_all(task, client, restored)
+
+    outcome, _verdict = task.wait(step, lambda done: done.verdict)
     return outcome
 
 
@@ -78,19 +85,28 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     return _patched(task, client, pool, container, patch, reasons)
 
 
-def _restore_named(task: Task, client: KubernetesClient) -> Outcome:
-    return _restore(task, client, get_stateful_set(client, task.params["namespace"], task.params["pool"]))
+def _restore_named(task: Task, client: KubernetesClient, name: str) -> Outcome:
+    return _restore(task, client, get_stateful_set(client, task.params["namespace"], name))
 
 
-def _restore_all(task: Task, client: KubernetesClient) -> Outcome:
-    """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool."""
-    pools = [each for each in list_stateful_sets(client, task.params["namespace"]) if UNDO in each.annotations]
-    done = {each.name: _restore(task, client, each) for each in pools}
+def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome]) -> Outcome:
+    """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
+
+    Each is tried whatever becomes of the others. `done` keeps what was done before the API went out of reach.
+    """
+    carrying = [s.name for s in list_stateful_sets(client, task.params["namespace"]) if UNDO in s.annotations]
+    for name in (each for each in carrying if each not in done):
+        try:
+            done[name] = _guarded(partial(_restore_named, task, client, name))
+        except Unreachable:
+            raise
+        except Refusal as error:
+            done[name] = Outcome(error.verdict)
     return Outcome(
         combine(each.verdict for each in done.values()),
         changed=any(each.changed for each in done.values()),
         before={name: each.before for name, each in done.items()},
-        after={name: each.after for name, each in done.items()},
+        after={name: each.after or {} for name, each in done.items()},
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from ..common.errors import Conflict
+from ..common.task import Task
 from ..record.record import Record, parse_record
 from .client import Json, KubernetesClient
 from .lease import MANAGED_BY
@@ -27,14 +28,11 @@ def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
 
 
 def change_record(
-    client: KubernetesClient,
-    namespace: str,
-    name: str,
-    change: Callable[[Record | None], Record | None],
-    before_act: Callable[[], None],
+    task: Task, client: KubernetesClient, namespace: str, name: str, change: Callable[[Record | None], Record | None]
 ) -> tuple[Record | None, Record | None]:
-    """The record before and after a pure change; None from the change leaves it alone. Again where it was written
-    meanwhile.
+    """The record before and after a pure change; None from the change leaves it alone.
+
+    Where it was written meanwhile, it is read and changed again. In check mode it is changed in thought only.
 
     Raises:
         Refusal: it cannot be read or written.
@@ -45,9 +43,12 @@ def change_record(
         after = change(before)
         if after is None or after == before:
             return before, before
-        before_act()
+        if not task.check_mode:
+            task.still_wanted()
         try:
-            _write(client, namespace, name, item, after)
+            with task.journal.doing(("write_record", name, {"phase": after.phase})):
+                if not task.check_mode:
+                    _write(client, namespace, name, item, after)
         except Conflict:
             if attempt == ATTEMPTS - 1:
                 raise

@@ -5,16 +5,18 @@
 
 A component template is made atomically with `create=true`: of twenty attempts at once one was answered 200 and the
 others 400 (seen on 2.19). It lives in the cluster state, so it needs no shard. There is no guarded replacement, so the
-locks are numbered and the highest number counts: taking over is making the next one. A holder that renews a lower one
-finds the higher when it looks again, before it acts.
+locks are numbered and the highest number counts: taking over is making the next one. After every write it is looked
+again: whoever wrote a lower number, because another took the lock in between, does not hold it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 from ..common.errors import Conflict, Refusal
+from ..common.verdict import refused
 from ..record.lock import Lock
 from .client import OpenSearchClient
 
@@ -39,11 +41,7 @@ class ClusterLock:
         if not locks:
             return None
         number = max(locks)
-        kept = {key: value for key, value in locks[number].items() if key in _WRITTEN}
-        kept["processes"] = tuple(kept.get("processes", ()))
-        stop = found.get(STOP, {})
-        asked = str(stop.get("stop", "")) if stop.get("run") == kept.get("run") else ""
-        return Lock(**kept, stop=asked, version=str(number))
+        return _lock_of(locks[number], found.get(STOP, {}), number)
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
         """Renew one's own lock, ask its holder to stop, or take the next number where it belongs to another."""
@@ -52,7 +50,7 @@ class ClusterLock:
             return replace(lock, version=over.version)
         if over is not None and over.run == lock.run:
             self._put(_name(int(over.version)), _meta(lock))
-            return replace(lock, version=over.version)
+            return self._held(replace(lock, version=over.version))
         number = int(over.version) + 1 if over is not None else 1
         try:
             self._put(_name(number), _meta(lock), create="true")
@@ -60,17 +58,29 @@ class ClusterLock:
             if "already exists" in str(error):
                 raise Conflict(*error.verdict.reasons) from error
             raise
+        held = self._held(replace(lock, version=str(number)))
         if over is not None:
             self._delete(_name(int(over.version)))
-        return replace(lock, version=str(number))
+        return held
 
     def remove(self, lock: Lock) -> None:
-        """Remove this lock, and those of lower numbers that a late renewal may have left."""
+        """Remove this lock, those of lower numbers that a late renewal may have left, and what was asked of them."""
         found = self._all()
-        for name in sorted(name for name in found if 0 < _number(name) <= int(lock.version)):
-            self._delete(name)
-        if found.get(STOP, {}).get("run") == lock.run:
+        locks = [name for name in found if _number(name)]
+        ours = sorted(name for name in locks if _number(name) <= int(lock.version))
+        if STOP in found and ours == sorted(locks):
             self._delete(STOP)
+        for name in ours:
+            self._delete(name)
+
+    def _held(self, lock: Lock) -> Lock:
+        """The lock that was just written, if it is the one that counts."""
+        now = self.read()
+        if now is None or (now.run, now.version) != (lock.run, lock.version):
+            raise Conflict(
+                refused("lock_contended", "Another run took the lock in this moment.", "Look with the status playbook.")
+            )
+        return lock
 
     def _all(self) -> dict[str, dict[str, Any]]:
         answer = self._client.get(
@@ -93,6 +103,18 @@ def _name(number: int) -> str:
 def _number(name: str) -> int:
     head, _dash, number = name.rpartition("-")
     return int(number) if head == NAME and number.isdecimal() else 0
+
+
+def _lock_of(meta: Mapping[str, Any], stop: Mapping[str, Any], number: int) -> Lock:
+    """The lock of a template; one without a holder, whoever wrote it, is free."""
+    texts = {name: str(meta.get(name, "")) for name in _WRITTEN - {"seconds", "processes"}}
+    return Lock(
+        **texts,
+        seconds=int(meta.get("seconds", 0)),
+        processes=tuple(meta.get("processes", ())),
+        stop=str(stop.get("stop", "")) if stop.get("run") == texts["run"] else "",
+        version=str(number),
+    )
 
 
 def _meta(lock: Lock) -> dict[str, Any]:

@@ -73,6 +73,8 @@ def read_settings(client: OpenSearchClient) -> Settings:
 def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts."""
     undo = carried_undo(settings)
+    if undo is not None:
+        _judge_cluster(undo, cluster_uuid(client))
     changes = plan_changes(settings, {ENABLE: task.params["enable"]})
     before = _shown(settings)
     if not changes:
@@ -111,9 +113,10 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 
 
 def _write(task: Task, client: OpenSearchClient, body: Mapping[str, Any], acts: Sequence[Act]) -> None:
+    if not task.check_mode:
+        task.still_wanted()
     with task.journal.doing(*acts):
         if not task.check_mode:
-            task.still_wanted()
             client.put("/_cluster/settings", body)
 
 

@@ -135,11 +135,11 @@ def _reason(pool: Pool, member: Member) -> str:
 def digest_of(
     cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], consents: Collection[str]
 ) -> str:
-    """A p and eleven hexadecimal digits (never a number to YAML) for what the plan will have made of the cluster, and on which conditions.
+    """A p and eleven hexadecimal digits for what the plan will have made of the cluster, and on which conditions.
 
-    They change with the cluster, the version, the pools, their members and images, the members that the plan is
-    narrowed to, and the consents given. They stay the same while the plan is carried out, so that what was confirmed
-    once can be gone on with after an interruption.
+    It is never a number to YAML. It changes with the cluster, the version, the pools, their members and images, the
+    members that the plan is narrowed to, and the consents given. It stays the same while the plan is carried out, so
+    that what was confirmed once can be gone on with after an interruption.
     """
     content = {
         "cluster": cluster,

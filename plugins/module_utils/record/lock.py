@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from ..common.verdict import Verdict, refused, remark, waiting
+from ..common.verdict import Reason, Verdict, refused, remark, waiting
+
+SHORTEST = 1
+"""Seconds that every lock lasts, whatever it says: none is dead at first sight."""
 
 
 @dataclass(frozen=True)
@@ -82,49 +85,48 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
         holder = f"Run {lock.run} of {lock.who} does" if lock is not None and lock.run else "Nobody does"
-        return _refused(
-            "take_over_of_another",
-            f"The lock is not held by run {take_over}, from which it was to be taken over. {holder}.",
-            "Look again with the status playbook.",
+        return _because(
+            refused(
+                "take_over_of_another",
+                f"The lock is not held by run {take_over}, from which it was to be taken over. {holder}.",
+                "Look again with the status playbook.",
+            )
         )
     if lock is None or lock.run in {"", run}:
         return Verdict()
     if take_over:
-        return _taken(lock, "because take_over names it")
+        return _free(lock, "take_over names it")
     if sight.life is Life.GONE:
-        return _taken(lock, "whose processes on this machine are gone")
+        return _free(lock, "its processes on this machine are gone")
     if sight.life is Life.ALIVE or sight.renewed_meanwhile:
-        return _refused("locked", held_sentence(lock), held_remedy(lock))
-    if sight.unchanged_for >= lock.seconds:
-        return _taken(lock, f"which was not renewed while it was watched for {sight.unchanged_for:.0f} s")
+        return _because(refused("locked", held_sentence(lock), held_remedy(lock)))
+    if sight.unchanged_for >= max(lock.seconds, SHORTEST):
+        return _free(lock, f"it was not renewed while it was watched for {sight.unchanged_for:.0f} s")
     if sight.life is Life.ENDING:
         said = f"The controller of run {lock.run} is gone, and its last worker is about to stop."
-        return Verdict((waiting("lock_worker_ending", said),))
-    return Verdict(
-        (
-            waiting(
-                "lock_watched",
-                f"{held_sentence(lock)} It counts as dead if it is not renewed for {lock.seconds} s.",
-                held_remedy(lock),
-            ),
-        )
-    )
+        return _because(waiting("lock_worker_ending", said))
+    said = f"{held_sentence(lock)} It counts as dead if it is not renewed for {max(lock.seconds, SHORTEST)} s."
+    return _because(waiting("lock_watched", said, held_remedy(lock)))
 
 
 def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Verdict:
     """Passed while the run holds the lock; refused when another does, or a person has asked it to stop."""
     if lock is None or lock.run != run:
         now = held_sentence(lock) if lock is not None and lock.run else "It is free now."
-        return _refused(
-            "lock_lost",
-            f"Run {run} no longer holds the lock, so it stops without acting. {now}",
-            "Look with the status playbook what the other run does; start again only when it has ended.",
+        return _because(
+            refused(
+                "lock_lost",
+                f"Run {run} no longer holds the lock, so it stops without acting. {now}",
+                "Look with the status playbook what the other run does; start again only when it has ended.",
+            )
         )
     if lock.stop and stoppable:
-        return _refused(
-            "stopped_by_request",
-            f"The run was asked to stop ({lock.stop}).",
-            "Run the playbook again to go on: finished members are left alone.",
+        return _because(
+            refused(
+                "stopped_by_request",
+                f"The run was asked to stop ({lock.stop}).",
+                "Run the playbook again to go on: finished members are left alone.",
+            )
         )
     return Verdict()
 
@@ -137,7 +139,8 @@ def name_for(uuid: str) -> str:
 def held_sentence(lock: Lock) -> str:
     """Who holds the lock, since when, and when it was last renewed."""
     doing = f", {lock.doing.rstrip('.')}" if lock.doing else ""
-    return f"Run {lock.run} of {lock.who} has held the lock since {_short(lock.since)} (renewed {_short(lock.renewed)}{doing})."
+    renewed = f"renewed {_short(lock.renewed)}{doing}"
+    return f"Run {lock.run} of {lock.who} has held the lock since {_short(lock.since)} ({renewed})."
 
 
 def held_remedy(lock: Lock) -> str:
@@ -152,9 +155,10 @@ def _short(moment: str) -> str:
     return f"{moment[:19]}Z" if moment else "an unknown time"
 
 
-def _taken(lock: Lock, why: str) -> Verdict:
-    return Verdict((remark("lock_taken_over", f"The lock is taken over from run {lock.run} of {lock.who}, {why}."),))
+def _free(lock: Lock, why: str) -> Verdict:
+    said = f"The lock of run {lock.run} of {lock.who} may be taken over, because {why}."
+    return _because(remark("lock_taken_over", said))
 
 
-def _refused(code: str, message: str, remedy: str) -> Verdict:
-    return Verdict((refused(code, message, remedy),))
+def _because(reason: Reason) -> Verdict:
+    return Verdict((reason,))

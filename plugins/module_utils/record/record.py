@@ -105,7 +105,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
     earlier = previous if same and previous is not None and previous.phase != "completed" else None
     going = {name for batch in batches for name in batch.members}
-    kept = tuple(each for each in earlier.batches if not going & {*each.members}) if earlier is not None else ()
+    kept = _kept(earlier.batches, going, plan) if earlier is not None else ()
     fresh = Record(
         cluster=cluster,
         target_version=target,
@@ -124,15 +124,27 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     return noted(fresh, "rolling", f"{said}, plan {plan['digest']}", at)
 
 
+def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
+    """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
+    there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
+    return tuple(
+        replace(each, state="done") if there.issuperset(each.members) else each
+        for each in batches
+        if not going & {*each.members}
+    )
+
+
 def batch_changed(
-    record: Record,
+    record: Record | None,
     name: str,
     state: str,
     at: str,
     took: Sequence[Mapping[str, Any]],
     waited: Sequence[Mapping[str, Any]],
-) -> Record:
-    """The record after a batch began, ended or failed."""
+) -> Record | None:
+    """The record after a batch began, ended or failed; None where no such batch was planned."""
+    if record is None or all(each.name != name for each in record.batches):
+        return None
     batches = tuple(
         replace(
             each,

@@ -27,6 +27,9 @@ RENEWALS = 6
 BETWEEN_LOOKS = 1.0
 """Seconds within which a look does not ask for the lock again; an act always does."""
 
+LONGEST = 500
+"""Characters of what is waited for that a lock carries: reasons may name hundreds of shards, and notes have a limit."""
+
 ATTEMPTS = 5
 """Somebody who asks the run to stop writes into the same lock; so many in a row are no accident."""
 
@@ -52,7 +55,8 @@ class HeldLock:
         """See `Guard`."""
         self._ask("", stoppable=False)
 
-    def _ask(self, doing: str, stoppable: bool) -> None:
+    def _ask(self, waiting_for: str, stoppable: bool) -> None:
+        doing = waiting_for if len(waiting_for) <= LONGEST else f"{waiting_for[:LONGEST]}…"
         for attempt in range(ATTEMPTS):
             lock = self._store.read()
             verdict = judge_ours(lock, self._run, stoppable)

@@ -19,9 +19,8 @@ from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import Conflict
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import State, Verdict, combine, remark, waiting
+from ..common.verdict import Verdict, remark, waiting
 from ..opensearch.client import connect
-from ..opensearch.cluster_lock import NAME
 from ..opensearch.observe import cluster_uuid
 from ..record.lock import Life, Lock, LockStore, Sight, held_sentence, judge_free, name_for
 from .guard import store_of
@@ -53,14 +52,26 @@ class Watch:
     store: LockStore
     first: Lock | None = None
     since: float = 0.0
+    before: dict[str, Any] | None = None
+    """Who held it at the first look."""
 
     def look(self) -> Sight:
-        """The lock now, and what has become of it since the first look."""
-        lock, now = self.store.read(), self.task.clock.now()
+        """The lock now, and what has become of it since the first look.
+
+        A slow answer tells of the moment when it was given, so the time counts from the first answer to the last
+        question.
+        """
+        asked = self.task.clock.now()
+        lock = self.store.read()
+        self.before = _shown(lock) if self.before is None else self.before
         if self.first is None or lock is None or lock.run != self.first.run:
-            self.first, self.since = lock, now
+            self.begin(lock)
         renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
-        return Sight(lock, life_of(lock), now - self.since, renewed)
+        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed)
+
+    def begin(self, lock: Lock | None) -> None:
+        """Watch this lock from now on."""
+        self.first, self.since = lock, self.task.clock.now()
 
 
 def life_of(lock: Lock | None) -> Life:
@@ -90,18 +101,19 @@ def _wanted(task: Task) -> dict[str, Any]:
     params = task.params
     if params["lock"]:
         return dict(params["lock"])
-    kept_in = params["kept_in"]
     return {
-        "run": f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
-        "name": NAME if kept_in == "opensearch" else name_for(params["cluster_uuid"] or _uuid(task)),
-        "kept_in": kept_in,
+        "run": f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
+        "name": name_for(params["cluster_uuid"] or _uuid(task)),
+        "kept_in": params["kept_in"],
         "namespace": params["namespace"],
         "seconds": params["seconds"],
     }
 
 
 def _uuid(task: Task) -> str:
-    return cluster_uuid(connect(task.params["opensearch"]))
+    client = connect(task.params["opensearch"])
+    uuid, _verdict = task.wait(lambda: cluster_uuid(client), lambda _uuid: Verdict())
+    return uuid
 
 
 def _free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
@@ -117,32 +129,39 @@ def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
         return Outcome(verdict, before=before)
     ours = sight.lock is not None and sight.lock.run == wanted["run"]
     fresh = _fresh(task, wanted)
-    if ours or task.check_mode:
-        return Outcome(verdict, not ours, before, _shown(fresh), more={"lock": dict(wanted)})
+    following, more = "plan again, then act", {"lock": dict(wanted)}
+    if ours:
+        return Outcome(verdict, False, before, before, following, more)
     try:
         with task.journal.doing(("take_lock", wanted["name"], {"run": wanted["run"]})):
-            watch.store.write(fresh, sight.lock)
+            if not task.check_mode:
+                watch.store.write(fresh, sight.lock)
     except Conflict:
-        contended = waiting("lock_contended", "Another run writes the lock in this moment.")
+        contended = waiting("lock_contended", "Another writes the lock in this moment.")
         return Outcome(Verdict((contended,)), before=before)
-    return Outcome(verdict, True, before, _shown(fresh), "plan again, then act", {"lock": dict(wanted)})
+    return Outcome(verdict, True, before, _shown(fresh), following, more)
 
 
 def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
     """Ask whoever holds the lock to stop, and wait until it is free, or its holder turns out to be dead."""
     sight = watch.look()
-    held, before = sight.lock, _shown(sight.lock)
+    held, before = sight.lock, watch.before or {}
     verdict = judge_free(sight, "", "")
     if held is None or verdict.passed:
         reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
-        return Outcome(Verdict(tuple(reasons)), before=before)
-    if not held.stop and not task.check_mode:
+        return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
+    if sight.renewed_meanwhile:
+        watch.begin(held)  # it may die later: then it is watched from its last renewal on
+    if not held.stop:
         asked = replace(held, stop=f"by {who()} at {now_text()}")
         try:
             with task.journal.doing(("ask_to_stop", held.run, {})):
-                watch.store.write(asked, held)
+                if not task.check_mode:
+                    watch.store.write(asked, held)
         except Conflict:
             task.progress("the lock was renewed in this moment; asking again")
+    if task.check_mode:
+        return Outcome(Verdict(), not held.stop, before)
     said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
     doing = f" ({held.doing.rstrip('.')})" if held.doing else ""
     return Outcome(Verdict((waiting("run_is_stopping", f"{said}{doing}."),)), bool(task.journal.as_result()), before)
@@ -160,16 +179,16 @@ def _release(task: Task) -> Outcome:
         if held is None or held.run != lock["run"]:
             text = f"Run {lock['run']} does not hold the lock any more. {held_sentence(held) if held else ''}".rstrip()
             return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
-        if not task.check_mode:
-            with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
+        with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
+            if not task.check_mode:
                 store.remove(held)
         return Outcome(Verdict(), True, before, _shown(None))
 
     def looked() -> Outcome:
         try:
             return attempt()
-        except Conflict as error:
-            return Outcome(combine([Verdict(tuple(replace(r, state=State.WAITING) for r in error.verdict.reasons))]))
+        except Conflict:
+            return Outcome(Verdict((waiting("lock_contended", "Another writes the lock in this moment."),)))
 
     outcome, verdict = task.wait(looked, lambda done: done.verdict)
     return replace(outcome, verdict=verdict)

@@ -17,7 +17,7 @@ from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import change_record, list_records
 from ..record.lock import Lock
 from ..record.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
-from .upgrade_lock import who
+from .upgrade_lock import life_of, who
 
 CONTRACT = Contract(
     argument_spec={
@@ -40,8 +40,6 @@ CONTRACT = Contract(
         ("state", "ended", ("phase", "lock")),
     ],
 )
-
-Change = Callable[[Record | None], Record | None]
 
 
 def run(task: Task) -> Outcome:
@@ -67,35 +65,30 @@ def _read(task: Task, client: KubernetesClient) -> Outcome:
 def _holder(lock: Lock | None) -> dict[str, Any] | None:
     if lock is None or not lock.run:
         return None
-    return {name: getattr(lock, name) for name in ("run", "who", "since", "renewed", "seconds", "doing", "stop")}
+    names = ("run", "who", "since", "renewed", "seconds", "doing", "stop")
+    return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value}
 
 
 def _write(task: Task, client: KubernetesClient) -> Outcome:
     params = task.params
-    name, namespace = params["lock"]["name"], params["namespace"]
-    if task.check_mode:
-        return Outcome(Verdict(), changed=True)
-    change = _change(task)
-    with task.journal.doing(("write_record", name, {"state": params["state"]})):
-        before, after = change_record(client, namespace, name, change, task.still_wanted)
+    before, after = change_record(task, client, params["namespace"], params["lock"]["name"], _change(task))
     shown = [each.as_result() if each is not None else {} for each in (before, after)]
     return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1]})
 
 
 def _missing(task: Task, record: Record | None) -> Verdict:
-    if record is not None or task.params["state"] != "batch":
+    batch, namespace = task.params["batch"], task.params["namespace"]
+    if task.params["state"] != "batch" or (record is not None and any(each.name == batch for each in record.batches)):
         return Verdict()
-    said = f"There is no record of run {task.run} in namespace {task.params['namespace']}, so nothing was noted."
-    return Verdict((remark("record_missing", said, "Something removed its ConfigMap; the upgrade does not need it."),))
+    said = f"There is no record of batch {batch} of run {task.run} in namespace {namespace}, so nothing was noted."
+    return Verdict((remark("record_missing", said, "Something removed it; the upgrade does not need it."),))
 
 
-def _change(task: Task) -> Change:
+def _change(task: Task) -> Callable[[Record | None], Record | None]:
     params, at = task.params, now_text()
     if params["state"] == "begun":
         return lambda previous: begun(previous, params["plan"], task.run, who(), at)
     if params["state"] == "batch":
         took, waited = params["members"], params["waited"]
-        return lambda record: (
-            batch_changed(record, params["batch"], params["batch_state"], at, took, waited) if record else None
-        )
+        return lambda record: batch_changed(record, params["batch"], params["batch_state"], at, took, waited)
     return lambda record: ended(record, params["phase"], params["message"], at)

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.packages import needed
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import (
+    Journal,
     Outcome,
     Task,
     passed_or_raise,
@@ -30,6 +31,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 )
 
 ROOT = Path(__file__).resolve().parents[5]
+AWAY = Unreachable(refused("api_unreachable", "The API is away.", "Bring it back."))
 SLOW = Verdict((waiting("slow", "It is slow.", "Wait."),))
 WAITING = {"wait": True, "wait_timeout": 5, "wait_sleep": 1}
 
@@ -140,6 +142,7 @@ def test_a_refusal_anywhere_is_a_failed_result() -> None:
         },
         "before": {},
         "actions": [],
+        "waited": [],
         "next": "",
     }
 
@@ -184,3 +187,122 @@ def test_a_missing_package_is_one_sentence() -> None:
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "package_missing"
     assert "a-package" in reason.remedy
+
+
+def unreachable(given: Task) -> Outcome:
+    return given.wait(lambda: raised(AWAY), lambda _seen: Outcome(Verdict()).verdict)[0]
+
+
+def raised(error: Exception) -> Outcome:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("params", "state", "failed"),
+    [({"wait": False}, "waiting", False), (WAITING, "refused", True), ({}, "refused", True)],
+)
+def test_one_pass_leaves_an_api_out_of_reach_to_the_next(params: Mapping[str, Any], state: str, failed: bool) -> None:
+    result = perform(unreachable if params else lambda _task: raised(AWAY), task(params))
+    assert (result["verdict"]["state"], result.get("failed", False)) == (state, failed)
+    assert result["verdict"]["reasons"][0]["code"] == "api_unreachable"
+
+
+def test_one_pass_does_not_make_a_refusal_wait() -> None:
+    result = perform(lambda _task: raised(refusal("broken", "It is broken.", "")), task({"wait": False}))
+    assert result["verdict"]["state"] == "refused"
+
+
+ACTS = (("set", "a", {"value": 1}), ("set", "b", {"value": 2}))
+
+
+def noted(journal: Journal) -> list[tuple[str, str | None]]:
+    return [(each["target"], each.get("answer")) for each in journal.as_result()]
+
+
+def test_what_was_made_is_noted_after_it_was_made() -> None:
+    journal = Journal()
+    with journal.doing(*ACTS):
+        assert journal.as_result() == []
+    assert noted(journal) == [("a", None), ("b", None)]
+    assert [each["value"] for each in journal.as_result()] == [1, 2]
+    assert not journal.unconfirmed
+
+
+def test_what_was_refused_is_not_noted() -> None:
+    journal = Journal()
+    with pytest.raises(Refusal), journal.doing(*ACTS):
+        raise refusal("broken", "It is broken.", "")
+    assert (journal.as_result(), journal.unconfirmed) == ([], False)
+
+
+def test_what_got_no_answer_is_noted_as_that() -> None:
+    journal = Journal()
+    with pytest.raises(Unreachable), journal.doing(*ACTS):
+        raise AWAY
+    assert noted(journal) == [("a", "lost"), ("b", "lost")]
+    assert journal.unconfirmed
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_what_may_have_been_made_counts_as_changed(refuses: bool) -> None:
+    """Whether the work then gives up, or finds its act made when it looks again."""
+
+    def run(given: Task) -> Outcome:
+        try:
+            with given.journal.doing(ACTS[0]):
+                raise AWAY
+        except Unreachable:
+            if refuses:
+                raise
+        return Outcome(Verdict(), changed=False)
+
+    result = perform(run, task())
+    assert result["changed"] is True
+    assert result["actions"][0]["answer"] == "lost"
+
+
+class Asked:
+    """A guard that remembers what it was asked, and may refuse."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.asked: list[tuple[str, bool] | str] = []
+        self.refuses = refuses
+
+    def before_look(self, doing: str, stoppable: bool) -> None:
+        self.asked.append((doing, stoppable))
+        self._answer()
+
+    def before_act(self) -> None:
+        self.asked.append("act")
+        self._answer()
+
+    def _answer(self) -> None:
+        if self.refuses:
+            raise refusal("lock_lost", "The lock is lost.", "")
+
+
+@pytest.mark.parametrize("stoppable", [True, False])
+def test_the_guard_is_asked_before_each_look_what_is_waited_for(stoppable: bool) -> None:
+    guard = Asked()
+    verdicts = [SLOW, SLOW, Verdict()]
+    task(WAITING, guard=guard).wait(lambda: verdicts.pop(0), lambda seen: seen, stoppable)
+    assert guard.asked == [("", stoppable), ("It is slow.", stoppable), ("It is slow.", stoppable)]
+
+
+def test_what_the_guard_refuses_is_not_done() -> None:
+    looked: list[int] = []
+    given = task(WAITING, guard=Asked(refuses=True))
+    with pytest.raises(Refusal, match="lost"):
+        given.wait(lambda: looked.append(1), lambda _seen: Verdict())
+    with pytest.raises(Refusal, match="lost"):
+        given.still_wanted()
+    assert not looked
+
+
+def test_an_orphan_does_not_even_ask_the_guard() -> None:
+    guard = Asked()
+    given = task({"wait": False}, guard=guard, parents=("1.1", "2.2"))
+    for ask in (given.still_wanted, given.may_look):
+        with pytest.raises(Refusal, match="gone"):
+            ask()
+    assert guard.asked == []

@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting im
     SIGN_OF_LIFE,
     MonotonicClock,
     Patience,
+    Waited,
     wait_for,
 )
 from hypothesis import given
@@ -52,6 +53,7 @@ class Wait:
     clock: VirtualClock = field(default_factory=VirtualClock)
     said: list[tuple[float, str]] = field(default_factory=list)
     looks: int = 0
+    waited: Waited = field(default_factory=Waited)
 
     def run(
         self, verdict_at: Callable[[float], Verdict], timeout: float = 100.0, sleep: float = 1.0, work: float = 0.0
@@ -67,7 +69,7 @@ class Wait:
         def progress(line: str) -> None:
             self.said.append((self.clock.now() - start, line))
 
-        return wait_for(look, verdict_at, Patience(timeout, sleep), self.clock, progress)
+        return wait_for(look, verdict_at, Patience(timeout, sleep), self.clock, progress, self.waited)
 
 
 def because(*messages: str) -> Verdict:
@@ -199,3 +201,63 @@ def test_the_clock_of_the_machine_never_goes_back() -> None:
 def test_reasons_are_said_as_they_are() -> None:
     reason = Reason(State.WAITING, "slow", "It is slow.", "Wait.")
     assert reason.sentence() == "It is slow. Wait."
+
+
+def spent(wait: Wait) -> dict[str, float]:
+    return {each["code"]: each["seconds"] for each in wait.waited.as_result()}
+
+
+def test_each_reason_is_given_the_seconds_that_it_was_waited_for() -> None:
+    wait = Wait()
+    phases = [(3.0, because("one")), (5.0, because("one", "two")), (9.0, because("two"))]
+    wait.run(lambda second: next((v for until, v in phases if second < until), PASSED))
+    assert wait.waited.as_result() == [
+        {"code": "code_two", "message": "two", "seconds": 6.0},
+        {"code": "code_one", "message": "one", "seconds": 5.0},
+    ]
+
+
+def test_what_was_not_waited_for_has_no_seconds() -> None:
+    wait = Wait()
+    wait.run(lambda _second: PASSED)
+    wait.run(lambda _second: REFUSED)
+    assert wait.waited.as_result() == []
+
+
+def test_the_seconds_of_a_slow_look_belong_to_what_was_seen_before_it() -> None:
+    wait = Wait()
+    wait.run(lambda second: because("slow") if second < 10 else PASSED, work=9)
+    assert spent(wait) == {"code_slow": 10.0}
+
+
+def test_an_api_out_of_reach_is_given_its_seconds() -> None:
+    wait = Wait()
+    wait.run(away)
+    assert spent(wait) == {"api_unreachable": 5.0}
+
+
+def test_a_reason_whose_sentence_changes_is_one_reason() -> None:
+    wait = Wait()
+    wait.run(lambda second: Verdict((waiting("moving", f"{10 - second:.0f} shards move."),)) if second < 10 else PASSED)
+    assert wait.waited.as_result() == [{"code": "moving", "message": "10 shards move.", "seconds": 10.0}]
+
+
+def test_the_seconds_of_two_waits_of_a_task_add_up_and_nothing_is_waited_for_in_between() -> None:
+    wait = Wait()
+    seen: list[str] = []
+
+    def verdict_at(second: float) -> Verdict:
+        seen.append(wait.waited.present)
+        return because("slow") if second < 2 else PASSED
+
+    for _time in range(2):
+        wait.run(verdict_at)
+    assert spent(wait) == {"code_slow": 4.0}
+    assert seen == ["", "slow", "slow"] * 2
+
+
+@given(st.floats(0, 200), st.floats(0, 20), st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=20))
+def test_no_second_is_lost_or_counted_twice(timeout: float, work: float, messages: Sequence[str]) -> None:
+    wait = Wait()
+    wait.run(lambda second: because(messages[int(second) % len(messages)]), timeout, work=work)
+    assert sum(wait.waited.seconds.values()) == pytest.approx(wait.clock.now() - work)

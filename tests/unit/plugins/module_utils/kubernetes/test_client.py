@@ -128,7 +128,8 @@ def test_what_is_not_there(api: Api, client: KubernetesClient) -> None:
     api.say(404, "not found")
     assert client.get(POD) is None
     assert client.delete(POD, "uid") is False
-    assert refusal_from(lambda: client.patch(POD, {})).verdict.reasons[0].code == "kubernetes_not_found"
+    assert refusal_from(lambda: client.post(POD, {})).verdict.reasons[0].code == "kubernetes_not_found"
+    assert isinstance(refusal_from(lambda: client.patch(POD, {})), Conflict), "what was observed is gone"
 
 
 def test_a_404_that_is_not_of_kubernetes_is_not_taken_for_an_absent_object(api: Api, client: KubernetesClient) -> None:

@@ -7,106 +7,26 @@ The world here is scripted; what real StatefulSets do is tested on a real contro
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
-
-Json = dict[str, Any]
-NAMES = ("data-0", "data-1", "data-2")
-PASSED = Verdict()
-WAITING = Verdict((waiting("shards_moving", "Shards are moving."),))
-REFUSED = Verdict((refused("only_copy", "data-2 holds the only copy.", "Add a replica."),))
-
-
-class World:
-    """One pool whose pods, once deleted, come back in a second; also the clock of the task."""
-
-    def __init__(self, outdated: tuple[str, ...] = NAMES, **pool: Any) -> None:
-        self.pool = objects.pool_json(**pool)
-        self.pods: dict[str, Json] = {}
-        for name in NAMES:
-            revision = "data-old" if name in outdated else "data-new"
-            self.pods[name] = objects.pod_json(name, f"{name}-old", revision=revision)
-        self.deleted: list[tuple[str, str]] = []
-        self.failures: dict[str, Refusal] = {}
-        self.on_tick: list[Callable[[], None]] = []
-        self.time = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.time += seconds
-        if self.on_tick:
-            self.on_tick.pop(0)()
-
-    def _may_fail(self, what: str) -> None:
-        if what in self.failures:
-            raise self.failures[what]
-
-    def get(self, path: str) -> Json | None:
-        self._may_fail("get")
-        if "/nodes/" in path:
-            raise Refusal(refused("kubernetes_rights", "The user has rights in one namespace only.", ""))
-        return self.pool if path.endswith("/statefulsets/data") else None
-
-    def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Any:
-        if path.endswith("/events"):
-            return [{"reason": "Unhealthy", "message": "got 503", "metadata": {}, "type": "Warning"}]
-        return list(self.pods.values())
-
-    def log(self, namespace: str, pod: str, container: str, lines: int, previous: bool) -> Any:
-        return [f"last words of {pod}"]
-
-    def delete(self, path: str, uid: str) -> bool:
-        name = path.rpartition("/")[2]
-        self._may_fail(f"delete {name}")
-        self.deleted.append((name, uid))
-        stopping = self.pods[name]["metadata"]
-        stopping.update(deletionTimestamp="2026-11-21T00:00:00Z", deletionGracePeriodSeconds=30)
-        self.on_tick += [lambda: self._gone(name), lambda: self._back(name, ready=False), lambda: self._back(name)]
-        return True
-
-    def _gone(self, name: str) -> None:
-        self.pods.pop(name, None)
-
-    def _back(self, name: str, ready: bool = True) -> None:
-        self.pods[name] = objects.pod_json(name, f"{name}-new", ready=ready)
-
-
-class Asked:
-    """A question with a prepared answer each time it is asked, the last one for ever."""
-
-    def __init__(self, *answers: Verdict) -> None:
-        self.answers = list(answers)
-        self.times = 0
-
-    def __call__(self) -> Verdict:
-        self.times += 1
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-def turn(
-    world: World, *batch: str, proof: Verdict | Asked = PASSED, joined: Verdict | Asked = PASSED, **task: Any
-) -> Outcome:
-    params = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0, **task.pop("params", {})}
-    surroundings = Task(params=params, clock=world, **task)
-    proof = proof if isinstance(proof, Asked) else Asked(proof)
-    joined = joined if isinstance(joined, Asked) else Asked(joined)
-    outcome = roll(surroundings, cast(KubernetesClient, world), "search", "data", list(batch), proof, joined)
-    return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
-
-
-def actions(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each["action"], each["target"]) for each in outcome.more["actions"]]
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import (
+    NAMES,
+    PASSED,
+    REFUSED,
+    WAITING,
+    Asked,
+    Json,
+    World,
+    actions,
+    turn,
+)
 
 
 def test_exactly_the_pods_observed_are_deleted_and_followed() -> None:
@@ -137,8 +57,8 @@ def test_members_already_there_are_left_alone_without_a_proof() -> None:
 
 def test_a_pod_on_its_way_is_followed_and_not_deleted() -> None:
     world = World(outdated=())
-    world._back("data-2", ready=False)
-    world.on_tick = [lambda: None, lambda: world._back("data-2")]
+    world.back("data-2", ready=False)
+    world.on_tick = [lambda: None, lambda: world.back("data-2")]
     outcome = turn(world, "data-2", proof=REFUSED)
     assert outcome.verdict.passed
     assert not outcome.changed
@@ -226,7 +146,7 @@ def test_a_revision_not_yet_observed_is_waited_for() -> None:
 def test_a_pod_replaced_by_something_else_in_this_moment_is_followed() -> None:
     world = World()
     world.failures["delete data-2"] = Conflict(refused("kubernetes_conflict", "Another UID.", ""))
-    world.on_tick = [lambda: None, lambda: world._back("data-2")]
+    world.on_tick = [lambda: None, lambda: world.back("data-2")]
     outcome = turn(world, "data-2")
     assert outcome.verdict.passed
     assert not outcome.changed
@@ -277,7 +197,7 @@ def test_an_api_server_that_is_away_from_the_start_is_waited_for_then_refused() 
 
 def test_a_deadline_names_the_member_and_the_cause_and_brings_evidence() -> None:
     world = World(outdated=())
-    world._back("data-2", ready=False)
+    world.back("data-2", ready=False)
     world.pods["data-2"]["status"]["containerStatuses"] = [objects.running(ready=False)]
     outcome = turn(world, "data-2")
     assert outcome.verdict.state is State.REFUSED
@@ -300,7 +220,7 @@ def test_an_image_that_cannot_be_pulled_is_given_a_minute() -> None:
 
     def delete(path: str, uid: str) -> bool:
         real(path, uid)
-        world.on_tick = [lambda: world._gone("data-2"), stuck]
+        world.on_tick = [lambda: world.gone("data-2"), stuck]
         return True
 
     world.delete = delete  # type: ignore[method-assign]

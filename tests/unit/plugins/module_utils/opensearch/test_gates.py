@@ -265,7 +265,7 @@ def test_yellow_that_the_next_batch_cures_lets_it_go_on() -> None:
 def test_an_undo_that_cannot_be_read_stops_before_the_upgrade() -> None:
     with pytest.raises(Refusal) as caught:
         case(settings=Settings({UNDO: "?"}, {})).judged("before_upgrade")
-    assert caught.value.verdict.reasons[0].code == "undo_unreadable"
+    assert caught.value.verdict.reasons[0].code == "undo_not_readable"
 
 
 def test_every_member_that_has_not_joined_is_named() -> None:

@@ -153,7 +153,7 @@ def test_an_undo_that_cannot_be_read_is_refused_and_not_replaced(text: Any) -> N
     with pytest.raises(Refusal) as caught:
         carried_undo(Settings({UNDO: text}, {}))
     (reason,) = caught.value.verdict.reasons
-    assert reason.code == "undo_unreadable"
+    assert reason.code == "undo_not_readable"
     assert UNDO in reason.message
 
 

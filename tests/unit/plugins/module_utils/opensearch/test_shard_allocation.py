@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
@@ -214,3 +216,35 @@ def test_an_orphan_changes_nothing() -> None:
         shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
     assert client.settings == {"persistent": {}, "transient": {}}
+
+
+@pytest.mark.parametrize("state", ["restored", "restricted"])
+def test_an_undo_that_came_with_a_snapshot_is_refused(state: str) -> None:
+    client = Servers()
+    act(client, "restricted")
+    client.state["cluster_uuid"] = "another"
+    kept = deepcopy(client.settings)
+    with pytest.raises(Refusal, match="in the cluster uuid, and this is another") as caught:
+        act(client, state)
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["undo_of_another_cluster"]
+    assert client.settings == kept
+
+
+def test_where_the_lock_cannot_be_asked_for_nothing_is_noted() -> None:
+    """What was certainly not sent is not told as an act whose answer was lost."""
+
+    class Guard:
+        def before_look(self, _doing: str, _stoppable: bool) -> None:
+            raise AssertionError("no look is made here")
+
+        def before_act(self) -> None:
+            raise Unreachable(refused("kubernetes_unreachable", "The Kubernetes API cannot be reached.", ""))
+
+    client = Servers()
+    act(client, "restricted")
+    kept, reached = deepcopy(client.settings), cast(OpenSearchClient, client)
+    task = Task(params={"state": "restored"}, guard=Guard())
+    with pytest.raises(Unreachable):
+        shard_allocation.restore(task, reached, shard_allocation.read_settings(reached))
+    assert (task.journal.as_result(), task.journal.unconfirmed) == ([], False)
+    assert client.settings == kept

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`python -m tests.benchmarks`: upgrades the same kind of cluster in several ways under traffic, compares the cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from kubernetes.client.exceptions import ApiException
+
+from tests.benchmarks.phases import Course, Look, course
+from tests.benchmarks.rest import Rest, poll
+from tests.benchmarks.results import Result, document, passed, table, task_table
+from tests.benchmarks.tasks import seconds_by_task
+from tests.benchmarks.watch import Watch
+from tests.benchmarks.ways import LOG, WAYS, Work
+from tests.figures import member_times
+from tests.lab.errors import LabError
+from tests.lab.lab import Lab
+from tests.lab.traffic import Traffic, seed
+from tests.lab.traffic.records import Health, read
+from tests.scenarios.cluster import Cluster
+from tests.stage import LAYOUTS, parser, perform, raised, step
+
+
+def main(argv: list[str]) -> int:
+    """Compare, and give the exit code: 0 only when this collection lost nothing and the cluster was never red."""
+    options = _options(argv)
+    return perform("benchmark", lambda directory: _compare(options, directory))
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    options = parser("benchmark", __doc__)
+    options.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="what is compared, in order")
+    options.add_argument("--repeat", type=int, default=1, help="how often each way is gone")
+    options.add_argument("--json", type=Path, metavar="PATH", help="write everything there, too")
+    return options.parse_args(argv)
+
+
+def _compare(options: argparse.Namespace, directory: Path) -> int:
+    results: dict[str, list[Result]] = {way: [] for way in dict.fromkeys(options.ways)}
+    with raised("benchmark", directory, options.origin, options.target) as lab:
+        for number in range(options.repeat):
+            for way, found in results.items():
+                found.append(_measure(lab, way, options, directory / f"{way}-{number}"))
+                print(f"  {found[-1].done:.1f} s\n{found[-1].report.table()}", flush=True)
+    if options.json:
+        settings = {name: getattr(options, name) for name in ("members", "origin", "target", "documents", "repeat")}
+        options.json.write_text(json.dumps(document(results, settings), indent=2) + "\n", encoding="utf-8")
+    print(f"\n{table(results, {name: way.title for name, way in WAYS.items()})}\n\n{task_table(results)}")
+    return 0 if passed(results) else 1
+
+
+def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) -> Result:
+    """One way, on a cluster of its own."""
+    way = WAYS[name]
+    with step(f"a cluster of OpenSearch {options.origin} for: {way.title}"):
+        layout = way.layout(LAYOUTS[options.members])
+        cluster = Cluster.start(lab, directory.name, layout, options.origin)
+        seed(cluster.target, directory, documents=options.documents)
+        work = way.prepare(cluster, options.target, directory)
+    print(f"· {way.title}", flush=True)
+    with Traffic.start(cluster.target, directory) as traffic, Watch(Rest(cluster.url)) as watch:
+        began = time.monotonic()
+        failure = _failure(work)
+        done = time.monotonic()
+        whole = _whole(cluster, options.target)
+        report = traffic.stop()
+    result = Result(
+        way=name,
+        failure=failure,
+        done=done - began,
+        whole=whole and whole - began,
+        course=_course(cluster, directory, watch.looks, began, max(done, whole or done)),
+        report=report,
+        tasks=_tasks(directory / LOG),
+    )
+    cluster.remove()
+    return result
+
+
+def _failure(work: Work) -> str:
+    """Why the work failed, or nothing."""
+    try:
+        work()
+    except (LabError, ApiException) as error:
+        return str(error)
+    return ""
+
+
+def _whole(cluster: Cluster, version: str) -> float | None:
+    """When the cluster is green with every member on the version; None when it does not become so."""
+    rest = Rest(cluster.url)
+
+    def look() -> bool:
+        versions = {node["version"] for node in rest.ask("/_nodes/_all/_none")["nodes"].values()}
+        return versions == {version} and bool(rest.ask("/_cluster/health")["status"] == "green")
+
+    try:
+        poll("A whole cluster", look)
+    except LabError:
+        return None
+    return time.monotonic()
+
+
+def _course(cluster: Cluster, directory: Path, looks: list[Look], began: float, ended: float) -> Course:
+    events = [event for event in cluster.lab.events() if began <= event["monotonic"] <= ended]
+    to_monotonic = time.monotonic() - time.time()
+    samples = [Health(sample.at + to_monotonic, sample.status) for sample in read(directory, Health)]
+    return course(member_times(events, cluster.namespace), looks, samples, began, ended)
+
+
+def _tasks(log: Path) -> dict[str, float]:
+    return seconds_by_task(log.read_text(encoding="utf-8")) if log.exists() else {}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

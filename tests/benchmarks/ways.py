@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ways to upgrade a cluster that the benchmark compares.
+
+A way is prepared outside the clock and gives the work that is timed. The work raises LabError when it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.pools import Pools
+from tests.benchmarks.rest import Rest, poll
+from tests.lab.errors import LabError
+from tests.scenarios.cluster import Cluster, Layout
+from tests.scenarios.playbook import PLAYBOOK, confirmed, play
+from tests.stage import environment
+
+Work = Callable[[], None]
+ALLOCATION = "cluster.routing.allocation.enable"
+LONG_POLL = "/_cluster/health?wait_for_status=green&timeout=30s"
+LOG = "ansible.log"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way: its name in tables, the clusters it is used on, and how its work is had."""
+
+    title: str
+    prepare: Callable[[Cluster, str, Path], Work]
+    """From the cluster, the version and a folder for its traces."""
+    layout: Callable[[Layout], Layout] = lambda layout: layout
+
+
+def with_tcp_probe(layout: Layout) -> Layout:
+    """The layout with pods that are Ready as soon as the REST port is open."""
+
+    def changed(*arguments: Any, **options: Any) -> list[dict[str, Any]]:
+        manifests = layout(*arguments, **options)
+        for manifest in manifests:
+            if manifest["kind"] == "StatefulSet":
+                for container in manifest["spec"]["template"]["spec"]["containers"]:
+                    probe = container["readinessProbe"]
+                    probe["tcpSocket"] = {"port": probe.pop("httpGet")["port"]}
+        return manifests
+
+    return changed
+
+
+def plain(cluster: Cluster, version: str, _directory: Path) -> Work:
+    """The image is changed, and Kubernetes does the rest; one pool after the other."""
+
+    def work() -> None:
+        with Pools.of(cluster) as pools:
+            for pool in pools.names():
+                pools.change(pool, "RollingUpdate", version)
+                poll(f"Pool {pool} to be rolled out", lambda pool=pool: pools.rolled_out(pool))  # type: ignore[misc]
+
+    return work
+
+
+def script(cluster: Cluster, version: str, _directory: Path) -> Work:
+    """The procedure of OpenSearch's documentation for rolling upgrades, as a script that never pauses."""
+    rest = Rest(cluster.url)
+
+    def work() -> None:
+        with Pools.of(cluster) as pools:
+            members = [pod for pool in pools.names() for pod in pools.pods(pool)]
+            elected = rest.insist("/_cat/cluster_manager?format=json")[0]["node"]
+            for pool in pools.names():
+                pools.change(pool, "OnDelete", version)
+            for member in sorted(members, key=lambda name: name == elected):
+                _replace(pools, rest, member, version)
+            for pool in pools.names():
+                pools.change(pool, "RollingUpdate")
+
+    return work
+
+
+def _replace(pools: Pools, rest: Rest, member: str, version: str) -> None:
+    """One member, by the book."""
+    rest.insist("/_cluster/settings", "PUT", {"persistent": {ALLOCATION: "primaries"}})
+    rest.insist("/_flush", "POST")
+    former = pools.delete(member)
+    poll(f"Pod {member} to be back", lambda: pools.is_back(member, former))
+    poll(f"{member} to have joined on {version}", lambda: _version(rest, member) == version)
+    rest.insist("/_cluster/settings", "PUT", {"persistent": {ALLOCATION: None}})
+    poll("A green cluster", lambda: not rest.ask(LONG_POLL)["timed_out"])
+
+
+def _version(rest: Rest, member: str) -> str | None:
+    nodes = rest.ask("/_nodes/_all/_none")["nodes"].values()
+    return next((node["version"] for node in nodes if node["name"] == member), None)
+
+
+def collection(cluster: Cluster, version: str, directory: Path) -> Work:
+    """The playbook, with consent given beforehand to the plan that it will make."""
+    surroundings = environment()
+    variables = confirmed(cluster.variables(version), surroundings)
+
+    def work() -> None:
+        played = play(PLAYBOOK, variables, {**surroundings, "ANSIBLE_LOG_PATH": str(directory / LOG)})
+        if played.code != 0:
+            print(played.output)
+            raise LabError(f"The playbook ended with exit code {played.code}: {played.message or 'see above'}")
+
+    return work
+
+
+WAYS = {
+    "plain": Way("plain RollingUpdate", plain, with_tcp_probe),
+    "script": Way("tight script", script),
+    "collection": Way("this collection", collection),
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs beside one another, left alone, aborted, and disturbed from outside: one acts, nothing twice, all is put back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.scenarios.cluster import BOOT, Cluster
+from tests.scenarios.interruptions import KILLS, Siege
+from tests.scenarios.playbook import Playing
+from tests.scenarios.wire import Wire
+
+FROM, TO = "2.19.6", "3.8.0"
+ENABLE = "cluster.routing.allocation.enable"
+PATIENCE = 120.0
+GROUP = KILLS["SIGKILL to its process group"]
+NAMES = (f"runs-{number}" for number in itertools.count(1))
+
+
+@pytest.fixture
+def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(lab, next(NAMES), three_combined, FROM)
+    yield Siege.lay(cluster, TO, ansible_environment)
+    cluster.remove()
+
+
+def until_deleting(wire: Wire, run: Playing) -> str:
+    """The first member that a run takes down, as soon as it does."""
+
+    def deletion() -> str:
+        assert not run.ended
+        return next((act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path), "")
+
+    return until("the first deletion", deletion, PATIENCE)
+
+
+def has_completed(siege: Siege) -> None:
+    assert set(siege.cluster.versions().values()) == {TO}
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}
+
+
+def test_of_two_runs_that_begin_together_one_acts(siege: Siege) -> None:
+    with siege.running() as (one, first), siege.running() as (other, second):
+        played = [first.wait(), second.wait()]
+
+    assert sorted(each.code == 0 for each in played) == [False, True], [each.message for each in played]
+    (refused,) = [each for each in played if each.code]
+    print(refused.message)
+    assert " has held the lock since " in refused.message
+    assert "upgrade_take_over" in refused.message
+    idle = other if played[0].code == 0 else one
+    assert [act for act in idle.acts if act.status is not None and act.status < 300] == []
+    has_completed(siege)
+
+
+def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
+    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    assert json.loads(siege.cluster.ask("/_cluster/settings"))["persistent"]["cluster"]["routing"]
+
+    status = siege.beside("stateful.upgrade.status")
+    assert status.code == 0
+    assert "was interrupted" in status.output
+
+    settled = siege.beside("stateful.upgrade.settle")
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    after = siege.cluster.fingerprint()
+    assert after.settings == siege.before.settings
+    assert after.pods == siege.before.pods
+    assert "stays OnDelete" in settled.output
+    again = siege.beside("stateful.upgrade.settle")
+    assert again.changed == {"localhost": 0}
+
+
+def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:
+    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    siege.cluster.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: "new_primaries"}})
+
+    settled = siege.beside("stateful.upgrade.settle")
+
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    assert "another has changed it to 'new_primaries' since; it is left as it is" in settled.output
+    settings = json.loads(siege.cluster.ask("/_cluster/settings?flat_settings=true"))
+    assert settings["persistent"] == {ENABLE: "new_primaries"}
+
+
+def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> None:
+    cluster = siege.cluster
+    with siege.running() as (wire, run):
+        member = until_deleting(wire, run)
+        aborted = siege.beside("stateful.upgrade.abort")
+        stopped = run.wait()
+
+    print(stopped.output, aborted.output, sep="\n")
+    assert aborted.code == 0, aborted.message
+    assert "The run was asked to stop" in stopped.message
+    assert "stays OnDelete" in stopped.output
+    now = cluster.fingerprint()
+    assert now.settings == siege.before.settings
+    assert {name for name in now.pods if now.pods[name] != siege.before.pods[name]} == {member}
+    assert cluster.versions()[member] == TO
+    assert "aborted" in siege.beside("stateful.upgrade.status").output
+
+    other = next(name for name in sorted(now.pods) if name != member)
+    lose(cluster, other)
+    until("the lost member's return", lambda: cluster.versions().get(other), BOOT)
+    assert cluster.versions()[other] == TO
+    later = cluster.fingerprint()
+    assert {name for name in later.pods if later.pods[name] != now.pods[name]} == {other}
+
+    assert siege.completed().code == 0
+    assert cluster.fingerprint().pods[member] == now.pods[member]
+    assert set(cluster.versions().values()) == {TO}
+    assert siege.left_behind() == {}
+
+
+def lose(cluster: Cluster, member: str) -> None:
+    """Its pod is deleted by something that asks nobody."""
+    with cluster.lab.client() as api:
+        core: Any = client.CoreV1Api(api)
+        uid = core.read_namespaced_pod(member, cluster.namespace).metadata.uid
+        core.delete_namespaced_pod(member, cluster.namespace)
+        until(
+            "the pod's successor",
+            lambda: _uid(core, cluster.namespace, member) not in {None, uid},
+            PATIENCE,
+        )
+
+
+def _uid(core: Any, namespace: str, pod: str) -> str | None:
+    found = {each.metadata.name: each.metadata.uid for each in core.list_namespaced_pod(namespace).items}
+    return found.get(pod)
+
+
+def test_an_api_server_that_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
+    with siege.running() as (wire, run):
+        until_deleting(wire, run)
+        siege.cluster.lab.faults.api_server_away(8)
+        played = run.wait()
+
+    print(played.output)
+    assert played.code == 0, played.message
+    has_completed(siege)
+
+
+def test_a_member_that_dies_by_itself_is_waited_for(siege: Siege) -> None:
+    with siege.running() as (wire, run):
+        member = until_deleting(wire, run)
+        other = next(name for name in sorted(siege.before.pods) if name != member)
+        siege.cluster.lab.faults.kill(siege.cluster.namespace, other)
+        played = run.wait()
+
+    print(played.output)
+    assert played.code == 0, played.message
+    has_completed(siege)
+
+
+def test_a_wrong_clock_of_the_controller_does_no_harm(siege: Siege, tmp_path_factory: pytest.TempPathFactory) -> None:
+    ahead, behind = (
+        dict(siege.environment, PYTHONPATH=str(clock_off_by(tmp_path_factory, hours))) for hours in (5, -5)
+    )
+    siege.environment = behind
+    assert siege.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"])
+    siege.environment = ahead
+    assert siege.killed_at("restore", after=False, kill=GROUP)
+    siege.environment = behind
+    played = siege.completed()
+    assert played.code == 0, played.message
+    assert not siege.late_acts()
+    has_completed(siege)
+
+
+def clock_off_by(folders: pytest.TempPathFactory, hours: int) -> str:
+    """A folder that, in PYTHONPATH, sets the clock of every Python wrong: what the modules read it by."""
+    folder = folders.mktemp("clock")
+    (folder / "sitecustomize.py").write_text(
+        "import datetime, time\n"
+        f"OFF = {hours * 3600}\n"
+        "right = time.time\n"
+        "time.time = lambda: right() + OFF\n"
+        "class Wrong(datetime.datetime):\n"
+        "    @classmethod\n"
+        "    def now(cls, tz=None):\n"
+        "        return super().now(tz) + datetime.timedelta(seconds=OFF)\n"
+        "datetime.datetime = Wrong\n"
+    )
+    return str(folder)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the demo and the benchmark have in common: options, a lab, an environment for Ansible, and an end by signal."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tests.checks.tree import linked_project
+from tests.lab.errors import LabError
+from tests.lab.lab import Lab
+from tests.lab.opensearch.homes import fetch_home
+from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.opensearch.locks import locked_versions
+
+LAYOUTS = {"three": three_combined, "seven": seven_members}
+
+
+def parser(target: str, description: str | None) -> argparse.ArgumentParser:
+    """The options that say which cluster is upgraded, for the Makefile's target of this name."""
+    options = argparse.ArgumentParser(prog=f"make {target} ARGS=…", description=description)
+    options.add_argument("--members", choices=sorted(LAYOUTS), default="three", help="size of the cluster")
+    options.add_argument("--from", dest="origin", choices=locked_versions(), default="2.19.6")
+    options.add_argument("--to", dest="target", choices=locked_versions(), default="3.8.0")
+    options.add_argument("--documents", type=int, default=20_000)
+    return options
+
+
+def perform(name: str, work: Callable[[Path], int]) -> int:
+    """Do the work in a folder of its own, which goes afterwards; give its exit code, 1 after an error or a signal."""
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f"stateful-upgrade-{name}-") as folder:
+            directory = Path(folder)
+            directory.chmod(0o755)
+            return work(directory)
+    except (LabError, KeyboardInterrupt) as error:
+        print(f"\n{error or 'interrupted'}; everything has been taken down", file=sys.stderr)
+        return 1
+
+
+def _interrupted(*_signal: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def raised(name: str, directory: Path, *versions: str) -> Iterator[Lab]:
+    """A lab in which these versions of OpenSearch can run, for the length of the block."""
+    for version in versions:
+        with step(f"OpenSearch {version}"):
+            fetch_home(version)
+    with step("a Kubernetes control plane with one Kubernetes node in each of three zones"):
+        lab = Lab.up(name, directory / "lab", tell=lambda line: print(f"  {line}", flush=True))
+    with lab:
+        yield lab
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    """Tell what is done in the block, and how long it took."""
+    print(f"· {what}", flush=True)
+    began = time.monotonic()
+    yield
+    print(f"  ready after {time.monotonic() - began:.1f} s", flush=True)
+
+
+def environment() -> dict[str, str]:
+    """The environment for ansible-playbook: this collection, and nothing of the user's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_AUTH_"))}
+    wanted: dict[str, Any] = {
+        "ANSIBLE_COLLECTIONS_PATH": str(linked_project()),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml",
+    }
+    if sys.stdout.isatty():
+        wanted["ANSIBLE_FORCE_COLOR"] = "true"
+    return {**kept, **wanted}

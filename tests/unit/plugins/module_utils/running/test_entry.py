@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a shipped module says of itself, whatever its work gives back: plain data, or one sentence without a secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.ancestry import ancestors
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import entry
+
+Json = dict[str, Any]
+SECRET = "a-secret-word"
+CONTRACT = Contract({"password": {"type": "str", "no_log": True}, "lock": {"type": "dict"}})
+
+
+@pytest.fixture
+def ran(capsys: pytest.CaptureFixture[str]) -> Callable[..., Json]:
+    """Runs a work as a shipped module, and gives what it printed."""
+
+    def run(work: Callable[[Task], Outcome], **mode: Any) -> Json:
+        with patch_module_args({"password": SECRET, **mode}), pytest.raises(SystemExit) as ended:
+            entry.run_as_module(CONTRACT, work)
+        printed = capsys.readouterr().out
+        assert SECRET not in printed
+        result: Json = json.loads(printed)
+        assert bool(ended.value.code) is result.get("failed", False)
+        return result
+
+    return run
+
+
+def test_what_the_work_gives_is_printed(ran: Callable[..., Json]) -> None:
+    result = ran(lambda _task: Outcome(Verdict(), True, {"a": 1}, more={"members": ("b", "c")}))
+    assert (result["changed"], result["before"], result["members"]) == (True, {"a": 1}, ["b", "c"])
+
+
+def test_a_refusal_is_a_failure_with_all_that_is_known(ran: Callable[..., Json]) -> None:
+    def work(task: Task) -> Outcome:
+        task.journal.did("set", "a")
+        raise refusal("broken", f"It is broken: {SECRET}.", "Mend it.")
+
+    result = ran(work)
+    assert result["failed"] is True
+    assert result["msg"].startswith("It is broken: ")
+    assert (result["verdict"]["reasons"][0]["code"], len(result["actions"])) == ("broken", 1)
+
+
+@pytest.mark.parametrize("value", [{SECRET}, object(), b"bytes"])
+def test_a_result_that_is_no_plain_data_is_a_bug_in_one_sentence(value: object, ran: Callable[..., Json]) -> None:
+    result = ran(lambda _task: Outcome(Verdict(), True, {"seen": value}))
+    assert result["failed"] is True
+    assert result["msg"].startswith("This is a bug in stateful.upgrade: TypeError: ")
+    assert "\n" not in result["msg"]
+
+
+def test_a_bug_is_told_without_secrets_and_in_one_line(ran: Callable[..., Json]) -> None:
+    def work(task: Task) -> Outcome:
+        raise RuntimeError(f"unforeseen:\n  {task.params['password']}")
+
+    result = ran(work)
+    assert result["msg"].startswith("This is a bug in stateful.upgrade: RuntimeError: unforeseen: ")
+    assert "\n" not in result["msg"]
+
+
+@pytest.mark.parametrize(("command", "known"), [("sshd: ops@notty", 3), ("python async_wrapper.py 1 2", 1)])
+def test_the_processes_that_must_live_on(
+    command: str, known: int, ran: Callable[..., Json], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An asynchronous task is meant to outlive all but its nearest."""
+    monkeypatch.setattr(entry, "command_of_parent", lambda: command)
+    result = ran(lambda task: Outcome(Verdict(), more={"parents": task.parents, "here": task.in_controller}))
+    assert (tuple(result["parents"]), result["here"]) == (ancestors(known), False)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_modes_go_through(asked: bool, ran: Callable[..., Json]) -> None:
+    def work(task: Task) -> Outcome:
+        return Outcome(Verdict(), task.check_mode, {"a": 1}, {"a": 2})
+
+    result = ran(work, _ansible_check_mode=asked, _ansible_diff=asked)
+    assert result["changed"] is asked
+    assert ("diff" in result) is asked

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record as a ConfigMap: written only over what was read, and never in the way of an upgrade."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import ATTEMPTS, KEY
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import HERE, OTHER, Passing
+
+Json = dict[str, Any]
+PATH = "/api/v1/namespaces/search/configmaps/lock"
+LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "search", "seconds": 60}
+DEFAULTS: Json = {
+    "kubernetes": {},
+    "namespace": "search",
+    "lock": LOCK,
+    "plan": None,
+    "batch": None,
+    "batch_state": None,
+    "members": [],
+    "waited": [],
+    "phase": None,
+    "message": "",
+    "wait": True,
+    "wait_timeout": 10,
+    "wait_sleep": 1.0,
+}
+PLAN = {
+    "cluster_uuid": "uuid",
+    "target_version": "3.8.0",
+    "digest": "p1",
+    "before": {"a": "2.19.6"},
+    "batches": [{"name": "batch-01.a", "pool": "data", "members": ["a"]}],
+}
+BATCH: Json = {"state": "batch", "batch": "batch-01.a"}
+
+
+class Records:
+    """Tasks of the module on one namespace."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.api = ApiMemory()
+        self.clock = Passing()
+        monkeypatch.setattr(upgrade_record, "connect", lambda _options: self.api.client())
+
+    def task(self, state: str, check_mode: bool = False, **params: Any) -> Json:
+        given = {**DEFAULTS, "state": state, **params}
+        return perform(upgrade_record.run, Task(params=given, check_mode=check_mode, clock=self.clock))
+
+    def writes(self) -> list[str]:
+        return [method for method, _path in self.api.asked if method != "GET"]
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> Records:
+    return Records(monkeypatch)
+
+
+def codes(result: Json) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
+    begun = records.task("begun", plan=PLAN)
+    assert (begun["changed"], begun["record"]["phase"], begun["before"]) == (True, "rolling", {})
+    assert records.task(**BATCH, batch_state="rolling")["record"]["batches"][0]["state"] == "rolling"
+    took = [{"name": "a", "total_seconds": 30.5}]
+    done = records.task(**BATCH, batch_state="done", members=took, waited=[{"code": "moving", "seconds": 3}])
+    assert done["record"]["batches"][0]["took"] == took
+    ended = records.task("ended", phase="completed", message="Upgraded.")
+    assert (ended["record"]["phase"], ended["before"]["phase"]) == ("completed", "rolling")
+    assert [each["action"] for each in ended["actions"]] == ["write_record"]
+    (shown,) = records.task("read")["records"]
+    assert shown == {"name": "lock", "lock": None, **ended["record"]}
+    assert records.api.objects[PATH]["data"]["summary"].startswith("completed: to 3.8.0, updated ")
+
+
+def test_what_changes_nothing_is_not_told_as_an_act(records: Records) -> None:
+    for params in ({"state": "ended", "phase": "stopped"}, {"state": "begun", "plan": {**PLAN, "batches": []}}):
+        result = records.task(**params)
+        assert (result["changed"], result["actions"], result["record"]) == (False, [], {})
+    assert records.writes() == []
+
+
+def test_check_mode_says_the_same_and_writes_nothing(records: Records) -> None:
+    for params in (
+        {"state": "begun", "plan": PLAN},
+        {**BATCH, "batch_state": "done"},
+        {"state": "ended", "phase": "stopped"},
+    ):
+        records.api.asked.clear()
+        planned = records.task(check_mode=True, **params)
+        assert records.writes() == []
+        done = records.task(**params)
+        assert (planned["changed"], planned["before"]) == (done["changed"], done["before"])
+        assert len(planned["actions"]) == len(done["actions"]) == 1
+    assert records.task("ended", check_mode=True, phase="stopped")["changed"] is False
+
+
+@pytest.mark.parametrize("batch", ["batch-01.a", "batch-07.z"])
+def test_a_batch_without_a_record_is_a_remark(batch: str, records: Records) -> None:
+    if batch != "batch-01.a":
+        records.task("begun", plan=PLAN)
+    result = records.task("batch", batch=batch, batch_state="done")
+    assert (codes(result), result["verdict"]["state"], result["changed"]) == (["record_missing"], "passed", False)
+    assert batch in result["verdict"]["reasons"][0]["message"]
+
+
+def test_a_record_that_cannot_be_read_is_not_overwritten(records: Records) -> None:
+    records.api.put_there(PATH, {"metadata": {"name": "lock"}, "data": {KEY: "no json"}})
+    result = records.task("begun", plan=PLAN)
+    assert (codes(result), records.writes()) == (["record_not_readable"], [])
+    assert "ConfigMap lock" in result["msg"]
+
+
+def test_a_record_that_changes_meanwhile_is_read_and_changed_again(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.asked.clear()
+
+    def touched() -> None:
+        records.api.before.clear()
+        records.api.patch(PATH, {"metadata": {"annotations": {"seen": "yes"}}})
+
+    records.api.before = [lambda: None, touched]
+    result = records.task("ended", phase="completed")
+    assert (result["record"]["phase"], len(result["actions"])) == ("completed", 1)
+    assert records.api.objects[PATH]["metadata"]["annotations"] == {"seen": "yes"}
+
+
+def test_a_record_that_is_deleted_meanwhile_is_missed(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.before = [lambda: None, records.api.objects.clear]
+    result = records.task("ended", phase="completed")
+    assert (result["changed"], result["actions"], records.api.objects) == (False, [], {})
+
+
+def test_a_record_that_changes_under_every_write_is_given_up(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.asked.clear()
+
+    def touched() -> None:
+        records.api.objects[PATH]["metadata"]["resourceVersion"] += "0"
+
+    records.api.before = [lambda: None, touched] * ATTEMPTS
+    result = records.task("ended", phase="completed")
+    assert (codes(result), result["changed"]) == (["kubernetes_conflict"], False)
+    assert records.writes() == ["PATCH"] * ATTEMPTS
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_only_a_lost_answer_may_have_changed_it(lost: bool, records: Records) -> None:
+    records.api.lose_answers, records.api.away = int(lost), not lost
+    result = records.task("begun", plan=PLAN, wait=False)
+    assert (result["verdict"]["state"], result["changed"]) == ("waiting", lost)
+    assert [each.get("answer") for each in result["actions"]] == (["lost"] if lost else [])
+
+
+def test_all_upgrades_and_locks_of_a_namespace_are_shown(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    for name in ("lock", "unrecorded"):
+        Lease(records.api.client(), "search", name).write(replace(OTHER, **HERE, doing="x"), None)
+    managed = {"labels": records.api.objects[PATH]["metadata"]["labels"]}
+    records.api.put_there(f"{PATH}-of-another", {"metadata": {"name": "lock-of-another", **managed}, "data": {}})
+    shown = records.task("read", lock=None)["records"]
+    assert [(each["name"], each["lock"]["run"]) for each in shown] == [("lock", "day"), ("unrecorded", "day")]
+    assert shown[0]["lock"]["doing"] == "x"
+    assert shown[0]["lock"]["processes"] == "alive"
+    assert "phase" not in shown[1]
