@@ -47,6 +47,8 @@ options:
   wait_timeout:
     description: Seconds to wait for the image. The pods end by themselves a minute later, whatever becomes of this run.
     default: 300
+  wait_sleep:
+    default: 0.25
 attributes:
   check_mode:
     support: full

@@ -47,6 +47,8 @@ options:
     description:
       - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure
         that names its cause.
+  wait_sleep:
+    default: 0.25
 attributes:
   check_mode:
     support: full

@@ -51,7 +51,7 @@ options:
     description: How the run ended.
     type: str
     choices: [completed, stopped, aborted]
-  message:
+  summary:
     description: One sentence about it.
     type: str
     default: ''
@@ -98,7 +98,7 @@ EXAMPLES = r"""
     lock: "{{ taken.lock }}"
     state: ended
     phase: completed
-    message: Upgraded to 3.8.0.
+    summary: Upgraded to 3.8.0.
 """
 
 RETURN = r"""

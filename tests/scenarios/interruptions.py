@@ -147,7 +147,7 @@ class Siege:
         with self.cluster.lab.client() as api:
             leases = client.CoordinationV1Api(api).list_namespaced_lease(self.cluster.namespace).items
         if leases:
-            left["leases"] = [lease.spec.holder_identity for lease in leases]
+            left["leases"] = api.sanitize_for_serialization(leases)
         strangers = after.pods.keys() - self.before.pods.keys()
         return {**left, **({"pods": sorted(strangers)} if strangers else {})}
 

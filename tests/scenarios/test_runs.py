@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs beside one another, left alone, aborted, and disturbed from outside: one acts, nothing twice, all is put back."""
+"""Runs beside one another, left alone, aborted and disturbed: one acts, nothing twice, all is put back."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FROM, TO = "2.19.6", "3.8.0"
 ENABLE = "cluster.routing.allocation.enable"
 PATIENCE = 120.0
 GROUP = KILLS["SIGKILL to its process group"]
-NAMES = (f"runs-{number}" for number in itertools.count(1))
+NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
 def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, next(NAMES), three_combined, FROM)
+    cluster = Cluster.start(lab, f"runs-{next(NUMBERS)}", three_combined, FROM)
     yield Siege.lay(cluster, TO, ansible_environment)
     cluster.remove()
 

@@ -152,7 +152,9 @@ class Task:
         def guarded() -> Look:
             try:
                 self.may_look(stoppable)
-                return look()
+                seen = look()
+                denied_since.clear()
+                return seen
             except Denied as error:
                 denied_since.append(self.clock.now())
                 if not self.run or self.clock.now() - denied_since[0] > DENIED_PATIENCE:

@@ -101,6 +101,7 @@ def wait_for(
     before = Verdict()
     while True:
         found: tuple[Look] | None = None
+        began = clock.now()
         try:
             found = (look(),)
             verdict = verdict_of(found[0])
@@ -124,7 +125,10 @@ def wait_for(
         elif clock.now() - said_at >= SIGN_OF_LIFE:
             progress(f"still waiting after {spent:.0f} s: {line}")
             said_at = clock.now()
-        clock.sleep(min(patience.sleep, patience.timeout - spent))
+        # A look that waited itself, at the server, has been the sleep.
+        pause = patience.sleep - (looked_at - began)
+        if pause > INSTANT:
+            clock.sleep(min(pause, patience.timeout - spent))
 
 
 def _timed_out(verdict: Verdict, spent: float) -> Verdict:

@@ -25,6 +25,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
+        "wait_sleep": {"type": "float", "default": 0.25},
         "wait_timeout": {"type": "int", "default": 300},
         "pool": {"type": "str", "required": True},
         "image": {"type": "str", "required": True},

@@ -24,6 +24,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
+        "wait_sleep": {"type": "float", "default": 0.25},
         **CONSENT,
         "pool": {"type": "str", "required": True},
         "batch": {"type": "list", "elements": "str", "required": True},

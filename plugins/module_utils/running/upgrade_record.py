@@ -32,7 +32,7 @@ CONTRACT = Contract(
         "members": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
         "phase": {"type": "str", "choices": [each for each in PHASES if each != "rolling"]},
-        "message": {"type": "str", "default": ""},
+        "summary": {"type": "str", "default": ""},
     },
     required_if=[
         ("state", "begun", ("plan", "lock")),
@@ -91,4 +91,4 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
     if params["state"] == "batch":
         took, waited = params["members"], params["waited"]
         return lambda record: batch_changed(record, params["batch"], params["batch_state"], at, took, waited)
-    return lambda record: ended(record, params["phase"], params["message"], at)
+    return lambda record: ended(record, params["phase"], params["summary"], at)

@@ -107,16 +107,19 @@ class KubernetesNode:
         }
 
     async def run(self) -> None:
-        """Renew the lease for ever while alive, and show newly pulled images."""
+        """Renew the lease for ever while alive; show newly pulled images, and write the status after an outage."""
+        missed = False
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             if not self.alive:
                 continue
             try:
                 await self._api.patch(f"{LEASES}/{self.place.name}", {"spec": self._lease()})
-                if self._shown != self.place.images:
+                if missed or self._shown != self.place.images:
                     await self.write_status()
+                missed = False
             except ApiError as error:
+                missed = True
                 self._log.write("lease-not-renewed", node=self.place.name, error=str(error))
 
     def die(self) -> None:

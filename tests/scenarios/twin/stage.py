@@ -131,7 +131,8 @@ def make_collections(path: Path) -> None:
         (fixture / "plugins" / kind).symlink_to(FIXTURE / "plugins" / kind)
     (fixture / "plugins" / "plugin_utils").symlink_to(ROOT / "plugins" / "plugin_utils")
     utils = fixture / "plugins" / "module_utils"
-    (utils / "common").symlink_to(ROOT / "plugins" / "module_utils" / "common")
+    for room in (ROOT / "plugins" / "module_utils").iterdir():
+        (utils / room.name).symlink_to(room)
     (utils / "every_feature.py").symlink_to(FIXTURE / "plugins" / "module_utils" / "every_feature.py")
 
 

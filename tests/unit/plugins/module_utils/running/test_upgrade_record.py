@@ -27,7 +27,7 @@ DEFAULTS: Json = {
     "members": [],
     "waited": [],
     "phase": None,
-    "message": "",
+    "summary": "",
     "wait": True,
     "wait_timeout": 10,
     "wait_sleep": 1.0,
@@ -74,7 +74,7 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     took = [{"name": "a", "total_seconds": 30.5}]
     done = records.task(**BATCH, batch_state="done", members=took, waited=[{"code": "moving", "seconds": 3}])
     assert done["record"]["batches"][0]["took"] == took
-    ended = records.task("ended", phase="completed", message="Upgraded.")
+    ended = records.task("ended", phase="completed", summary="Upgraded.")
     assert (ended["record"]["phase"], ended["before"]["phase"]) == ("completed", "rolling")
     assert [each["action"] for each in ended["actions"]] == ["write_record"]
     (shown,) = records.task("read")["records"]
