@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import ansible_runner
 from kubernetes import client
 
 from tests.lab.waiting import until
@@ -81,6 +86,24 @@ class Siege:
             wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds)
             self._end(run)
             return wire.trap.sprung
+
+    def cancelled_at(self, act: str, directory: Path) -> bool:
+        """One run under ansible-runner, as AWX runs it, that is cancelled when an act has been made."""
+        method, path, holds = ACTS[act]
+        asked = threading.Event()
+        with wired(self.cluster) as wire:
+            wire.trap = Trap(method, path, after=True, spring=asked.set, holds=holds)
+            self.wires.append(wire)
+            run = ansible_runner.run(
+                private_data_dir=str(directory),
+                playbook=PLAYBOOK,
+                extravars={**self.variables, **wire.variables(), "upgrade_skip_image_check": True},
+                envvars={**self.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+                cancel_callback=asked.is_set,
+                quiet=True,
+            )
+            self.outputs.append(run.stdout.read())
+            return wire.trap.sprung and run.status == "canceled"
 
     def killed_after(self, seconds: float, kill: Kill) -> bool:
         """One run that is killed after some seconds, wherever it is; whether it had not ended before."""

@@ -42,6 +42,17 @@ def test_killed_at_every_act(lab: Lab, tmp_path: Path, ansible_environment: Mapp
         cluster.remove()
 
 
+def test_cancelled_by_ansible_runner(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(lab, "cancelled", three_combined, FROM)
+    try:
+        siege = Siege.lay(cluster, TO, ansible_environment)
+        for act in ("restrict", "delete", "restore"):
+            assert siege.cancelled_at(act, tmp_path / act), siege.outputs[-1]
+        conclude(siege)
+    finally:
+        cluster.remove()
+
+
 def test_killed_at_random(lab: Lab, ansible_environment: Mapping[str, str]) -> None:
     chance = random.Random(19150)  # noqa: S311 - the same kills each time, and nothing secret
     names, left, number = [*KILLS], RANDOM_KILLS, 0
