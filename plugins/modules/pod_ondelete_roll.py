@@ -43,6 +43,14 @@ options:
   target_version:
     description: The version that the members of the batch must report when they have joined. By default any.
     type: str
+  until:
+    description:
+      - V(ready) follows each replacement until its pod is Ready and it has joined the cluster.
+      - With V(joined) it is enough that the cluster lists it, as another process than before and on O(target_version),
+        so that its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
+    type: str
+    choices: [ready, joined]
+    default: ready
   wait_timeout:
     description:
       - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure

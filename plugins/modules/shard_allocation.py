@@ -27,10 +27,11 @@ options:
     description:
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
+      - V(flushed) only flushes the indices that have shards on O(members), so that it can be done while others recover.
       - V(restored) applies the undo that the cluster carries, if there is one.
     type: str
     required: true
-    choices: [restricted, restored]
+    choices: [flushed, restricted, restored]
   enable:
     description:
       - What may still be allocated while restricted.
@@ -39,7 +40,8 @@ options:
     default: primaries
     choices: [primaries, new_primaries, none]
   flush:
-    description: Flush the indices that have shards on O(members) before restricting, so that they start faster.
+    description:
+      - With O(state=restricted), flush the indices that have shards on O(members) first, so that they start faster.
     type: bool
     default: true
   members:

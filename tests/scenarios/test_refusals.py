@@ -94,6 +94,17 @@ def messages(played: Played) -> list[str]:
 
 
 CASES = {
+    "no-consent": Case(
+        ("was not confirmed, so nothing was done", "run again with -e upgrade_confirm=p", "type yes"),
+    ),
+    "consent-to-another-plan": Case(
+        ("upgrade_confirm names the plan p00000000000, and the plan is p", "run again with -e upgrade_confirm=p"),
+        variables={"upgrade_confirm": "p00000000000"},
+    ),
+    "take-over-of-nothing": Case(
+        ("not held by run nobody", "Nobody does"),
+        variables={"upgrade_take_over": "nobody"},
+    ),
     "unknown-pool": Case(
         ("no pool (StatefulSet) nope in namespace", "Correct pools (upgrade_pools)", POOL),
         variables={"upgrade_pools": ["nope"]},

@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import pexpect  # type: ignore[import-untyped]  # it has no type hints
 import pytest
 from kubernetes import client
 
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.interruptions import KILLS, Siege
-from tests.scenarios.playbook import Playing
-from tests.scenarios.wire import Wire
+from tests.scenarios.interruptions import ACTS, KILLS, Siege
+from tests.scenarios.playbook import PLAYBOOK, Playing
+from tests.scenarios.wire import Trap, Wire
 
 FROM, TO = "2.19.6", "3.8.0"
 ENABLE = "cluster.routing.allocation.enable"
@@ -196,3 +200,64 @@ def clock_off_by(folders: pytest.TempPathFactory, hours: int) -> str:
         "datetime.datetime = Wrong\n"
     )
     return str(folder)
+
+
+def test_a_plan_that_changes_before_the_lock_is_not_carried_out(siege: Siege) -> None:
+    cluster = siege.cluster
+    method, path, holds = ACTS["lock"]
+    with siege.running() as (wire, run):
+        wire.trap = Trap(method, path, after=True, spring=lambda: scale(cluster, 4), holds=holds)
+        played = run.wait()
+    scale(cluster, 3)
+
+    print(played.output)
+    assert played.code != 0
+    assert "The plan has changed since it was shown" in played.message
+    assert siege.deleted() == []
+    until("the fourth pod's end", lambda: len(cluster.fingerprint().pods) == 3, PATIENCE)
+    assert siege.left_behind() == {}
+
+
+def scale(cluster: Cluster, replicas: int) -> None:
+    """Somebody else changes the pool."""
+    with cluster.lab.client() as api:
+        patch = {"spec": {"replicas": replicas}}
+        client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, cluster.namespace, patch)
+
+
+@pytest.mark.parametrize("answer", ["no", "yes"])
+def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
+    variables = {**siege.cluster.variables(TO), "upgrade_skip_image_check": True}
+    program = str(Path(sys.executable).with_name("ansible-playbook"))
+    terminal = pexpect.spawn(
+        program,
+        [PLAYBOOK, "-e", json.dumps(variables)],
+        env=dict(siege.environment),
+        timeout=PATIENCE,
+        encoding="utf-8",
+    )
+    terminal.expect("Type yes to carry out plan p[0-9a-f]{11}")
+    terminal.sendline(answer)
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+
+    versions = set(siege.cluster.versions().values())
+    if answer == "yes":
+        assert (terminal.exitstatus, versions) == (0, {TO}), terminal.before
+    else:
+        assert "was not confirmed, so nothing was done" in terminal.before
+        assert terminal.exitstatus
+        assert versions == {FROM}
+    assert siege.left_behind() == {}
+
+
+def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
+    played = siege.completed(upgrade_run_timeout=4)
+
+    print(played.output)
+    assert played.code != 0
+    assert "upgrade_run_timeout" in played.output
+    assert len(siege.deleted()) == 1
+    assert siege.cluster.fingerprint().settings == siege.before.settings
+    assert siege.completed().code == 0
+    has_completed(siege)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -40,6 +40,8 @@ class View:
     joined: Verdict
     """What the cluster says of the batch; asked once all are Ready."""
     unreachable: Verdict
+    early: bool = False
+    """Whether all have joined although not all are Ready, where that is enough."""
 
 
 class FailingPull:
@@ -103,7 +105,10 @@ class Follower:
         pool: StatefulSet,
         old_uids: Mapping[str, str],
         joined: Callable[[], Verdict],
+        early: Callable[[Collection[str]], bool] | None = None,
     ) -> None:
+        """`early` is asked, where it is enough to have joined, once all have started on the wanted revision."""
+        self._early = early
         self._client = client
         self._clock = clock
         self._pool = pool
@@ -125,12 +130,25 @@ class Follower:
             return View(None, (), Verdict(), error.as_waiting())
         view = View(pool, sightings, Verdict(), Verdict())
         if not verdict_of(view).passed:
-            return view
+            if not self._joined_early(pool, sightings):
+                return view
+            self._all_joined()
+            return View(pool, sightings, Verdict(), Verdict(), early=True)
         joined = self._joined()
         if joined.passed:
-            for trail in self._trails.values():
-                trail.reach(Stage.JOINED, self._clock.now())
+            self._all_joined()
         return View(pool, sightings, joined, Verdict())
+
+    def _joined_early(self, pool: StatefulSet, sightings: tuple[Sighting, ...]) -> bool:
+        started = all(
+            each.pod is not None and each.stage >= Stage.STARTING and each.pod.revision == pool.update_revision
+            for each in sightings
+        )
+        return started and self._early is not None and self._early([*self._trails])
+
+    def _all_joined(self) -> None:
+        for trail in self._trails.values():
+            trail.reach(Stage.JOINED, self._clock.now())
 
     def _sighting(self, pool: StatefulSet, pods: Mapping[str, Pod], member: str, now: float) -> Sighting:
         trail, pod = self._trails[member], pods.get(member)
@@ -191,6 +209,8 @@ def verdict_of(view: View) -> Verdict:
     """The verdict of a look: Ready on the wanted revision, every one, and joined."""
     if view.pool is None:
         return view.unreachable
+    if view.early:
+        return Verdict()
     revision = judge_revision(view.pool)
     if not revision.passed:
         return revision

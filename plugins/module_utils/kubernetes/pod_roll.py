@@ -9,7 +9,7 @@ they have joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,11 +73,13 @@ def roll(
     members: Sequence[str],
     proof: Callable[[], Verdict],
     joined: Callable[[], Verdict],
+    early: Callable[[Collection[str]], bool] | None = None,
 ) -> Outcome:
     """Bring the members of one batch onto their pool's wanted revision.
 
     Members already there are left alone; one that is on its way is followed. `proof` is asked, on fresh state, after
     the pods were observed and immediately before the first deletion; `joined` once all pods of the batch are Ready.
+    Where it is enough that members have joined, `early` says whether these have, as other processes than at the proof.
     A refusal after a deletion still tells what was done, in `actions` and `members`.
 
     Raises:
@@ -93,7 +95,7 @@ def roll(
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)
-    follower = Follower(client, task.clock, batch.pool, batch.followed(), joined)
+    follower = Follower(client, task.clock, batch.pool, batch.followed(), joined, early)
     try:
         _delete(task, client, batch, done)
         view, verdict = task.wait(follower.look, verdict_of)
@@ -101,7 +103,8 @@ def roll(
         return _outcome(batch, done, task.verdict_of(error), follower)
     if verdict.passed:
         for name in batch.followed():
-            task.progress(f"{name} is back, Ready and joined ({timings_text(follower.timings(name))} s)")
+            how = "joined, and Ready soon" if view.early else "Ready and joined"
+            task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
     return _outcome(batch, done, verdict, follower, view)
 
 

@@ -8,16 +8,20 @@ Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch ha
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.pod_roll import roll
-from .client import OpenSearchClient, connect
+from ..planning.versions import Version
+from .client import connect
 from .gates import judge_joined
 from .health_gate import target_of
 from .observe import observe, observe_members
 from .safety import Policy, judge_batch, judge_blocks, judge_present
+from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
     argument_spec={
@@ -30,6 +34,7 @@ CONTRACT = Contract(
         "batch": {"type": "list", "elements": "str", "required": True},
         "members": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
+        "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     },
 )
 
@@ -40,18 +45,45 @@ def run(task: Task) -> Outcome:
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"])
     policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
+    former: dict[str, str] = {}
+
+    def proof() -> Verdict:
+        state = observe(search)
+        former.update({member.name: member.ephemeral_id for member in state.members.values()})
+        return prove(state, params["members"], params["batch"], policy)
+
+    def early(names: Collection[str]) -> bool:
+        return have_come_back(observe_members(search, names), names, former, target)
+
     return roll(
         task,
         kubernetes.connect(params["kubernetes"]),
         params["namespace"],
         params["pool"],
         params["batch"],
-        proof=lambda: prove(search, params["members"], params["batch"], policy),
+        proof=proof,
         joined=lambda: judge_joined(observe_members(search, params["batch"]).get, params["batch"], target),
+        early=early if params["until"] == "joined" else None,
     )
 
 
-def prove(client: OpenSearchClient, members: list[str], batch: list[str], policy: Policy) -> Verdict:
-    """The proof on fresh state, read in one look immediately before the first delete."""
-    state = observe(client)
+def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
+    """The proof, of one look immediately before the first delete."""
     return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
+
+
+def have_come_back(
+    seen: Mapping[str, ClusterMember], names: Collection[str], former: Mapping[str, str], target: Version | None
+) -> bool:
+    """Whether all these members are in the cluster as other processes than before, on the target version.
+
+    `former` holds their ephemeral ids at the proof: a node that died without a word is listed for a while after its
+    successor was started.
+    """
+    return all(
+        name in former
+        and name in seen
+        and seen[name].ephemeral_id != former[name]
+        and (target is None or seen[name].version == target)
+        for name in names
+    )

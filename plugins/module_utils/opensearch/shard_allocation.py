@@ -36,7 +36,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **WAIT,
         "wait_timeout": {"type": "int", "default": 300},
-        "state": {"type": "str", "required": True, "choices": ["restricted", "restored"]},
+        "state": {"type": "str", "required": True, "choices": ["flushed", "restricted", "restored"]},
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "flush": {"type": "bool", "default": True},
         "members": {"type": "list", "elements": "str", "default": []},
@@ -53,7 +53,7 @@ FLUSH_BY_NAME = 50
 def run(task: Task) -> Outcome:
     """Restrict or restore; the second time nothing changes."""
     client = connect(task.params["opensearch"])
-    act = restore if task.params["state"] == "restored" else restrict
+    act = {"flushed": flushed, "restricted": restrict, "restored": restore}[task.params["state"]]
     outcome, _verdict = task.wait(lambda: act(task, client, read_settings(client)), lambda done: done.verdict)
     return outcome
 
@@ -177,6 +177,15 @@ def _removed(removed: Iterable[Change]) -> tuple[Reason, ...]:
         )
         for change in removed
     )
+
+
+def flushed(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Flush what will restart, and change nothing."""
+    state = observe(client)
+    if not task.check_mode:
+        flush(task, client, _indices_on(state.ids(task.params["members"]), state.copies))
+    shown = _shown(settings)
+    return Outcome(Verdict(), before=shown, after=shown, next="restrict allocation")
 
 
 def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> None:

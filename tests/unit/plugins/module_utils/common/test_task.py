@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Denied,
+    Refusal,
+    Unreachable,
+    refusal,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.packages import needed
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import (
     Journal,
@@ -306,3 +311,32 @@ def test_an_orphan_does_not_even_ask_the_guard() -> None:
         with pytest.raises(Refusal, match="gone"):
             ask()
     assert guard.asked == []
+
+
+@pytest.mark.parametrize(("run", "passes"), [("night", True), ("", False)])
+def test_a_right_that_a_run_had_is_asked_for_again_for_a_while(run: str, passes: bool) -> None:
+    """An API server that has just started denies everything until it knows the roles."""
+    asked: list[int] = []
+
+    def look() -> int:
+        asked.append(1)
+        if len(asked) < 5:
+            raise Denied(refused("kubernetes_rights", "You may not.", "Ask for it."))
+        return len(asked)
+
+    given = task({**WAITING, "wait_timeout": 60, "wait_sleep": 1.0, "lock": {"run": run}})
+    if passes:
+        assert given.wait(look, lambda _seen: Verdict())[0] == 5
+    else:
+        with pytest.raises(Denied):
+            given.wait(look, lambda _seen: Verdict())
+
+
+def test_a_right_that_is_gone_for_good_is_not_waited_for_to_the_end() -> None:
+    def look() -> int:
+        raise Denied(refused("kubernetes_rights", "You may not.", "Ask for it."))
+
+    given = task({**WAITING, "wait_timeout": 3600, "wait_sleep": 1.0, "lock": {"run": "night"}})
+    with pytest.raises(Denied):
+        given.wait(look, lambda _seen: Verdict())
+    assert given.clock.now() < 60

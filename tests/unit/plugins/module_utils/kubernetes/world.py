@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, cast
 
@@ -98,14 +98,20 @@ class Asked:
 
 
 def turn(
-    world: World, *batch: str, proof: Verdict | Asked = PASSED, joined: Verdict | Asked = PASSED, **task: Any
+    world: World,
+    *batch: str,
+    proof: Verdict | Asked = PASSED,
+    joined: Verdict | Asked = PASSED,
+    early: Callable[[Collection[str]], bool] | None = None,
+    **task: Any,
 ) -> Outcome:
     """One run of the module's work on a batch."""
     params = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0, **task.pop("params", {})}
     surroundings = Task(params=params, clock=world, **task)
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
-    outcome = roll(surroundings, cast(KubernetesClient, world), "search", "data", list(batch), proof, joined)
+    client = cast(KubernetesClient, world)
+    outcome = roll(surroundings, client, "search", "data", list(batch), proof, joined, early)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 
