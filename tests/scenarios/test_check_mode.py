@@ -10,9 +10,8 @@ import pytest
 
 from tests.scenarios.circumstances import POOL, index, setting
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import Played, play
+from tests.scenarios.playbook import PLAYBOOK, Played, play
 
-PLAYBOOK = "stateful.upgrade.opensearch"
 FROM, TO = "2.19.6", "3.8.0"
 
 

@@ -17,9 +17,8 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index, marked, owner, setting, user_without
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.front import Front, in_front_of
-from tests.scenarios.playbook import Played, play
+from tests.scenarios.playbook import PLAYBOOK, Played, play
 
-PLAYBOOK = "stateful.upgrade.opensearch"
 TO = "3.8.0"
 NOWHERE = "https://127.0.0.1:9"
 SECRET = "Never-To-Be-Seen-4711"

@@ -10,10 +10,9 @@ import pytest
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import play
+from tests.scenarios.playbook import PLAYBOOK, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
-PLAYBOOK = "stateful.upgrade.opensearch"
 
 
 @pytest.fixture
@@ -29,12 +28,12 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     planned = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "--check")
     assert planned.code == 0, planned.message
     first, second, third = batches(planned.output)
-    begun = play(PLAYBOOK, cluster.variables(TO, upgrade_members=[first]), ansible_environment)
+    begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)
     assert begun.code == 0, begun.message
     cluster.lab.faults.never_ready(cluster.namespace, second)
 
     narrowed = cluster.variables(TO, upgrade_members=[second], upgrade_member_timeout=30)
-    stopped = play(PLAYBOOK, narrowed, ansible_environment)
+    stopped = upgrade(narrowed, ansible_environment)
 
     print(stopped.output)
     assert stopped.code != 0
@@ -48,7 +47,7 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     assert cluster.versions()[first] == TO
 
     cluster.lab.faults.mend(cluster.namespace, second)
-    resumed = play(PLAYBOOK, cluster.variables(TO), ansible_environment)
+    resumed = upgrade(cluster.variables(TO), ansible_environment)
 
     print(resumed.output)
     assert resumed.code == 0, resumed.message

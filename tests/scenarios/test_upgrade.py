@@ -13,10 +13,9 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import Played, play
+from tests.scenarios.playbook import PLAYBOOK, Played, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
-PLAYBOOK = "stateful.upgrade.opensearch"
 
 USER_SETTINGS = {
     "persistent": {
@@ -42,13 +41,13 @@ def cluster(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Cluster]:
     cluster.remove()
 
 
-def upgrade(
+def upgrade_under_traffic(
     cluster: Cluster, directory: Path, environment: Mapping[str, str], **variables: Any
 ) -> tuple[Played, Report]:
     """One upgrade under traffic."""
     seed(cluster.target, directory, documents=20_000)
     with Traffic.start(cluster.target, directory) as traffic:
-        played = play(PLAYBOOK, cluster.variables(TO, **variables), environment)
+        played = upgrade(cluster.variables(TO, **variables), environment)
         traffic.stop()
     report = check(cluster.target, directory)
     print(played.output, report.table(), sep="\n")
@@ -59,7 +58,7 @@ def test_nothing_is_lost_and_all_is_put_back(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     before = cluster.fingerprint()
-    played, report = upgrade(cluster, tmp_path, ansible_environment)
+    played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment)
 
     assert played.code == 0, played.message
     assert set(cluster.versions().values()) == {TO}

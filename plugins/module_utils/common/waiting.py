@@ -95,7 +95,7 @@ def wait_for(
         Refusal: the API was still out of reach at the end, so that there is no last look.
     """
     start = looked_at = clock.now()
-    said, said_at = "", start
+    announcer = _Announcer(progress, start)
     waited = Waited() if waited is None else waited
     waited.present = ""
     before = Verdict()
@@ -119,16 +119,29 @@ def wait_for(
             raise Refusal(*verdict.reasons)
         line = " ".join(reason.message for reason in verdict.deciding())
         waited.present = line
-        if line != said:
-            progress(f"waiting: {line}")
-            said, said_at = line, clock.now()
-        elif clock.now() - said_at >= SIGN_OF_LIFE:
-            progress(f"still waiting after {spent:.0f} s: {line}")
-            said_at = clock.now()
+        announcer.say(line, spent, clock.now())
         # A look that waited itself, at the server, has been the sleep.
         pause = patience.sleep - (looked_at - began)
         if pause > INSTANT:
             clock.sleep(min(pause, patience.timeout - spent))
+
+
+class _Announcer:
+    """Says a reason when it changes, and again as a sign of life."""
+
+    def __init__(self, progress: Callable[[str], None], now: float) -> None:
+        self._progress = progress
+        self._said = ""
+        self._at = now
+
+    def say(self, line: str, spent: float, now: float) -> None:
+        if line != self._said:
+            self._progress(f"waiting: {line}")
+        elif now - self._at >= SIGN_OF_LIFE:
+            self._progress(f"still waiting after {spent:.0f} s: {line}")
+        else:
+            return
+        self._said, self._at = line, now
 
 
 def _timed_out(verdict: Verdict, spent: float) -> Verdict:

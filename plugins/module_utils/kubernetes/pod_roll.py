@@ -65,21 +65,29 @@ class _Done:
     deleted: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of whatever runs in the pods."""
+
+    proof: Callable[[], Verdict]
+    """May they go down? On fresh state, after the pods were observed and immediately before the first deletion."""
+    joined: Callable[[], Verdict]
+    """Have they joined? Asked once all pods of the batch are Ready."""
+    early: Callable[[Collection[str]], bool] | None = None
+    """Where it is enough that members have joined: have these, as other processes than at the proof?"""
+
+
 def roll(
     task: Task,
     client: KubernetesClient,
     namespace: str,
     pool: str,
     members: Sequence[str],
-    proof: Callable[[], Verdict],
-    joined: Callable[[], Verdict],
-    early: Callable[[Collection[str]], bool] | None = None,
+    questions: Questions,
 ) -> Outcome:
     """Bring the members of one batch onto their pool's wanted revision.
 
-    Members already there are left alone; one that is on its way is followed. `proof` is asked, on fresh state, after
-    the pods were observed and immediately before the first deletion; `joined` once all pods of the batch are Ready.
-    Where it is enough that members have joined, `early` says whether these have, as other processes than at the proof.
+    Members already there are left alone; one that is on its way is followed.
     A refusal after a deletion still tells what was done, in `actions` and `members`.
 
     Raises:
@@ -87,15 +95,15 @@ def roll(
     """
 
     def observe() -> _Batch:
-        return _observe(client, namespace, pool, members, proof)
+        return _observe(client, namespace, pool, members, questions.proof)
 
     if task.check_mode:
-        return _planned(task, observe(), joined)
+        return _planned(task, observe(), questions.joined)
     batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True)
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)
-    follower = Follower(client, task.clock, batch.pool, batch.followed(), joined, early)
+    follower = Follower(client, task.clock, batch.pool, batch.followed(), questions.joined, questions.early)
     try:
         _delete(task, client, batch, done)
         view, verdict = task.wait(follower.look, verdict_of)

@@ -14,7 +14,7 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
-from ..kubernetes.pod_roll import roll
+from ..kubernetes.pod_roll import Questions, roll
 from ..planning.versions import Version
 from .client import connect
 from .gates import judge_joined
@@ -55,16 +55,12 @@ def run(task: Task) -> Outcome:
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
 
-    return roll(
-        task,
-        kubernetes.connect(params["kubernetes"]),
-        params["namespace"],
-        params["pool"],
-        params["batch"],
-        proof=proof,
-        joined=lambda: judge_joined(observe_members(search, params["batch"]).get, params["batch"], target),
-        early=early if params["until"] == "joined" else None,
-    )
+    def joined() -> Verdict:
+        return judge_joined(observe_members(search, params["batch"]).get, params["batch"], target)
+
+    questions = Questions(proof, joined, early if params["until"] == "joined" else None)
+    cluster = kubernetes.connect(params["kubernetes"])
+    return roll(task, cluster, params["namespace"], params["pool"], params["batch"], questions)
 
 
 def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:

@@ -12,7 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull, pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path, pods_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
@@ -137,7 +137,7 @@ class Room:
     ) -> Outcome:
         """Replace a batch; nothing runs in the pods, so they have joined as soon as they are Ready."""
         task = self._task(wait, check_mode)
-        return roll(task, client or self.upgrader, self.namespace, POOL, batch, proof, Verdict)
+        return roll(task, client or self.upgrader, self.namespace, POOL, batch, Questions(proof, Verdict))
 
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:
         common = {"kubernetes": self.options, "namespace": self.namespace, "container": None}

@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import (
     NAMES,
@@ -182,7 +182,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
         return PASSED
 
     task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, progress=said.append)
-    outcome = roll(task, cast(KubernetesClient, world), "search", "data", ["data-2"], proof, joined)
+    outcome = roll(task, cast(KubernetesClient, world), "search", "data", ["data-2"], Questions(proof, joined))
     assert outcome.verdict.passed
     assert any("The API is away." in line for line in said)
 

@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 
 Json = dict[str, Any]
@@ -111,7 +111,7 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    outcome = roll(surroundings, client, "search", "data", list(batch), proof, joined, early)
+    outcome = roll(surroundings, client, "search", "data", list(batch), Questions(proof, joined, early))
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 

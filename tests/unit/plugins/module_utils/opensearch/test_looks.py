@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import EXPLANATIONS, Scope, judge, look
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe_members
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe, observe_members
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -154,9 +154,9 @@ def test_the_members_that_are_back() -> None:
 
 def test_the_proof_before_the_first_deletion_is_made_on_fresh_state() -> None:
     client: Any = servers([copy("i", "a", primary=True), copy("i", "b")])
-    assert prove(client, ["a", "b", "c"], ["b"], Policy()).passed
+    assert prove(observe(client), ["a", "b", "c"], ["b"], Policy()).passed
     client.state = state_answer(
         "abc", [copy("i", "a", primary=True), copy("i", "b"), copy("new", "b", primary=True)], elected="a"
     )
-    verdict = prove(client, ["a", "b", "c"], ["b"], Policy())
+    verdict = prove(observe(client), ["a", "b", "c"], ["b"], Policy())
     assert [reason.code for reason in verdict.reasons] == ["single_copy"]
