@@ -9,6 +9,11 @@ import os
 from pathlib import Path
 
 _PROC = Path("/proc")
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox", "sudo", "su", "doas"})
+"""What Ansible puts between a worker, or a connection, and a module."""
+DEEPEST = 6
+"""Shells, one inside the other, at the most."""
+
 _STATE, _PARENT, _STARTED = 0, 1, 19
 """Fields of /proc/<pid>/stat after the command (proc_pid_stat(5)); the start is in ticks since boot."""
 
@@ -27,10 +32,34 @@ def ancestors(depth: int, first: int | None = None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def command_of_parent() -> str:
-    """The command line of the process above this one; empty where it cannot be read."""
+def of_module() -> tuple[str, ...]:
+    """The processes above a shipped module that end with its controller, or with the connection to it.
+
+    These are the shells that Ansible put around it, and what is above them: on a local connection the worker and the
+    controller, through ssh the process of the connection. What starts an asynchronous task is meant to end before it,
+    so of that only the nearest counts.
+    """
+    pid, depth = os.getppid(), 1
+    while _shell(pid) and depth < DEEPEST:
+        pid, depth = _parent(pid), depth + 1
+    command = _command(pid)
+    if "async_wrapper" in command:
+        return ancestors(1)
+    return ancestors(depth + 1 if "ansible" in command else depth)
+
+
+def _shell(pid: int) -> bool:
+    return os.path.basename(_command(pid).partition(" ")[0]) in SHELLS
+
+
+def _parent(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[_PARENT]) if fields else 0
+
+
+def _command(pid: int) -> str:
     try:
-        return (_PROC / str(os.getppid()) / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
+        return (_PROC / str(pid) / "cmdline").read_text(encoding="utf-8", errors="replace").replace("\0", " ")
     except OSError:
         return ""
 

@@ -11,14 +11,9 @@ from collections.abc import Callable
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.parameters import remove_values
 
-from ..common.ancestry import ancestors, command_of_parent
+from ..common.ancestry import of_module
 from ..common.task import Contract, Outcome, Task
 from .guard import perform
-
-PARENTS = 3
-"""Processes above a shipped module that end with the controller or with the connection to it: on a local connection its
-shell, the worker and the controller; through ssh the shell and the two processes of the connection. An asynchronous
-task is meant to live on without them."""
 
 
 def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
@@ -41,7 +36,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         diff_mode=module._diff,
         progress=lambda line: module.debug(masked(line)),
         warn=lambda line: module.warn(masked(line)),
-        parents=ancestors(1 if "async_wrapper" in command_of_parent() else PARENTS),
+        parents=of_module(),
     )
     try:
         result = json.loads(json.dumps(perform(contract, run, task)))

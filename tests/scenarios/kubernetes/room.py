@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,9 @@ class Room:
     def pull(self, image: str, check_mode: bool = False, **changes: Any) -> Outcome:
         """The module `image_pull`."""
         params = {"pool": POOL, "image": image, "kubernetes_nodes": "every"}
-        return image_pull.run(self._task({**params, **changes}, check_mode))
+        task = self._task({**params, **changes}, check_mode)
+        outcome = image_pull.run(task)
+        return replace(outcome, more={**outcome.more, "actions": task.journal.as_result()})
 
     def roll(
         self,

@@ -109,8 +109,10 @@ def test_a_signal_ends_the_work(stage: Stage, number: signal.Signals) -> None:
         assert controller.wait() not in (0, -signal.SIGKILL)
 
 
-def test_a_killed_controller_leaves_nobody_working(stage: Stage) -> None:
-    with hanging(stage) as (controller, worker):
+@pytest.mark.parametrize("host", [HERE, OTHER_PYTHON])
+def test_a_killed_controller_leaves_nobody_working(stage: Stage, host: str) -> None:
+    """Neither the worker of Ansible, nor a shipped module under the shell of a worker that lives on."""
+    with hanging(stage, host) as (controller, worker):
         controller.kill()
         assert readable(worker)
 
@@ -140,7 +142,7 @@ def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> Non
 
 
 @contextmanager
-def hanging(stage: Stage) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def hanging(stage: Stage, host: str = HERE) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A playbook in the middle of a task that waits, and a descriptor of the process that waits."""
     pipe = stage.directory / "process"
     pipe.unlink(missing_ok=True)
@@ -148,7 +150,7 @@ def hanging(stage: Stage) -> Iterator[tuple[subprocess.Popen[str], int]]:
     number = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     hang = {MODULE: {"do": "hang", "file": str(pipe), "wait_timeout": 600, "wait_sleep": 0.1}}
     playbook = stage.directory / "hang.yml"
-    playbook.write_text(json.dumps([{"hosts": HERE, "gather_facts": False, "tasks": [hang]}]), encoding="utf-8")
+    playbook.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": [hang]}]), encoding="utf-8")
     controller = subprocess.Popen(
         [*ansible_playbook(), "-i", str(stage.directory / "inventory.yml"), str(playbook)],
         cwd=stage.directory,
@@ -164,7 +166,8 @@ def hanging(stage: Stage) -> Iterator[tuple[subprocess.Popen[str], int]]:
     with controller:
         worker = -1
         try:
-            read_live_line(controller)
+            if host == HERE:
+                read_live_line(controller)
             if not readable(number):
                 raise AssertionError("the task did not come to its second look")
             worker = os.pidfd_open(int(os.read(number, 20)))

@@ -116,13 +116,37 @@ def test_a_place_is_this_boot_and_this_container(monkeypatch: pytest.MonkeyPatch
     assert ancestry.place() == ""
 
 
-def test_the_command_of_the_parent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    code = f"import sys; sys.path.insert(0, {os.getcwd()!r}); import conftest\n" + (
-        "from ansible_collections.stateful.upgrade.plugins.module_utils.common.ancestry import command_of_parent\n"
-        "print(command_of_parent())"
-    )
-    starter = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
-    command = [sys.executable, "-c", starter, code, "async_wrapper"]
-    assert "async_wrapper" in subprocess.run(command, check=True, text=True, capture_output=True).stdout
+CONTROLLER = "/venv/bin/python /venv/bin/ansible-playbook site.yml"
+SHELL = "/bin/sh -c /usr/bin/python AnsiballZ_pool_order.py && sleep 0"
+
+
+@pytest.mark.parametrize(
+    ("commands", "known"),
+    [
+        ([SHELL, SHELL, CONTROLLER, CONTROLLER, "-bash", "sshd: ops"], 4),
+        ([SHELL, CONTROLLER, CONTROLLER, "-bash"], 3),
+        ([SHELL, "sudo -H -S -n -u root /bin/sh", "/bin/sh -c sudo", CONTROLLER, CONTROLLER, "tmux"], 5),
+        ([SHELL, "bash -c /bin/sh", "sshd: ops@notty", "sshd: ops [priv]", "sshd"], 3),
+        (["python async_wrapper.py 1 60", "python async_wrapper.py 1 60", "systemd"], 1),
+        ([CONTROLLER, CONTROLLER, "-bash"], 2),
+        (["bash"] * 9, 6),
+    ],
+    ids=["local", "local-one-shell", "local-become", "ssh", "asynchronous", "no-shell", "shells-for-ever"],
+)
+def test_what_is_above_a_shipped_module(
+    commands: list[str], known: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for number, command in enumerate(commands, start=101):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "cmdline").write_text(command.replace(" ", "\0") + "\0")
+        above = number + 1 if number < 100 + len(commands) else 0
+        (folder / "stat").write_text(f"{number} (a (strange) name) S {above} {'0 ' * 17}{number * 7} 0\n")
+    monkeypatch.setattr(ancestry, "_PROC", tmp_path)
+    monkeypatch.setattr(os, "getppid", lambda: 101)
+    assert [ancestry.number_of(each) for each in ancestry.of_module()] == [*range(101, 101 + known)]
+
+
+def test_where_there_is_no_proc_only_the_nearest_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hide(monkeypatch, tmp_path)
-    assert ancestry.command_of_parent() == ""
+    assert ancestry.of_module() == (str(os.getppid()),)
