@@ -122,7 +122,7 @@ def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: T
 def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster, tasks: Tasks) -> None:
     standing.ask("/_cluster/settings", "PUT", theirs or {"persistent": {ENABLE: None}})
     before, was = standing.fingerprint(), settings(standing)
-    restrict: dict[str, Any] = {"state": "restricted", "members": [LAST], "run": "tonight"}
+    restrict: dict[str, Any] = {"state": "restricted", "members": [LAST]}
     try:
         planned = tasks.one("shard_allocation", check=True, **restrict)
         assert standing.fingerprint() == before
@@ -193,7 +193,7 @@ def test_image_pull(standing: Cluster, tasks: Tasks) -> None:
 def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
     pool: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL}
-    present: dict[str, Any] = {**pool, "image": NEW_IMAGE, "run": "tonight"}
+    present: dict[str, Any] = {**pool, "image": NEW_IMAGE}
 
     planned = tasks.one("pool_image", check=True, **present)
     assert standing.fingerprint() == before

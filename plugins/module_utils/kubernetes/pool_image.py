@@ -13,9 +13,9 @@ from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
-from ..common.verdict import Reason, Verdict, combine, remark
+from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
 from .client import KubernetesClient, connect
-from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, unsettled
+from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, pod_is_current, unsettled
 from .pods import pods_of
 from .pool_changes import UNDO, Undo, carried_undo, changes_to, container_of, way_back
 from .state import StatefulSet
@@ -95,7 +95,8 @@ def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome])
     Each is tried whatever becomes of the others. `done` keeps what was done before the API went out of reach.
     """
     carrying = [s.name for s in list_stateful_sets(client, task.params["namespace"]) if UNDO in s.annotations]
-    for name in (each for each in carrying if each not in done):
+    settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
+    for name in (each for each in carrying if each not in settled):
         try:
             done[name] = _guarded(partial(_restore_named, task, client, name))
         except Unreachable:
@@ -125,20 +126,22 @@ def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome
 
 
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
-    """Why the strategy must stay: with pods of another revision left, RollingUpdate would start a roll of its own."""
+    """Why the strategy must stay: with pods of another revision left, RollingUpdate would start a roll of its own.
+
+    Pods that are on their way to the wanted revision are waited for.
+    """
     revision = judge_revision(pool)
     if not revision.passed:
-        why = revision.reasons[0].message.rstrip(".")
-    else:
-        left = unsettled(pool, pods_of(client, pool))
-        if not left:
-            return None
-        why = f"not every pod is Ready on its revision ({', '.join(left)})"
-    return remark(
-        "strategy_kept",
-        f"StatefulSet {pool.name} stays {pool.strategy}: {why}.",
-        "Finish the roll of this pool, then restore it again.",
-    )
+        return revision.reasons[0]
+    pods = pods_of(client, pool)
+    left = unsettled(pool, pods)
+    if not left:
+        return None
+    said = f"StatefulSet {pool.name} stays {pool.strategy}: not every pod is Ready on its revision ({', '.join(left)})."
+    outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
+    if outdated:
+        return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
+    return waiting("strategy_waits", said, "Bring these pods back; then its strategy can be put back.")
 
 
 def _void(pool: StatefulSet, undo: Undo) -> Reason:

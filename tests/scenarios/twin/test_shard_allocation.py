@@ -18,7 +18,7 @@ MODULE = "stateful.upgrade.shard_allocation"
 GATE = "stateful.upgrade.cluster_health_gate"
 PASSWORD = "pa55word-Zx"
 ENABLE = "cluster.routing.allocation.enable"
-RESTRICT = {"state": "restricted", "run": "run-1"}
+RESTRICT = {"state": "restricted"}
 RESTORE = {"state": "restored"}
 
 
@@ -42,7 +42,7 @@ def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
         {"name": "wrong password", MODULE: {**RESTORE, "opensearch": wrong}},
         {
             "name": "unreachable",
-            MODULE: {**RESTORE, "wait": False, "opensearch": {"hosts": [dead_url], "password": PASSWORD}},
+            MODULE: {**RESTORE, "wait_timeout": 1, "opensearch": {"hosts": [dead_url], "password": PASSWORD}},
         },
         {"name": "no such file", MODULE: {**RESTORE, "opensearch": {"hosts": [tls], "ca_cert": "~/none.pem"}}},
         {"name": "missing option", MODULE: {}},

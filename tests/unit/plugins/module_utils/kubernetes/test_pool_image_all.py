@@ -19,10 +19,11 @@ ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
 CARRIED = Undo("night", "2026-11-21T02:00:00Z", ROLLING, "OnDelete", "server", "opensearch:2.19.6").text()
 
 
-def put_pool(api: ApiMemory, name: str, undo: str | None = CARRIED, ready: bool = True) -> None:
+def put_pool(api: ApiMemory, name: str, undo: str | None = CARRIED, outdated: bool = False) -> None:
     notes = {UNDO: undo} if undo is not None else {}
     api.put_there(path_of("search", name), objects.pool_json(name, annotations=notes, replicas=1))
-    pod = objects.pod_json(f"{name}-0", ready=ready, labels={"app": name})
+    revision = {"revision": "old"} if outdated else {}
+    pod = objects.pod_json(f"{name}-0", labels={"app": name}, **revision)
     api.put_there(f"/api/v1/namespaces/search/pods/{name}-0", pod)
 
 
@@ -71,7 +72,7 @@ def test_check_mode_shows_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pool_that_is_not_finished_keeps_its_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     api = ApiMemory()
-    put_pool(api, "data", ready=False)
+    put_pool(api, "data", outdated=True)
     put_pool(api, "warm")
     result = restored(monkeypatch, api)
     assert (codes(result), result["changed"]) == (["strategy_kept"], True)
@@ -91,7 +92,7 @@ def test_a_pool_whose_undo_cannot_be_read_does_not_hinder_the_others(monkeypatch
 def test_what_was_done_is_told_where_the_api_went_out_of_reach_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     api = ApiMemory()
     put_pool(api, "data")
-    put_pool(api, "warm", ready=False)
+    put_pool(api, "warm", outdated=True)
     requests_of_the_first = 4  # list, get, list of pods, patch
 
     def goes() -> None:
@@ -131,3 +132,16 @@ def test_one_pool_by_its_name_is_shown_as_itself(monkeypatch: pytest.MonkeyPatch
     result = restored(monkeypatch, api, params={"pool": "warm"})
     assert result["before"]["strategy"] == {"type": "OnDelete"}
     assert (strategy(api, "data"), strategy(api, "warm")) == ({"type": "OnDelete"}, ROLLING)
+
+
+def test_a_pool_whose_last_pods_are_on_their_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = ApiMemory()
+    put_pool(api, "data")
+    put_pool(api, "warm")
+    path = "/api/v1/namespaces/search/pods/data-0"
+    ready, starting = api.objects[path], objects.pod_json("data-0", ready=False, labels={"app": "data"})
+    api.put_there(path, starting)
+    result = restored(monkeypatch, api, clock=Passing(on_tick=[lambda: api.put_there(path, ready)]))
+    assert (result["verdict"]["state"], result["changed"]) == ("passed", True)
+    assert [strategy(api, name) for name in ("data", "warm")] == [ROLLING] * 2
+    assert [each["code"] for each in result["waited"]] == ["strategy_waits"]
