@@ -91,6 +91,7 @@ class Siege:
         """One run under ansible-runner, as AWX runs it, that is cancelled when an act has been made."""
         method, path, holds = ACTS[act]
         asked = threading.Event()
+        directory.mkdir()
         with wired(self.cluster) as wire:
             wire.trap = Trap(method, path, after=True, spring=asked.set, holds=holds)
             self.wires.append(wire)
