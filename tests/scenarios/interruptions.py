@@ -172,6 +172,8 @@ class Siege:
             leases = client.CoordinationV1Api(api).list_namespaced_lease(self.cluster.namespace).items
         if leases:
             left["leases"] = api.sanitize_for_serialization(leases)
+        locks = json.loads(self.cluster.ask("/_component_template"))["component_templates"]
+        left.update({each["name"]: each for each in locks if each["name"].startswith("stateful-upgrade")})
         strangers = after.pods.keys() - self.before.pods.keys()
         return {**left, **({"pods": sorted(strangers)} if strangers else {})}
 

@@ -53,8 +53,10 @@ def has_completed(siege: Siege) -> None:
     assert siege.left_behind() == {}
 
 
-def test_of_two_runs_that_begin_together_one_acts(siege: Siege) -> None:
-    with siege.running() as (one, first), siege.running() as (other, second):
+@pytest.mark.parametrize("kept_in", ["kubernetes", "opensearch"])
+def test_of_two_runs_that_begin_together_one_acts(siege: Siege, kept_in: str) -> None:
+    where = {"upgrade_lock_kept_in": kept_in}
+    with siege.running(**where) as (one, first), siege.running(**where) as (other, second):
         played = [first.wait(), second.wait()]
 
     assert sorted(each.code == 0 for each in played) == [False, True], [each.message for each in played]
