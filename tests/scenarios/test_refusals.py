@@ -290,8 +290,8 @@ def test_a_user_who_may_do_nothing_is_told_all_at_once(refuse: Refuse) -> None:
     refuse(
         upgrade_namespace="default",
         says=(
-            "may not get/list/patch statefulsets, list/create/delete pods, get/list/create/patch/delete leases, get/list/"
-            "create/patch configmaps in namespace default",
+            "may not get/list/patch statefulsets, list/create/delete pods, get/list/create/patch/delete leases, "
+            "get/list/create/patch configmaps in namespace default",
             "Add to a Role",
         ),
     )
