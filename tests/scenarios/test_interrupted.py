@@ -17,7 +17,7 @@ from tests.scenarios.interruptions import KILLS, Siege, named_acts
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "8"))
 """How many runs are killed at random; more of them take about eight seconds each."""
-LONGEST = 14.0
+LONGEST = 11.0
 """Seconds that a whole run takes about, so that kills fall anywhere in it."""
 
 
