@@ -45,15 +45,18 @@ class Played:
         return str(json.loads(found[-1])["msg"]) if found else ""
 
 
+def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:
+    """The command line that runs a playbook, with the ansible-playbook beside this Python."""
+    return [str(Path(sys.executable).with_name("ansible-playbook")), playbook, "-e", json.dumps(dict(variables)), *more]
+
+
 class Playing:
     """A run that goes on while the test does something else: a controller in a session of its own, as on a terminal."""
 
     def __init__(self, playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> None:
-        program = Path(sys.executable).with_name("ansible-playbook")
-        command = [str(program), playbook, "-e", json.dumps(dict(variables)), *more]
         self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the run
         self._process = subprocess.Popen(
-            command,
+            command_of(playbook, variables, *more),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=self._output,
@@ -101,11 +104,9 @@ def play(
     live: bool = False,
 ) -> Played:
     """Run a playbook to its end; `live` also shows the output while it comes."""
-    program = Path(sys.executable).with_name("ansible-playbook")
-    command = [str(program), playbook, "-e", json.dumps(dict(variables)), *arguments]
     lines: list[str] = []
     with subprocess.Popen(
-        command,
+        command_of(playbook, variables, *arguments),
         env=dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

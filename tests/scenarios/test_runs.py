@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pexpect  # type: ignore[import-untyped]  # it has no type hints
@@ -20,7 +18,7 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.interruptions import ACTS, KILLS, Siege
-from tests.scenarios.playbook import PLAYBOOK, Playing
+from tests.scenarios.playbook import PLAYBOOK, Playing, command_of
 from tests.scenarios.wire import Trap, Wire
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -230,14 +228,9 @@ def scale(cluster: Cluster, replicas: int) -> None:
 @pytest.mark.parametrize("answer", ["no", "yes"])
 def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
     variables = {**siege.cluster.variables(TO), "upgrade_skip_image_check": True}
-    program = str(Path(sys.executable).with_name("ansible-playbook"))
-    terminal = pexpect.spawn(
-        program,
-        [PLAYBOOK, "-e", json.dumps(variables)],
-        env=dict(siege.environment),
-        timeout=PATIENCE,
-        encoding="utf-8",
-    )
+    program, *arguments = command_of(PLAYBOOK, variables)
+    environment = dict(siege.environment)
+    terminal = pexpect.spawn(program, arguments, env=environment, timeout=PATIENCE, encoding="utf-8")
     terminal.expect("Type yes to carry out plan p[0-9a-f]{11}")
     terminal.sendline(answer)
     terminal.expect(pexpect.EOF)

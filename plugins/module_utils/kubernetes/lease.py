@@ -52,8 +52,12 @@ def lease_path(namespace: str, name: str = "") -> str:
 
 def list_locks(client: KubernetesClient, namespace: str) -> dict[str, Lock]:
     """All locks of a namespace by name."""
-    selector = ",".join(f"{name}={value}" for name, value in MANAGED_BY.items())
-    return {item["metadata"]["name"]: lock_of(item) for item in client.list(lease_path(namespace), selector)}
+    return {item["metadata"]["name"]: lock_of(item) for item in list_managed(client, lease_path(namespace))}
+
+
+def list_managed(client: KubernetesClient, path: str) -> list[Json]:
+    """The objects at a path that runs keep."""
+    return client.list(path, ",".join(f"{name}={value}" for name, value in MANAGED_BY.items()))
 
 
 def lock_of(item: Json) -> Lock:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.errors import Conflict, Refusal, Unreachable
+from ..common.conflicts import until_unchanged
+from ..common.errors import Refusal, Unreachable
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
@@ -52,23 +52,13 @@ def run(task: Task) -> Outcome:
 
     def step() -> Outcome:
         if task.params["state"] == "present":
-            return _guarded(lambda: _make_present(task, client))
+            return until_unchanged(lambda: _make_present(task, client), ATTEMPTS)
         if task.params["pool"]:
-            return _guarded(lambda: _restore_named(task, client, task.params["pool"]))
+            return until_unchanged(lambda: _restore_named(task, client, task.params["pool"]), ATTEMPTS)
         return _restore_all(task, client, restored)
 
     outcome, _verdict = task.wait(step, lambda done: done.verdict)
     return outcome
-
-
-def _guarded(attempt: Callable[[], Outcome]) -> Outcome:
-    """Observe, judge and patch again whenever the pool changed in between."""
-    for _number in range(ATTEMPTS - 1):
-        try:
-            return attempt()
-        except Conflict:
-            continue
-    return attempt()
 
 
 def _make_present(task: Task, client: KubernetesClient) -> Outcome:
@@ -98,7 +88,7 @@ def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome])
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
     for name in (each for each in carrying if each not in settled):
         try:
-            done[name] = _guarded(partial(_restore_named, task, client, name))
+            done[name] = until_unchanged(partial(_restore_named, task, client, name), ATTEMPTS)
         except Unreachable:
             raise
         except Refusal as error:

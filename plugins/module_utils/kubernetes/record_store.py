@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
-from ..common.errors import Conflict
+from ..common.conflicts import until_unchanged
 from ..common.task import Task
 from ..record.record import Record, parse_record
 from .client import Json, KubernetesClient
-from .lease import MANAGED_BY
+from .lease import MANAGED_BY, list_managed
 
 KEY = "record.json"
 ATTEMPTS = 10
@@ -22,8 +22,7 @@ ATTEMPTS = 10
 
 def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
     """All records of a namespace by the name of their ConfigMap."""
-    selector = ",".join(f"{name}={value}" for name, value in MANAGED_BY.items())
-    found = client.list(_path(namespace), label_selector=selector)
+    found = list_managed(client, _path(namespace))
     return {item["metadata"]["name"]: record_of(item) for item in found if KEY in (item.get("data") or {})}
 
 
@@ -37,7 +36,8 @@ def change_record(
     Raises:
         Refusal: it cannot be read or written.
     """
-    for attempt in range(ATTEMPTS):
+
+    def attempt() -> tuple[Record | None, Record | None]:
         item = client.get(_path(namespace, name))
         before = record_of(item) if item is not None else None
         after = change(before)
@@ -45,16 +45,12 @@ def change_record(
             return before, before
         if not task.check_mode:
             task.still_wanted()
-        try:
-            with task.journal.doing(("write_record", name, {"phase": after.phase})):
-                if not task.check_mode:
-                    _write(client, namespace, name, item, after)
-        except Conflict:
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
+        with task.journal.doing(("write_record", name, {"phase": after.phase})):
+            if not task.check_mode:
+                _write(client, namespace, name, item, after)
         return before, after
-    raise AssertionError("unreachable: the last attempt returns or raises")
+
+    return until_unchanged(attempt, ATTEMPTS)
 
 
 def record_of(item: Json) -> Record:

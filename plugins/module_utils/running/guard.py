@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..common import ancestry
-from ..common.errors import Conflict, Refusal
+from ..common.conflicts import until_unchanged
+from ..common.errors import Refusal
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.task import perform as perform_unguarded
@@ -57,20 +58,16 @@ class HeldLock:
 
     def _ask(self, waiting_for: str, stoppable: bool) -> None:
         doing = waiting_for if len(waiting_for) <= LONGEST else f"{waiting_for[:LONGEST]}…"
-        for attempt in range(ATTEMPTS):
-            lock = self._store.read()
-            verdict = judge_ours(lock, self._run, stoppable)
-            if not verdict.passed or lock is None:
-                raise Refusal(*verdict.reasons)
-            if self._clock.now() - self._renewed_at < lock.seconds / RENEWALS and doing == self._said:
-                break
-            try:
-                self._renew(lock, doing)
-                break
-            except Conflict:
-                if attempt == ATTEMPTS - 1:
-                    raise
+        until_unchanged(lambda: self._renew_if_due(doing, stoppable), ATTEMPTS)
         self._asked_at = self._clock.now()
+
+    def _renew_if_due(self, doing: str, stoppable: bool) -> None:
+        lock = self._store.read()
+        verdict = judge_ours(lock, self._run, stoppable)
+        if not verdict.passed or lock is None:
+            raise Refusal(*verdict.reasons)
+        if self._clock.now() - self._renewed_at >= lock.seconds / RENEWALS or doing != self._said:
+            self._renew(lock, doing)
 
     def _renew(self, lock: Lock, doing: str) -> None:
         fresh = replace(
@@ -96,8 +93,12 @@ def under_lock(task: Task) -> Task:
     Raises:
         Refusal: the connection options cannot be used.
     """
-    processes = (*task.parents, ancestry.identity()) if task.in_controller else ()
-    return replace(task, guard=HeldLock(store_of(task.params), task.run, task.clock, processes))
+    return replace(task, guard=HeldLock(store_of(task.params), task.run, task.clock, processes_of(task)))
+
+
+def processes_of(task: Task) -> tuple[str, ...]:
+    """The processes whose end is the end of the run: controller and worker. None are known of a shipped module."""
+    return (*task.parents, ancestry.identity()) if task.in_controller else ()
 
 
 def store_of(params: Mapping[str, Any]) -> LockStore:

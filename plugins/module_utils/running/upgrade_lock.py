@@ -23,7 +23,7 @@ from ..common.verdict import Verdict, remark, waiting
 from ..opensearch.client import connect
 from ..opensearch.observe import cluster_uuid
 from ..record.lock import Life, Lock, LockStore, Sight, held_sentence, judge_free, name_for
-from .guard import store_of
+from .guard import processes_of, store_of
 
 STATES = ("free", "held", "stopped", "released")
 
@@ -137,8 +137,7 @@ def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
             if not task.check_mode:
                 watch.store.write(fresh, sight.lock)
     except Conflict:
-        contended = waiting("lock_contended", "Another writes the lock in this moment.")
-        return Outcome(Verdict((contended,)), before=before)
+        return Outcome(_contended(), before=before)
     return Outcome(verdict, True, before, _shown(fresh), following, more)
 
 
@@ -188,15 +187,19 @@ def _release(task: Task) -> Outcome:
         try:
             return attempt()
         except Conflict:
-            return Outcome(Verdict((waiting("lock_contended", "Another writes the lock in this moment."),)))
+            return Outcome(_contended())
 
     outcome, verdict = task.wait(looked, lambda done: done.verdict)
     return replace(outcome, verdict=verdict)
 
 
+def _contended() -> Verdict:
+    return Verdict((waiting("lock_contended", "Another writes the lock in this moment."),))
+
+
 def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
     now = now_text("microseconds")
-    processes = (*task.parents, ancestry.identity()) if task.in_controller else ()
+    processes = processes_of(task)
     return Lock(
         run=wanted["run"],
         who=who(),
