@@ -55,6 +55,12 @@ options:
     description: One sentence about it.
     type: str
     default: ''
+  deadline:
+    description:
+      - With O(batch_state=rolling), the moment from which on no batch is begun any more, in seconds since 1970. 0 sets
+        no limit.
+    type: int
+    default: 0
   wait:
     description: Whether to ask again while the Kubernetes API is out of reach.
     type: bool
@@ -130,6 +136,11 @@ record:
   returned: when written
   type: dict
   sample: {phase: completed}
+at:
+  description: When it was written, in seconds since 1970 on the controller's clock.
+  returned: when written
+  type: int
+  sample: 1795226400
 before:
   description: The record as found.
   returned: always

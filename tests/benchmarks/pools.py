@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kubernetes import client
+from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
 from tests.benchmarks.rest import NoAnswer, poll
-from tests.scenarios.cluster import Cluster
 
 MANAGES = "cluster_manager"
 ROLES = "node.roles"
@@ -27,10 +26,10 @@ class Pools:
 
     @classmethod
     @contextmanager
-    def of(cls, cluster: Cluster) -> Iterator[Pools]:
-        """The pools of a cluster, over a connection that is kept for the length of the block."""
-        with cluster.lab.client() as api:
-            yield cls(api, cluster.namespace)
+    def of(cls, kubeconfig: str, namespace: str) -> Iterator[Pools]:
+        """The pools of a namespace, over a connection that is kept for the length of the block."""
+        with config.new_client_from_config(kubeconfig) as api:
+            yield cls(api, namespace)
 
     def names(self) -> list[str]:
         """All pools, in the order in which they are upgraded."""

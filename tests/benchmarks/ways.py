@@ -6,21 +6,21 @@ A way is prepared outside the clock and gives the work that is timed. The work r
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.pools import Pools
-from tests.benchmarks.rest import Rest, poll
+from tests.benchmarks.rest import poll
 from tests.lab.errors import LabError
 from tests.scenarios.cluster import Cluster, Layout
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play
 from tests.stage import environment
 
 Work = Callable[[], None]
-ALLOCATION = "cluster.routing.allocation.enable"
-LONG_POLL = "/_cluster/health?wait_for_status=green&timeout=30s"
 LOG = "ansible.log"
 
 
@@ -53,7 +53,7 @@ def plain(cluster: Cluster, version: str, _directory: Path) -> Work:
     """The image is changed, and Kubernetes does the rest; one pool after the other."""
 
     def work() -> None:
-        with Pools.of(cluster) as pools:
+        with Pools.of(str(cluster.lab.kubeconfig()), cluster.namespace) as pools:
             for pool in pools.names():
                 pools.change(pool, "RollingUpdate", version)
                 poll(f"Pool {pool} to be rolled out", lambda pool=pool: pools.rolled_out(pool))  # type: ignore[misc]
@@ -61,38 +61,17 @@ def plain(cluster: Cluster, version: str, _directory: Path) -> Work:
     return work
 
 
-def script(cluster: Cluster, version: str, _directory: Path) -> Work:
-    """The procedure of OpenSearch's documentation for rolling upgrades, as a script that never pauses."""
-    rest = Rest(cluster.url)
+def script(cluster: Cluster, version: str, directory: Path) -> Work:
+    """The procedure of the documentation, in a process of its own like every script that a person starts."""
+    command = [sys.executable, "-m", "tests.benchmarks.procedure"]
+    arguments = [str(cluster.lab.kubeconfig()), cluster.namespace, cluster.url, version]
 
     def work() -> None:
-        with Pools.of(cluster) as pools:
-            members = [pod for pool in pools.names() for pod in pools.pods(pool)]
-            elected = rest.insist("/_cat/cluster_manager?format=json")[0]["node"]
-            for pool in pools.names():
-                pools.change(pool, "OnDelete", version)
-            for member in sorted(members, key=lambda name: name == elected):
-                _replace(pools, rest, member, version)
-            for pool in pools.names():
-                pools.change(pool, "RollingUpdate")
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise LabError(f"The script ended with exit code {done.returncode}: {done.stderr.strip()}")
 
     return work
-
-
-def _replace(pools: Pools, rest: Rest, member: str, version: str) -> None:
-    """One member, by the book."""
-    rest.insist("/_cluster/settings", "PUT", {"persistent": {ALLOCATION: "primaries"}})
-    rest.insist("/_flush", "POST")
-    former = pools.delete(member)
-    poll(f"Pod {member} to be back", lambda: pools.is_back(member, former))
-    poll(f"{member} to have joined on {version}", lambda: _version(rest, member) == version)
-    rest.insist("/_cluster/settings", "PUT", {"persistent": {ALLOCATION: None}})
-    poll("A green cluster", lambda: not rest.ask(LONG_POLL)["timed_out"])
-
-
-def _version(rest: Rest, member: str) -> str | None:
-    nodes = rest.ask("/_nodes/_all/_none")["nodes"].values()
-    return next((node["version"] for node in nodes if node["name"] == member), None)
 
 
 def collection(cluster: Cluster, version: str, directory: Path) -> Work:

@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
 
 
 def now_text(precision: str = "seconds") -> str:
     """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
     return datetime.now(timezone.utc).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def now_seconds() -> int:
+    """Now, in whole seconds since 1970, as Ansible's `now().timestamp()` counts."""
+    return int(time.time())

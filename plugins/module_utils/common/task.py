@@ -140,11 +140,15 @@ class Task:
             )
 
     def wait(
-        self, look: Callable[[], Look], verdict_of: Callable[[Look], Verdict], stoppable: bool = False
+        self,
+        look: Callable[[], Look],
+        verdict_of: Callable[[Look], Verdict],
+        stoppable: bool = False,
+        pace: float = 0.0,
     ) -> tuple[Look, Verdict]:
         """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
 
-        `stoppable` says that nothing is in between: an abort may end the wait here.
+        `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`.
         """
 
         denied_since: list[float] = []
@@ -164,7 +168,9 @@ class Task:
         if not self.params.get("wait", True):
             seen = guarded()
             return seen, verdict_of(seen)
-        patience = Patience(float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])))
+        patience = Patience(
+            float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), pace
+        )
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
 

@@ -51,6 +51,8 @@ class Patience:
 
     timeout: float
     sleep: float = 1.0
+    pace: float = 0.0
+    """At least so many times as long as a look took, nothing is asked."""
 
 
 @dataclass
@@ -121,7 +123,8 @@ def wait_for(
         waited.present = line
         announcer.say(line, spent, clock.now())
         # A look that waited itself, at the server, has been the sleep.
-        pause = patience.sleep - (looked_at - began)
+        took = looked_at - began
+        pause = max(patience.sleep - took, patience.pace * took)
         if pause > INSTANT:
             clock.sleep(min(pause, patience.timeout - spent))
 

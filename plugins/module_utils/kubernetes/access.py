@@ -9,6 +9,7 @@ import logging
 import os
 import ssl
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,9 @@ from ..common.packages import needed
 
 PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
+
+_ONE_AT_A_TIME = threading.Lock()
+"""The package keeps its files in one memory for the whole process."""
 
 
 class Access:
@@ -74,14 +78,15 @@ def _own_files() -> Iterator[str]:
     content. It forgets ours here and keeps those of other clients in this process.
     """
     memory: dict[str, str] = getattr(needed("kubernetes.config.kube_config", PACKAGE), "_temp_files", {})
-    before = dict(memory)
-    memory.clear()
-    try:
-        with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
-            yield folder
-    finally:
+    with _ONE_AT_A_TIME:
+        before = dict(memory)
         memory.clear()
-        memory.update(before)
+        try:
+            with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
+                yield folder
+        finally:
+            memory.clear()
+            memory.update(before)
 
 
 def _tls(configuration: Any, context: ssl.SSLContext) -> ssl.SSLContext:

@@ -50,15 +50,16 @@ class Look:
     explanations: tuple[Explanation, ...] = ()
 
 
-def look(client: OpenSearchClient) -> Look:
+def look(client: OpenSearchClient, moment: str) -> Look:
     """One look for a gate. Calls: health, nodes, state, settings, and an explanation per group of unassigned copies.
 
-    As long as copies are under way nothing is explained: it would cost much and change nothing.
+    As long as copies are under way nothing is explained: it would cost much and change nothing. Where green is not
+    what is waited for, the server is not asked to wait for it.
 
     Raises:
         Refusal: the answer cannot be had.
     """
-    health = observe_health(client, LONG_POLL)
+    health = observe_health(client, 0 if moment == "before_batch" else LONG_POLL)
     state = observe(client)
     explanations = () if still_moving(state, health) else explain(client, state)
     return Look(state, health, read_settings(client), explanations)
@@ -121,7 +122,7 @@ def judge(seen: Look, scope: Scope) -> Verdict:
     if scope.moment == "before_upgrade":
         verdicts = (present, *_before_upgrade(state, seen.settings, progress, scope))
     elif scope.moment == "before_batch":
-        verdicts = (present, judge_batch(state, scope.batch, scope.policy), progress)
+        verdicts = (present, judge_batch(state, scope.batch, scope.policy), _not_only_slow(progress))
     elif scope.moment == "after_batch":
         # Whether others are there is the question of the next batch: of several that are broken each is cured alone.
         others = judge_present(state, scope.members - scope.batch, ())
@@ -130,6 +131,14 @@ def judge(seen: Look, scope: Scope) -> Verdict:
     else:
         verdicts = (judge_joined(state.named, scope.members, scope.target), progress)
     return combine((judge_blocks(state), _judge_fresh(seen.health), *verdicts))
+
+
+def _not_only_slow(progress: Verdict) -> Verdict:
+    """What of the progress concerns a batch that is proven to be safe: not what is merely still under way.
+
+    A primary that is lost and a replica that cannot come back any more say that something is wrong.
+    """
+    return Verdict(tuple(r for r in progress.reasons if r.state is not State.WAITING or r.code == "primary_unassigned"))
 
 
 def _before_upgrade(state: ClusterState, settings: Settings, progress: Verdict, scope: Scope) -> Iterator[Verdict]:

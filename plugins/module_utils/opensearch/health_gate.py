@@ -34,11 +34,18 @@ CONTRACT = Contract(
 )
 
 
+PACE = 1.0
+"""Where the server is not asked to wait, a look is not begun again before as much time has passed as it took."""
+
+
 def run(task: Task) -> Outcome:
     """Look, judge, wait as asked; nothing is ever changed."""
     scope = scope_of(task)
     client = connect(task.params["opensearch"])
-    seen, verdict = task.wait(lambda: look(client), lambda looked: judge(looked, scope), stoppable=True)
+    pace = PACE if scope.moment == "before_batch" else 0.0
+    seen, verdict = task.wait(
+        lambda: look(client, scope.moment), lambda looked: judge(looked, scope), stoppable=True, pace=pace
+    )
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict))
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.moments import now_text
+from ..common.errors import refusal
+from ..common.moments import now_seconds, now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark
 from ..kubernetes.client import KubernetesClient, connect
@@ -33,6 +34,7 @@ CONTRACT = Contract(
         "waited": {"type": "list", "elements": "dict", "default": []},
         "phase": {"type": "str", "choices": [each for each in PHASES if each != "rolling"]},
         "summary": {"type": "str", "default": ""},
+        "deadline": {"type": "int", "default": 0},
     },
     required_if=[
         ("state", "begun", ("plan", "lock")),
@@ -70,10 +72,16 @@ def _holder(lock: Lock | None) -> dict[str, Any] | None:
 
 
 def _write(task: Task, client: KubernetesClient) -> Outcome:
-    params = task.params
+    params, at = task.params, now_seconds()
+    if params["state"] == "batch" and params["batch_state"] == "rolling" and 0 < params["deadline"] <= at:
+        raise refusal(
+            "run_time_over",
+            f"The time of the run is over, so batch {params['batch']} is not begun.",
+            "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
+        )
     before, after = change_record(task, client, params["namespace"], params["lock"]["name"], _change(task))
     shown = [each.as_result() if each is not None else {} for each in (before, after)]
-    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1]})
+    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1], "at": at})
 
 
 def _missing(task: Task, record: Record | None) -> Verdict:

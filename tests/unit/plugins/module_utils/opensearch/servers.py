@@ -47,6 +47,8 @@ class Servers:
     """After so many requests none is answered any more."""
     lost_answer: bool = False
     """Whether the request at which the line was cut has still been carried out."""
+    waited_for: str | None = None
+    """What the last question for the health asked the server to wait for."""
 
     def get(self, path: str, **_params: Any) -> Json:
         """The answer to GET."""
@@ -60,8 +62,9 @@ class Servers:
         """The answer to POST."""
         return self._served("POST", path, body)
 
-    def health(self, **_params: Any) -> Json:
+    def health(self, **params: Any) -> Json:
         """The health."""
+        self.waited_for = params.get("wait_for_status")
         return self._served("GET", "/_cluster/health")
 
     def _served(self, method: str, path: str, body: Any = None) -> Json:

@@ -199,9 +199,17 @@ def test_of_several_broken_members_each_is_cured_by_itself() -> None:
         ),
         (
             {"batch": "c", "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", "b", "INITIALIZING")]},
-            {("recovering", State.WAITING)},
+            set(),
         ),
-        ({"batch": "b", "status": "yellow"}, {("not_green", State.WAITING)}),
+        (
+            {"batch": "b", "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", "b", "INITIALIZING")]},
+            {("recovery_running", State.WAITING)},
+        ),
+        (
+            {"batch": "c", "status": "red", "copies": [*WHOLE, copy("k", None, "UNASSIGNED", primary=True)]},
+            {("primary_unassigned", State.WAITING)},
+        ),
+        ({"batch": "b", "status": "yellow"}, set()),
         ({"batch": "x"}, set()),
         ({"batch": "x", "members": "ab"}, {("member_unrecognised", State.REFUSED)}),
     ],

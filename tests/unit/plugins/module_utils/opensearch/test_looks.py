@@ -33,8 +33,8 @@ def servers(copies: list[Json], **explained: Json | Refusal) -> Servers:
     return found
 
 
-def looked(client: Any) -> Any:
-    return look(client)
+def looked(client: Any, moment: str = "after_batch") -> Any:
+    return look(client, moment)
 
 
 def test_a_look_is_five_cheap_requests() -> None:
@@ -47,6 +47,13 @@ def test_a_look_is_five_cheap_requests() -> None:
         "/_cluster/state/metadata,routing_table,nodes,blocks,version,cluster_manager_node",
         "/_cluster/settings",
     ]
+
+
+@pytest.mark.parametrize(("moment", "waited_for"), [("after_batch", "green"), ("before_batch", None)])
+def test_the_server_holds_the_question_only_where_green_is_waited_for(moment: str, waited_for: str | None) -> None:
+    client = Servers()
+    looked(client, moment)
+    assert client.waited_for == waited_for
 
 
 def test_the_first_major_calls_the_elected_one_otherwise() -> None:

@@ -28,6 +28,7 @@ DEFAULTS: Json = {
     "waited": [],
     "phase": None,
     "summary": "",
+    "deadline": 0,
     "wait": True,
     "wait_timeout": 10,
     "wait_sleep": 1.0,

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_plan`: the order, and everything that stands in the way of carrying it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.arguments import WAIT
+from ..common.side_by_side import Part, side_by_side
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, combine, refused
+from ..kubernetes import image_pull
+from ..opensearch import health_gate, pool_order
+from . import upgrade_lock
+
+CONTRACT = Contract(
+    argument_spec={
+        **pool_order.CONTRACT.argument_spec,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 120},
+        "prove_images": {"type": "bool", "default": True},
+        "image_timeout": {"type": "int", "default": 300},
+        "kept_in": upgrade_lock.CONTRACT.argument_spec["kept_in"],
+        "take_over": upgrade_lock.CONTRACT.argument_spec["take_over"],
+        "confirmed": {"type": "str"},
+    },
+)
+
+
+def run(task: Task) -> Outcome:
+    """The plan. Once confirmed only that it is still the same: the rest is asked again before each batch."""
+    plan = pool_order.run(task)
+    confirmed = task.params["confirmed"]
+    if confirmed:
+        return replace(plan, verdict=combine((plan.verdict, judge_same(str(plan.more["digest"]), confirmed))))
+    found = side_by_side(task, list(_parts(task, plan)))
+    return replace(plan, verdict=combine((plan.verdict, *(outcome.verdict for outcome in found))))
+
+
+def judge_same(digest: str, confirmed: str) -> Verdict:
+    """The plan is still the one that was agreed to."""
+    if digest == confirmed:
+        return Verdict()
+    changed = f"The plan has changed since it was shown: it was {confirmed} and is {digest} now."
+    return Verdict((refused("plan_changed", changed, "Run again, and look at the new plan."),))
+
+
+def _parts(task: Task, plan: Outcome) -> Iterator[Part]:
+    params, more = task.params, plan.more
+    of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
+    of_lock = {"state": "free", "cluster_uuid": more["cluster_uuid"]}
+    yield Part(health_gate.run, _arguments(health_gate.CONTRACT, params, of_gate))
+    yield Part(upgrade_lock.run, _arguments(upgrade_lock.CONTRACT, params, of_lock))
+    # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
+    if params["prove_images"] and plan.verdict.passed:
+        yield from (_proof_of_image(params, pool) for pool in _changing(more))
+
+
+def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
+    own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
+    wait = {"wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
+    return Part(image_pull.run, _arguments(image_pull.CONTRACT, params, {**own, **wait}))
+
+
+def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The pools of which a member is to be replaced."""
+    going = {batch["pool"] for batch in more["batches"]}
+    return [pool for pool in more["pools"] if pool["name"] in going]
+
+
+def _arguments(contract: Contract, params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a module: its own, those of this task, or the defaults."""
+    known = {name: params.get(name, option.get("default")) for name, option in contract.argument_spec.items()}
+    return {**known, **own}

@@ -1,0 +1,225 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module upgrade_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: upgrade_plan
+short_description: Plan the rolling upgrade of an OpenSearch cluster, and ask at once for all that stands in its way
+description:
+  - The plan of M(stateful.upgrade.pool_order), and beside it at the same time the gate C(before_upgrade) of
+    M(stateful.upgrade.cluster_health_gate), the proof of M(stateful.upgrade.image_pull) for each pool of which a member
+    is to be replaced, and whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
+  - One verdict tells everything that stands in the way.
+  - Nothing is changed; the throw-away pods of the image proof are gone at the end.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  target_version:
+    description: The version to upgrade to.
+    type: str
+    required: true
+  pools:
+    description:
+      - Names of the StatefulSets that are the pools of the cluster.
+      - By default those of the namespace (and O(label_selector)) whose pods are members of the cluster.
+    type: list
+    elements: str
+    default: []
+  label_selector:
+    description: Consider only StatefulSets with these labels.
+    type: str
+  members:
+    description: Upgrade only these members in this run. By default all that are not on the target version.
+    type: list
+    elements: str
+    default: []
+  image:
+    description:
+      - The whole image of the target version.
+      - By default the repository of the present image with O(target_version) as its tag.
+    type: str
+  container:
+    description:
+      - The container that runs OpenSearch.
+      - By default the only one, or the only one whose image is called opensearch.
+    type: str
+  allow_field_managers:
+    description:
+      - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.
+    type: list
+    elements: str
+    default: []
+    choices: [helm, argocd, flux]
+  prove_images:
+    description: Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway.
+    type: bool
+    default: true
+  image_timeout:
+    description: Seconds to wait for the images.
+    type: int
+    default: 300
+  kept_in:
+    description: Where the lock is kept, see M(stateful.upgrade.upgrade_lock).
+    type: str
+    choices: [kubernetes, opensearch]
+    default: kubernetes
+  take_over:
+    description: A run whose lock counts as free, see M(stateful.upgrade.upgrade_lock).
+    type: str
+    default: ''
+  confirmed:
+    description:
+      - The digest of a plan that was agreed to. Only the plan is made again, and another one is refused; nothing else
+        is asked.
+    type: str
+  wait:
+    description: With V(false), look once.
+  wait_timeout:
+    description: Seconds to wait for the cluster to be fit for the upgrade, and for the lock to be free.
+    default: 120
+attributes:
+  check_mode:
+    support: full
+    details: The pods of the image proof are not made, only admitted (a dry run).
+  diff_mode:
+    support: full
+    details: The difference shows the version of each member before and after.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.namespace
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
+  - stateful.upgrade.consent
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+notes:
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
+    and those of the allocation explanation that M(stateful.upgrade.cluster_health_gate) names."
+  - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
+seealso:
+  - module: stateful.upgrade.pool_order
+  - module: stateful.upgrade.cluster_health_gate
+  - module: stateful.upgrade.image_pull
+  - module: stateful.upgrade.upgrade_lock
+"""
+
+EXAMPLES = r"""
+- name: Plan the upgrade to 3.8.0
+  stateful.upgrade.upgrade_plan:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    target_version: 3.8.0
+  register: plan
+
+- name: See, under the lock, that the plan is still the one that was agreed to
+  stateful.upgrade.upgrade_plan:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    target_version: 3.8.0
+    confirmed: "{{ plan.digest }}"
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the upgrade may begin; all refusals at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The version of each member, null for one that is not in the cluster.
+  returned: always
+  type: dict
+  sample: {data-0: 2.19.6, data-1: 2.19.6}
+target_version:
+  description: The version that is upgraded to.
+  returned: success
+  type: str
+  sample: 3.8.0
+cluster_uuid:
+  description: The UUID of the cluster.
+  returned: success
+  type: str
+  sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+pools:
+  description: The pools in order.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: data
+      kind: data without manager
+      container: opensearch
+      image: opensearchproject/opensearch:2.19.6
+      target_image: opensearchproject/opensearch:3.8.0
+      strategy: RollingUpdate
+      members: [data-0, data-1]
+batches:
+  description: The batches in order; empty when every member runs the target version.
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: batch-01.data-1
+      pool: data
+      members: [data-1]
+      reason: data without manager
+      proof: 12 of 12 shards keep a started copy elsewhere, 3 of 3 voting members stay
+members:
+  description: Names of all members, of the pools and of the cluster.
+  returned: success
+  type: list
+  elements: str
+  sample: [data-0, data-1]
+broken:
+  description: Members of the pools that are not in the cluster.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+digest:
+  description: Twelve hexadecimal digits that change whenever the plan does.
+  returned: success
+  type: str
+  sample: 5f0c1d2e3a4b
+actions:
+  description: The throw-away pods that were made and removed, with times.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {action: create_pod, target: data-image-pull-x7k2p, at: '2026-11-21T02:00:00.000Z', kubernetes_node: worker-1}
+waited:
+  description: What was waited for, and for how many seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+next:
+  description: What comes next.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.upgrade_plan import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()
