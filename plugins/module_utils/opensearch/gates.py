@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 from ..common.errors import Refusal
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
@@ -25,8 +26,10 @@ EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 ALLOCATING = (None, "all")
 """The values of `cluster.routing.allocation.enable` with which every copy can come back."""
-LONG_POLL = 2
+LONG_POLL = 2.0
 """Seconds the server holds the health request until green: reacts at once, without asking more often."""
+SHORT_POLL = 0.5
+"""The same where a batch may be proven safe before the cluster is green."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,24 @@ class Look:
     explanations: tuple[Explanation, ...] = ()
 
 
-def look(client: OpenSearchClient, moment: str) -> Look:
-    """One look for a gate. Calls: health, nodes, state, settings, and an explanation per group of unassigned copies.
+def polls(moment: str) -> Iterator[float]:
+    """For how many seconds the server holds the health request of each look."""
+    return chain([0.0], repeat(SHORT_POLL)) if moment == "before_batch" else repeat(LONG_POLL)
 
-    As long as copies are under way nothing is explained: it would cost much and change nothing. Where green is not
-    what is waited for, the server is not asked to wait for it.
+
+def look(client: OpenSearchClient, moment: str, long_poll: float = LONG_POLL) -> Look:
+    """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
+
+    As long as copies are under way nothing is explained: it would cost much and change nothing.
 
     Raises:
         Refusal: the answer cannot be had.
     """
-    health = observe_health(client, 0 if moment == "before_batch" else LONG_POLL)
+    health = observe_health(client, long_poll)
     state = observe(client)
     explanations = () if still_moving(state, health) else explain(client, state)
-    return Look(state, health, read_settings(client), explanations)
+    settings = read_settings(client) if moment == "before_upgrade" else Settings({}, {})
+    return Look(state, health, settings, explanations)
 
 
 def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation, ...]:

@@ -115,13 +115,13 @@ def _not_understood(what: str) -> Refusal:
     )
 
 
-def observe_health(client: OpenSearchClient, long_poll: int = 0) -> Health:
+def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
     """Health with its task queue drained once (`wait_for_events=languid`); waits up to `long_poll` seconds for green.
 
     `green` alone is stale evidence: an index created a moment before is not counted yet (elastic/cloud-on-k8s#8267).
     """
     waits: dict[str, Any] = {"wait_for_status": "green"} if long_poll else {}
-    answer = client.health(wait_for_events="languid", timeout=f"{max(long_poll, 1)}s", **waits)
+    answer = client.health(wait_for_events="languid", timeout=f"{round(1000 * (long_poll or 1))}ms", **waits)
     try:
         return parse_health(answer)
     except (KeyError, TypeError) as error:

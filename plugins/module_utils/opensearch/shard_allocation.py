@@ -28,6 +28,7 @@ from .settings import (
     request_of,
     split_ours,
 )
+from .state import ShardCopy
 
 ENABLE = "cluster.routing.allocation.enable"
 
@@ -198,8 +199,10 @@ def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> Non
     task.journal.did("flushed", f"{len(indices)} indices")
 
 
-def _indices_on(members: frozenset[str], copies: Any) -> set[str]:
-    return {copy.index for copy in copies if copy.member in members}
+def _indices_on(members: frozenset[str], copies: Iterable[ShardCopy]) -> set[str]:
+    """The indices with copies on these members, without those of which a copy recovers: their flush would wait."""
+    recovering = {copy.index for copy in copies if copy.state == "INITIALIZING"}
+    return {copy.index for copy in copies if copy.member in members} - recovering
 
 
 def _shown(settings: Settings) -> Mapping[str, Any]:

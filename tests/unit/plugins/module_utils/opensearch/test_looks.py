@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import EXPLANATIONS, Scope, judge, look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
+    EXPLANATIONS,
+    LONG_POLL,
+    Scope,
+    judge,
+    look,
+    polls,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe, observe_members
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
@@ -37,9 +45,9 @@ def looked(client: Any, moment: str = "after_batch") -> Any:
     return look(client, moment)
 
 
-def test_a_look_is_five_cheap_requests() -> None:
+def test_a_look_is_a_few_cheap_requests() -> None:
     client = Servers()
-    seen = looked(client)
+    seen = looked(client, "before_upgrade")
     assert (len(seen.state.members), seen.health.status) == (3, "green")
     assert [path.split("?")[0] for _method, path in client.asked] == [
         "/_cluster/health",
@@ -47,13 +55,19 @@ def test_a_look_is_five_cheap_requests() -> None:
         "/_cluster/state/metadata,routing_table,nodes,blocks,version,cluster_manager_node",
         "/_cluster/settings",
     ]
+    later = Servers()
+    looked(later)
+    assert len(later.asked) == len(client.asked) - 1  # the settings are judged before the upgrade only
 
 
-@pytest.mark.parametrize(("moment", "waited_for"), [("after_batch", "green"), ("before_batch", None)])
-def test_the_server_holds_the_question_only_where_green_is_waited_for(moment: str, waited_for: str | None) -> None:
-    client = Servers()
-    looked(client, moment)
-    assert client.waited_for == waited_for
+def test_before_a_batch_the_first_look_is_answered_at_once_and_then_the_server_holds_the_question() -> None:
+    client: Any = Servers()
+    waited_for = []
+    for held in islice(polls("before_batch"), 3):
+        look(client, "before_batch", held)
+        waited_for.append(client.waited_for)
+    assert waited_for == [None, "green", "green"]
+    assert list(islice(polls("after_batch"), 2)) == [LONG_POLL, LONG_POLL]
 
 
 def test_the_first_major_calls_the_elected_one_otherwise() -> None:
@@ -136,7 +150,7 @@ def test_an_explanation_that_may_not_be_had_is_refused_at_once() -> None:
 @pytest.mark.parametrize("answers", range(4))
 def test_a_cluster_out_of_reach_is_no_answer(answers: int) -> None:
     with pytest.raises(Unreachable):
-        looked(Servers(cut_off=answers))
+        looked(Servers(cut_off=answers), "before_upgrade")
 
 
 def test_an_answer_that_cannot_be_read_is_refused() -> None:
@@ -147,7 +161,7 @@ def test_an_answer_that_cannot_be_read_is_refused() -> None:
     client = Servers()
     del client.settings["transient"]
     with pytest.raises(Refusal, match="transient"):
-        looked(client)
+        looked(client, "before_upgrade")
 
 
 def test_the_members_that_are_back() -> None:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan together with all that stands in its way: which parts are asked, with which arguments, and one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock, upgrade_plan
+
+Json = dict[str, Any]
+MORE: Json = {
+    "digest": "p1",
+    "cluster_uuid": "uuid",
+    "members": ["data-0", "data-1", "lonely"],
+    "broken": ["data-1"],
+    "pools": [
+        {"name": "data", "target_image": "opensearch:3.8.0", "container": "opensearch"},
+        {"name": "managers", "target_image": "opensearch:3.8.0", "container": "opensearch"},
+    ],
+    "batches": [{"pool": "data", "members": ["data-1"]}, {"pool": "data", "members": ["data-0"]}],
+}
+ASKED = ("cluster_health_gate", "image_pull", "upgrade_lock")
+
+
+class Modules:
+    """Stands for the modules that the plan is made of, and notes with which arguments each was asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.says: dict[str, Verdict] = {}
+        for name, room in (
+            ("pool_order", pool_order),
+            ("cluster_health_gate", health_gate),
+            ("image_pull", image_pull),
+            ("upgrade_lock", upgrade_lock),
+        ):
+            monkeypatch.setattr(room, "run", self._standing_for(name, room.CONTRACT))
+
+    def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:
+        def run(task: Task) -> Outcome:
+            assert set(contract.argument_spec) <= set(task.params)
+            self.asked.append((name, task.params))
+            return Outcome(self.says.get(name, Verdict()), more=MORE if name == "pool_order" else {})
+
+        return run
+
+    def plan(self, **params: Any) -> Json:
+        spec = upgrade_plan.CONTRACT.argument_spec
+        given = {name: option.get("default") for name, option in spec.items()}
+        return perform(upgrade_plan.run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}))
+
+    def names(self) -> list[str]:
+        return sorted(name for name, _params in self.asked)
+
+
+@pytest.fixture
+def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
+    return Modules(monkeypatch)
+
+
+def codes(result: Json) -> list[str]:
+    return sorted(reason["code"] for reason in result["verdict"]["reasons"])
+
+
+def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(modules: Modules) -> None:
+    result = modules.plan(image_timeout=7, take_over="night")
+    assert (result["verdict"]["state"], result["digest"]) == ("passed", "p1")
+    assert modules.names() == sorted(["pool_order", *ASKED])
+    asked = dict(modules.asked)
+    assert asked["cluster_health_gate"]["moment"] == "before_upgrade"
+    assert asked["cluster_health_gate"]["members"] == MORE["members"]
+    assert asked["cluster_health_gate"]["batch"] == ["data-1"]
+    image = asked["image_pull"]
+    assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 7)
+    lock = asked["upgrade_lock"]
+    assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["seconds"]) == ("free", "uuid", "night", 60)
+
+
+def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
+    for name in ASKED:
+        modules.says[name] = Verdict((refused(f"no_{name}", f"{name} says no.", "Cure it."),))
+    result = modules.plan()
+    assert result["failed"]
+    assert codes(result) == [f"no_{name}" for name in ASKED]
+    assert result["batches"] == MORE["batches"]  # the plan can be shown before it is refused
+
+
+def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modules: Modules) -> None:
+    modules.plan(prove_images=False)
+    modules.says["pool_order"] = Verdict((refused("no_path", "No way leads there.", "Go elsewhere."),))
+    result = modules.plan()
+    assert (codes(result), "image_pull" in modules.names()) == (["no_path"], False)
+
+
+def test_once_confirmed_only_the_plan_is_made_again(modules: Modules) -> None:
+    modules.says["pool_order"] = Verdict((remark("members_outside", "One is in no pool."),))
+    assert codes(modules.plan(confirmed="p1")) == ["members_outside"]
+    changed = modules.plan(confirmed="p0")
+    assert (changed["failed"], codes(changed)) == (True, ["members_outside", "plan_changed"])
+    assert "it was p0 and is p1 now" in changed["msg"]
+    assert modules.names() == ["pool_order", "pool_order"]
