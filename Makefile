@@ -8,7 +8,7 @@ PYTEST = $(RUN) -m pytest
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo benchmark test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: help demo benchmark benchmark-plans test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,6 +18,9 @@ demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go t
 
 benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tests.benchmarks)
 	@$(RUN) -m tests.benchmarks $(ARGS)
+
+benchmark-plans: ## what it costs to plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
+	@$(RUN) -m tests.benchmarks.plans $(ARGS)
 
 test: checks unit lab scenarios ## everything, as continuous integration does
 

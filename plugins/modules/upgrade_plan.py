@@ -49,6 +49,21 @@ options:
       - The container that runs OpenSearch.
       - By default the only one, or the only one whose image is called opensearch.
     type: str
+  batching:
+    description:
+      - Which members go down together. V(serial) takes one at a time, V(zones) those of a pool in one zone, V(disjoint)
+        whichever members of a pool can go together in as few batches as are found.
+      - In each batch every shard keeps a copy elsewhere and every voting configuration its majority. The elected
+        manager goes alone and last in its pool, and a member that is not in the cluster alone and first.
+      - A member's zone is its node attribute C(zone).
+    type: str
+    choices: [serial, zones, disjoint]
+    default: serial
+  max_unavailable:
+    description:
+      - The most members of a pool that go down together, as a number or as a percentage of the pool, rounded down but
+        never below one.
+    type: str
   allow_field_managers:
     description:
       - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,32 @@ def test_nothing_is_lost_and_all_is_put_back(
     assert again.code == 0, again.message
     assert again.changed == {"localhost": 0}
     assert cluster.fingerprint() == after
+
+
+def test_members_that_share_no_last_copy_go_together(
+    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "together", seven_members, FROM)
+    try:
+        seed(cluster.target, tmp_path, documents=2_000)
+        # With a copy on each of the three data members, any two of them can go at once.
+        cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=60s")
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            played = upgrade(cluster.variables(TO, upgrade_batching="disjoint"), ansible_environment)
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        print(played.output, report.table(), sep="\n")
+
+        assert played.code == 0, played.message
+        assert set(cluster.versions().values()) == {TO}
+        assert report.loss is not None
+        assert (report.loss.count, report.health["red"]) == (0, 0)
+        assert "2 members without whom every shard keeps a copy" in played.output
+        # Two data members, the third; the coordinating one; three managers, one by one.
+        assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 6
+    finally:
+        cluster.remove()
 
 
 def strategies(pools: Mapping[str, Any]) -> dict[str, Any]:

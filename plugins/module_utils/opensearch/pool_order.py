@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE
-from ..common.errors import Refusal
+from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..kubernetes import client as kubernetes
@@ -19,13 +19,14 @@ from ..kubernetes.pods import pods_of
 from ..kubernetes.rights import ROLE, missing_rights
 from ..kubernetes.state import Pod, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
+from ..planning.batches import BATCHING, Batch, Cutting, batches_of
 from ..planning.images import container_for, with_tag
-from ..planning.pools import Batch, Member, Pool, digest_of, order_pools, serial_batches
+from ..planning.pools import Member, Pool, digest_of, order_pools
 from ..planning.versions import Version
 from .client import connect
 from .health_gate import target_of
 from .observe import observe
-from .proof import proof_of
+from .proof import Proofs, placement_of
 from .safety import Policy, judge_consent
 from .state import ClusterMember, ClusterState
 
@@ -42,6 +43,8 @@ CONTRACT = Contract(
         "image": {"type": "str"},
         "container": {"type": "str"},
         "members": {"type": "list", "elements": "str", "default": []},
+        "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
+        "max_unavailable": {"type": "str"},
         "allow_field_managers": {
             "type": "list",
             "elements": "str",
@@ -70,7 +73,8 @@ def run(task: Task) -> Outcome:
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
     pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in _in_cluster(seen))
-    batches = serial_batches(pools, target, params["members"])
+    cutting = Cutting(params["batching"], params["max_unavailable"])
+    batches = _cut(pools, target, params["members"], cutting, seen.state)
     verdict = combine(
         (
             *troubles,
@@ -84,9 +88,20 @@ def run(task: Task) -> Outcome:
             ),
         )
     )
-    consents = [name for name in CONSENT if params[name]]
-    digest = digest_of(seen.state.uuid, target, pools, params["members"], consents)
+    conditions = [*(name for name in CONSENT if params[name]), f"{cutting.batching} {cutting.max_unavailable}"]
+    digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
     return _outcome(seen, pools, batches, verdict, target, digest)
+
+
+def _cut(
+    pools: Sequence[Pool], target: Version, only: Sequence[str], cutting: Cutting, state: ClusterState
+) -> tuple[Batch, ...]:
+    try:
+        return batches_of(pools, target, only, cutting, placement_of(state))
+    except ValueError as error:
+        raise refusal(
+            "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."
+        ) from error
 
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
@@ -272,7 +287,7 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
 def _outcome(
     seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
 ) -> Outcome:
-    state = seen.state
+    state, proofs = seen.state, Proofs(seen.state)
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
     going = {name for batch in batches for name in batch.members}
@@ -292,7 +307,7 @@ def _outcome(
                     "pool": batch.pool,
                     "members": list(batch.members),
                     "reason": batch.reason,
-                    "proof": proof_of(state, batch.members),
+                    "proof": proofs.of(batch.members),
                 }
                 for batch in batches
             ],

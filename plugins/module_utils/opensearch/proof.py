@@ -1,29 +1,54 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The proof of a batch in words: which copies stay, which majority stays. The judgement itself is in `safety`."""
+"""What a plan is cut by and proven with: where the copies are, and in words what stays. Judgement is in `safety`."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 
+from ..planning.batches import Placement
 from .state import ClusterState
 
+_Shard = tuple[str, int, bool]
 
-def proof_of(state: ClusterState, batch: Collection[str]) -> str:
-    """One sentence: what stays up while the members named in `batch` are down."""
-    down = state.ids(batch)
-    shards = {(copy.index, copy.shard, copy.search_only) for copy in state.copies if copy.member in down}
-    staying = {
-        (copy.index, copy.shard, copy.search_only)
-        for copy in state.copies
-        if state.serves(copy) and copy.member not in down
-    }
-    kept = len(shards & staying)
-    voters = state.voting.committed | state.voting.accepted
-    left = len((voters & state.members.keys()) - down)
-    lead = "; it is the elected manager" if state.elected in down else ""
-    return (
-        f"{kept} of {len(shards)} shards keep a started copy elsewhere,"
-        f" {left} of {len(voters)} voting members stay{lead}"
-    )
+
+def placement_of(state: ClusterState) -> Placement:
+    """Where the copies are, started or on their way, and who votes; by the names of members."""
+    names = {identity: member.name for identity, member in state.members.items()}
+    holders: dict[_Shard, set[str]] = defaultdict(set)
+    for copy in state.copies:
+        if copy.member in names:
+            holders[copy.index, copy.shard, copy.search_only].add(names[copy.member])
+    configurations = {state.voting.committed, state.voting.accepted}
+    voters = sorted(sorted(names.get(identity, identity) for identity in voters) for voters in configurations)
+    return Placement([frozenset(found) for found in holders.values()], [frozenset(found) for found in voters])
+
+
+class Proofs:
+    """The proofs of batches on one state; made once, so that each costs no more than the copies of its batch."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._held: dict[str | None, set[_Shard]] = defaultdict(set)
+        self._serving: dict[_Shard, set[str | None]] = defaultdict(set)
+        for copy in state.copies:
+            shard = (copy.index, copy.shard, copy.search_only)
+            self._held[copy.member].add(shard)
+            if state.serves(copy):
+                self._serving[shard].add(copy.member)
+
+    def of(self, batch: Collection[str]) -> str:
+        """One sentence: what stays up while the members named in `batch` are down."""
+        state = self._state
+        down = state.ids(batch)
+        shards = {shard for identity in down for shard in self._held.get(identity, ())}
+        kept = sum(bool(self._serving[shard] - down) for shard in shards)
+        voters = state.voting.committed | state.voting.accepted
+        left = len((voters & state.members.keys()) - down)
+        lead = "; it is the elected manager" if state.elected in down else ""
+        return (
+            f"{kept} of {len(shards)} shards keep a started copy elsewhere,"
+            f" {left} of {len(voters)} voting members stay{lead}"
+        )

@@ -82,16 +82,6 @@ class Pool:
         return any(member.elected for member in self.members)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Members taken down together, and why at this place."""
-
-    name: str
-    pool: str
-    members: tuple[str, ...]
-    reason: str
-
-
 def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
     """Pools in the order of upgrading; of the same kind the one with the elected manager last, otherwise by name."""
     return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, pool.name)))
@@ -106,40 +96,14 @@ def order_members(pool: Pool) -> tuple[Member, ...]:
     )
 
 
-def serial_batches(pools: Iterable[Pool], target: Version, only: Collection[str] = ()) -> tuple[Batch, ...]:
-    """One member at a time, in order; members on the target are left out, as are those not in `only` (if given).
-
-    Broken members of all pools come first: nothing else is taken down while one is away.
-    """
-    going = [
-        (pool, member)
-        for pool in pools
-        for member in order_members(pool)
-        if member.version != target and (not only or member.name in only)
-    ]
-    going.sort(key=lambda step: step[1].version is not None)
-    return tuple(
-        Batch(f"batch-{number:02d}.{member.name}", pool.name, (member.name,), _reason(pool, member))
-        for number, (pool, member) in enumerate(going, start=1)
-    )
-
-
-def _reason(pool: Pool, member: Member) -> str:
-    if member.version is None:
-        return f"{pool.kind.words}; not in the cluster, so it is cured first"
-    if member.elected:
-        return f"{pool.kind.words}; the elected manager goes last"
-    return pool.kind.words
-
-
 def digest_of(
-    cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], consents: Collection[str]
+    cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], conditions: Collection[str]
 ) -> str:
     """A p and eleven hexadecimal digits for what the plan will have made of the cluster, and on which conditions.
 
     It is never a number to YAML. It changes with the cluster, the version, the pools, their members and images, the
-    members that the plan is narrowed to, and the consents given. It stays the same while the plan is carried out, so
-    that what was confirmed once can be gone on with after an interruption.
+    members that the plan is narrowed to, and the other conditions (consents, how batches are cut). It stays the same
+    while the plan is carried out, so that what was confirmed once can be gone on with after an interruption.
     """
     content = {
         "cluster": cluster,
@@ -149,6 +113,6 @@ def digest_of(
             for pool in pools
         ),
         "only": sorted(only),
-        "consents": sorted(consents),
+        "conditions": sorted(conditions),
     }
     return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:11]}"

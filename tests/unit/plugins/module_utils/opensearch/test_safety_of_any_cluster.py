@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import proof_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import (
     Policy,
     judge_batch,
@@ -239,4 +239,4 @@ def test_the_proof_counts_what_the_definition_counts(case: Case) -> None:
             groups[(index, shard, one["searchOnly"])].append(one)
     touched = [group for group in groups.values() if any(one["node"] in definition.batch for one in group)]
     kept = sum(definition.serving(group) for group in touched)
-    assert proof_of(case.state, case.batch).startswith(f"{kept} of {len(touched)} shards keep")
+    assert Proofs(case.state).of(case.batch).startswith(f"{kept} of {len(touched)} shards keep")

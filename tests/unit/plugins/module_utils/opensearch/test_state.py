@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import proof_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import (
     Block,
     ShardCopy,
@@ -228,7 +228,7 @@ def test_the_proof_in_words() -> None:
         copy("other", "b", primary=True),
     ]
     state = cluster("abc", copies)
-    assert proof_of(state, ["a"]) == (
+    assert Proofs(state).of(["a"]) == (
         "1 of 3 shards keep a started copy elsewhere, 2 of 3 voting members stay; it is the elected manager"
     )
-    assert proof_of(state, ["c"]) == "1 of 1 shards keep a started copy elsewhere, 2 of 3 voting members stay"
+    assert Proofs(state).of(["c"]) == "1 of 1 shards keep a started copy elsewhere, 2 of 3 voting members stay"

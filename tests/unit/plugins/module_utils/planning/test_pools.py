@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import (
+    Batch,
+    Cutting,
+    Placement,
+    batches_of,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import (
     Kind,
     Member,
@@ -15,13 +21,16 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools im
     digest_of,
     order_members,
     order_pools,
-    serial_batches,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from hypothesis import given
 from hypothesis import strategies as st
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
+
+
+def serial(pools: Iterable[Pool], target: Version, only: Collection[str] = ()) -> tuple[Batch, ...]:
+    return batches_of(pools, target, only, Cutting(), Placement())
 
 
 def pool(name: str, members: Sequence[Member] | int, data: bool = True, manager: bool = False) -> Pool:
@@ -106,7 +115,7 @@ def test_members_go_broken_first_then_from_the_highest_ordinal_with_the_elected_
 
 @given(clusters())
 def test_every_member_that_is_not_on_the_target_goes_once_and_no_other(pools: list[Pool]) -> None:
-    batches = serial_batches(order_pools(pools), NEW)
+    batches = serial(order_pools(pools), NEW)
     going = sorted((batch.pool, *batch.members) for batch in batches)
     assert going == sorted((m.pool, m.name) for each in pools for m in each.members if m.version != NEW)
     assert len({batch.name for batch in batches}) == len(batches)
@@ -116,9 +125,7 @@ def test_every_member_that_is_not_on_the_target_goes_once_and_no_other(pools: li
 @given(clusters())
 def test_nothing_is_taken_down_before_all_that_is_broken_is_cured(pools: list[Pool]) -> None:
     members = {member.name: member for each in pools for member in each.members}
-    broken = [
-        members[name].version is None for batch in serial_batches(order_pools(pools), NEW) for name in batch.members
-    ]
+    broken = [members[name].version is None for batch in serial(order_pools(pools), NEW) for name in batch.members]
     assert broken == sorted(broken, reverse=True)
 
 
@@ -126,7 +133,7 @@ def test_nothing_is_taken_down_before_all_that_is_broken_is_cured(pools: list[Po
 def test_what_runs_goes_in_the_order_of_the_kinds_with_the_elected_last_of_its_kind(pools: list[Pool]) -> None:
     by_name = {each.name: each for each in pools}
     members = {member.name: member for each in pools for member in each.members}
-    going = [members[batch.members[0]] for batch in serial_batches(order_pools(pools), NEW)]
+    going = [members[batch.members[0]] for batch in serial(order_pools(pools), NEW)]
     running = [member for member in going if member.version is not None]
     kinds = [by_name[member.pool].kind.position for member in running]
     assert kinds == sorted(kinds)
@@ -144,8 +151,8 @@ def test_the_order_of_the_pools_given_does_not_matter(pools: list[Pool]) -> None
 
 def test_a_narrowed_run_takes_those_named_only() -> None:
     pools = [pool("a", 3), pool("b", 2)]
-    assert [batch.members for batch in serial_batches(pools, NEW, ["b-1", "a-0"])] == [("a-0",), ("b-1",)]
-    assert serial_batches(pools, OLD, ["b-1"]) == ()
+    assert [batch.members for batch in serial(pools, NEW, ["b-1", "a-0"])] == [("a-0",), ("b-1",)]
+    assert serial(pools, OLD, ["b-1"]) == ()
 
 
 def test_the_digest_changes_with_everything_that_is_consented_to() -> None:
