@@ -14,7 +14,7 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import PLAYBOOK, Played, play, upgrade
+from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -87,7 +87,7 @@ def test_members_that_share_no_last_copy_go_together(
         seed(cluster.target, tmp_path, documents=2_000)
         # With a copy on each of the three data members, any two of them can go at once.
         cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=60s")
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
         with Traffic.start(cluster.target, tmp_path) as traffic:
             played = upgrade(cluster.variables(TO, upgrade_batching="disjoint"), ansible_environment)
             traffic.stop()
@@ -101,6 +101,28 @@ def test_members_that_share_no_last_copy_go_together(
         assert "2 members without whom every shard keeps a copy" in played.output
         # Two data members, the third; the coordinating one; three managers, one by one.
         assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 6
+    finally:
+        cluster.remove()
+
+
+def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(lab, "ephemeral", three_combined, FROM, ephemeral=True)
+    try:
+        cluster.ask("/lone", "PUT", {"settings": {"index": {"number_of_replicas": 0}}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        before = cluster.fingerprint()
+        refused = play(PLAN, cluster.variables(TO, upgrade_allow_single_copy=True), ansible_environment)
+        assert "lone[0]" in refused.message
+        assert "it would be lost for good" in refused.message
+        assert cluster.fingerprint() == before
+
+        cluster.ask("/lone/_settings", "PUT", {"index": {"number_of_replicas": 1}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment)
+        assert played.code == 0, played.message
+        assert set(cluster.versions().values()) == {TO}
+        assert report.loss is not None
+        assert (report.loss.count, report.health["red"]) == (0, 0)
     finally:
         cluster.remove()
 

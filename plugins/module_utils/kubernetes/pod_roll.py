@@ -69,8 +69,8 @@ class _Done:
 class Questions:
     """What is asked of whatever runs in the pods."""
 
-    proof: Callable[[], Verdict]
-    """May they go down? On fresh state, after the pods were observed and immediately before the first deletion."""
+    proof: Callable[[StatefulSet], Verdict]
+    """May they, of this pool, go down? On fresh state, after the pods were observed and before the first deletion."""
     joined: Callable[[], Verdict]
     """Have they joined? Asked once all pods of the batch are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
@@ -117,7 +117,7 @@ def roll(
 
 
 def _observe(
-    client: KubernetesClient, namespace: str, name: str, members: Sequence[str], proof: Callable[[], Verdict]
+    client: KubernetesClient, namespace: str, name: str, members: Sequence[str], proof: Callable[[StatefulSet], Verdict]
 ) -> _Batch:
     pool = get_stateful_set(client, namespace, name)
     verdict = combine([judge_revision(pool), judge_controller(pool), judge_members(pool, members)])
@@ -127,7 +127,7 @@ def _observe(
     if not batch.outdated:
         return batch
     alone = combine([judge_strategy(pool, batch.pods, members), judge_others(pool, batch.pods, members)])
-    return _Batch(pool, batch.pods, members, proof() if alone.passed else alone)
+    return _Batch(pool, batch.pods, members, proof(pool) if alone.passed else alone)
 
 
 def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:

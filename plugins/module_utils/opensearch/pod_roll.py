@@ -15,12 +15,13 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.pod_roll import Questions, roll
+from ..kubernetes.state import StatefulSet
 from ..planning.versions import Version
 from .client import connect
 from .gates import judge_joined
 from .health_gate import target_of
 from .observe import observe, observe_members
-from .safety import Policy, judge_batch, judge_blocks, judge_present
+from .safety import Policy, judge_batch, judge_blocks, judge_lost, judge_present
 from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
@@ -47,10 +48,11 @@ def run(task: Task) -> Outcome:
     policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
     former: dict[str, str] = {}
 
-    def proof() -> Verdict:
+    def proof(pool: StatefulSet) -> Verdict:
         state = observe(search)
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
-        return prove(state, params["members"], params["batch"], policy)
+        proven = prove(state, params["members"], params["batch"], policy)
+        return combine((proven, judge_lost(state, params["batch"], pool.name))) if pool.ephemeral else proven
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)

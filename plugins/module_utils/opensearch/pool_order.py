@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ from .client import connect
 from .health_gate import target_of
 from .observe import observe
 from .proof import Proofs, placement_of
-from .safety import Policy, judge_consent
+from .safety import Policy, judge_consent, judge_lost
 from .state import ClusterMember, ClusterState
 
 SERVER = "opensearch"
@@ -88,9 +88,22 @@ def run(task: Task) -> Outcome:
             ),
         )
     )
+    verdict = combine((verdict, *_of_sets(seen, batches)))
     conditions = [*(name for name in CONSENT if params[name]), f"{cutting.batching} {cutting.max_unavailable}"]
     digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
     return _outcome(seen, pools, batches, verdict, target, digest)
+
+
+def _of_sets(seen: Seen, batches: Sequence[Batch]) -> Iterator[Verdict]:
+    """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    for one in seen.sets:
+        going = [name for batch in batches if batch.pool == one.name for name in batch.members]
+        if going and one.ephemeral:
+            yield judge_lost(seen.state, going, one.name)
+        if going and not one.has_readiness_probe:
+            text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
+            following = "That a member has joined on the target version is asked of the cluster all the same."
+            yield Verdict((remark("no_readiness_probe", text, following),))
 
 
 def _cut(

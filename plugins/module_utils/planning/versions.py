@@ -62,6 +62,17 @@ def oldest_wire(target: Version) -> Version:
     return Version(target.major - 1, 0, 0)
 
 
+def way(version: Version, target: Version) -> list[str]:
+    """The releases to go through, both ends included: of each major in between the last minor.
+
+    That of 2.x is 2.19, the only one that 3.x talks to; those of later majors are not known here.
+    """
+    between = ["2.19" if major == 2 else f"the last {major}.x" for major in range(version.major + 1, target.major)]
+    if not between and version < oldest_wire(target):
+        between = ["2.19"]
+    return [str(version), *between, str(target)]
+
+
 def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
     """Whether every member, given as (name, version), can go to `target` in one step. One reason for each version."""
     members: dict[Version, list[str]] = defaultdict(list)
@@ -88,13 +99,13 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "majors_skipped",
             f"{names} {verb} {version}: {target} is {target.major - version.major} major versions ahead.",
-            f"Upgrade one major at a time, first to the last {version.major + 1}.x release.",
+            f"Upgrade one major at a time: {' → '.join(way(version, target))}.",
         )
     elif version < oldest_wire(target):
         yield refused(
             "wire_incompatible",
             f"{names} {verb} {version}, and {target} talks to members from {oldest_wire(target)} on only.",
-            f"Upgrade to {oldest_wire(target)} or a later patch of it first.",
+            f"Upgrade to {oldest_wire(target)} or a later patch of it first: {' → '.join(way(version, target))}.",
         )
 
 

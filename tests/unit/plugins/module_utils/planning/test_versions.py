@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions
     judge_created,
     judge_path,
     oldest_wire,
+    way,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +159,19 @@ def test_old_indices_share_a_sentence_for_each_version() -> None:
 def test_an_index_that_does_not_tell_its_version_is_no_pass() -> None:
     verdict = judge_created([("logs", None)], Version(3, 8, 0))
     assert [(reason.code, reason.state) for reason in verdict.reasons] == [("index_version_unknown", State.REFUSED)]
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "expected"),
+    [
+        ("1.3.20", "3.8.0", "1.3.20 → 2.19 → 3.8.0"),
+        ("2.11.1", "3.8.0", "2.11.1 → 2.19 → 3.8.0"),
+        ("2.19.6", "3.8.0", "2.19.6 → 3.8.0"),
+        ("1.3.20", "4.0.0", "1.3.20 → 2.19 → the last 3.x → 4.0.0"),
+    ],
+)
+def test_the_way_is_named_hop_by_hop(version: str, target: str, expected: str) -> None:
+    start, end = Version.parse(version), Version.parse(target)
+    assert " → ".join(way(start, end)) == expected
+    reasons = judge_path([("a", start)], end).reasons
+    assert [expected in reason.remedy for reason in reasons] == [True] * len(reasons)
