@@ -247,7 +247,7 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
 
 
 def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
-    played = siege.completed(upgrade_run_timeout=4)
+    played = siege.completed(upgrade_run_timeout=3)
 
     print(played.output)
     assert played.code != 0
