@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import conftest  # noqa: F401 - makes the collection importable
+import conftest  # noqa: F401  # makes the collection importable; pylint: disable=unused-import
 
 # isort: split
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
