@@ -21,58 +21,6 @@ description:
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
-options:
-  target_version:
-    description: The version to upgrade to.
-    type: str
-    required: true
-  pools:
-    description:
-      - Names of the StatefulSets that are the pools of the cluster.
-      - By default those of the namespace (and O(label_selector)) whose pods are members of the cluster.
-    type: list
-    elements: str
-    default: []
-  label_selector:
-    description: Consider only StatefulSets with these labels.
-    type: str
-  members:
-    description: Upgrade only these members in this run. By default all that are not on the target version.
-    type: list
-    elements: str
-    default: []
-  image:
-    description:
-      - The whole image of the target version.
-      - By default the repository of the present image with O(target_version) as its tag.
-    type: str
-  container:
-    description:
-      - The container that runs OpenSearch.
-      - By default the only one, or the only one whose image is called opensearch.
-    type: str
-  batching:
-    description:
-      - Which members go down together. V(serial) takes one at a time, V(zones) those of a pool in one zone, V(disjoint)
-        whichever members of a pool can go together in as few batches as are found.
-      - In each batch every shard keeps a copy elsewhere and every voting configuration its majority. The elected
-        manager goes alone and last in its pool, and a member that is not in the cluster alone and first.
-      - A member's zone is its node attribute C(zone).
-    type: str
-    choices: [serial, zones, disjoint]
-    default: serial
-  max_unavailable:
-    description:
-      - The most members of a pool that go down together, as a number or as a percentage of the pool, rounded down but
-        never below one.
-    type: str
-  allow_field_managers:
-    description:
-      - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.
-    type: list
-    elements: str
-    default: []
-    choices: [helm, argocd, flux]
 attributes:
   check_mode:
     support: full
@@ -82,6 +30,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.plan
   - stateful.upgrade.kubernetes
   - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
