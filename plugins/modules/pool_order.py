@@ -100,8 +100,9 @@ batches:
   elements: dict
   sample:
     - name: batch-01.data-1
-      pool: data
+      pools: [data]
       members: [data-1]
+      cures: false
       reason: data without manager
       proof: 12 of 12 shards keep a started copy elsewhere, 3 of 3 voting members stay
 members:

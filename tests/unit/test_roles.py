@@ -17,7 +17,7 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+)\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
-MADE = frozenset({"upgrade_batch", "upgrade_pool", "upgrade_all_members", "upgrade_lock", "upgrade_deadline"})
+MADE = frozenset({"upgrade_batch", "upgrade_batch_pools", "upgrade_all_members", "upgrade_lock", "upgrade_deadline"})
 """Variables that the role begin makes for the later ones; nobody gives them."""
 HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
 """Variables that the playbook hands to every module."""

@@ -88,16 +88,18 @@ def run(task: Task) -> Outcome:
             ),
         )
     )
-    verdict = combine((verdict, *_of_sets(seen, batches)))
+    verdict = combine((verdict, *_of_sets(seen, pools, batches)))
     conditions = [*(name for name in CONSENT if params[name]), f"{cutting.batching} {cutting.max_unavailable}"]
     digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
     return _outcome(seen, pools, batches, verdict, target, digest)
 
 
-def _of_sets(seen: Seen, batches: Sequence[Batch]) -> Iterator[Verdict]:
+def _of_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> Iterator[Verdict]:
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    members = {pool.name: [member.name for member in pool.members] for pool in pools}
+    leaving = {name for batch in batches for name in batch.members}
     for one in seen.sets:
-        going = [name for batch in batches if batch.pool == one.name for name in batch.members]
+        going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and one.ephemeral:
             yield judge_lost(seen.state, going, one.name)
         if going and not one.has_readiness_probe:
@@ -226,6 +228,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         image=image,
         target_image=params["image"] or with_tag(image, str(target)),
         strategy=stateful_set.strategy,
+        in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
     )
 
 
@@ -317,8 +320,9 @@ def _outcome(
             "batches": [
                 {
                     "name": batch.name,
-                    "pool": batch.pool,
+                    "pools": list(batch.pools),
                     "members": list(batch.members),
+                    "cures": batch.cures,
                     "reason": batch.reason,
                     "proof": proofs.of(batch.members),
                 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
-from ..planning.batches import Placement
+from ..planning.colouring import Placement
 from .state import ClusterState
 
 _Shard = tuple[str, int, bool]

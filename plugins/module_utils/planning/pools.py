@@ -14,6 +14,7 @@ import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from .versions import Version
 
@@ -66,8 +67,10 @@ class Pool:
     image: str
     target_image: str
     strategy: str
+    in_use: bool = False
+    """Whether a Ready member runs its present image, so that a broken one can come back on it."""
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """From the roles that its members themselves report."""
         data = any(member.holds_data for member in self.members)
@@ -80,6 +83,10 @@ class Pool:
     def elected(self) -> bool:
         """Whether the elected manager is one of its members."""
         return any(member.elected for member in self.members)
+
+    def cures(self, member: Member) -> bool:
+        """Whether a member that is away comes back on the pool's present image before it is upgraded."""
+        return member.version is None and self.in_use and self.image != self.target_image
 
 
 def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:

@@ -28,7 +28,7 @@ class BatchRecord:
     """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
 
     name: str
-    pool: str
+    pools: tuple[str, ...]
     members: tuple[str, ...]
     state: str = "pending"
     run: str = ""
@@ -89,7 +89,7 @@ def parse_record(text: str, where: str) -> Record:
 
 
 def _batch(raw: Mapping[str, Any]) -> BatchRecord:
-    tuples = {name: tuple(raw[name]) for name in ("members", "took", "waited")}
+    tuples = {name: tuple(raw[name]) for name in ("pools", "members", "took", "waited")}
     return BatchRecord(**{**raw, **tuples})
 
 
@@ -100,7 +100,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     """
     if not plan["batches"] and (previous is None or previous.phase == "completed"):
         return None
-    batches = tuple(BatchRecord(each["name"], each["pool"], tuple(each["members"])) for each in plan["batches"])
+    batches = tuple(BatchRecord(each["name"], tuple(each["pools"]), tuple(each["members"])) for each in plan["batches"])
     cluster, target = plan["cluster_uuid"], plan["target_version"]
     same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
     earlier = previous if same and previous is not None and previous.phase != "completed" else None

@@ -68,7 +68,7 @@ def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The pools of which a member is to be replaced."""
-    going = {batch["pool"] for batch in more["batches"]}
+    going = {pool for batch in more["batches"] for pool in batch["pools"]}
     return [pool for pool in more["pools"] if pool["name"] in going]
 
 

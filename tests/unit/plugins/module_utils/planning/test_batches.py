@@ -11,52 +11,103 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import (
     Batch,
     Cutting,
-    Placement,
     batches_of,
     most_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.colouring import Placement
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import Member, Pool, order_pools
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from hypothesis import given
 from hypothesis import strategies as st
 
-OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
+OLD, NEW, MINOR = Version(2, 19, 6), Version(3, 8, 0), Version(2, 19, 7)
 
 
-def member(name: str, zone: str = "", *, manages: bool = False, elected: bool = False, there: bool = True) -> Member:
+def member(
+    name: str,
+    zone: str = "",
+    *,
+    manages: bool = False,
+    elected: bool = False,
+    there: bool = True,
+    data: bool = True,
+) -> Member:
     version = OLD if there else None
-    return Member(name, name.split("-", maxsplit=1)[0], version, manages, holds_data=True, elected=elected, zone=zone)
+    return Member(name, name.split("-", maxsplit=1)[0], version, manages, holds_data=data, elected=elected, zone=zone)
 
 
-def pool(*members: Member) -> Pool:
-    return Pool(members[0].pool, members, "opensearch", "opensearch:2", "opensearch:3", "OnDelete")
+def pool(*members: Member, in_use: bool = False) -> Pool:
+    return Pool(members[0].pool, members, "opensearch", "opensearch:2", "opensearch:3", "OnDelete", in_use)
 
 
 def names(batches: Sequence[Batch]) -> list[tuple[str, ...]]:
     return [batch.members for batch in batches]
 
 
-def faults(batches: Sequence[Batch], pools: Sequence[Pool], placement: Placement, most: int | None) -> list[str]:
+def faults(
+    batches: Sequence[Batch], pools: Sequence[Pool], placement: Placement, most: str | None, target: Version = NEW
+) -> list[str]:
     """What is wrong with the batches, from the definition of a safe batch."""
     known = {each.name: each for one in pools for each in one.members}
-    found = []
+    found = [*_cures_at_fault(batches, pools), *_order_at_fault(batches, known, target)]
+    batches = [batch for batch in batches if not batch.cures]
     for batch in batches:
-        together = set(batch.members)
-        for holders in placement.holders:
-            if len(holders) > 1 and not holders - together:
-                found.append(f"{batch.name} takes every copy of a shard, on {sorted(holders)}")
-        for voters in placement.voters:
-            if len(together) > 1 and together & voters and len(voters - together) <= len(voters) / 2:
-                found.append(f"{batch.name} takes the majority of {sorted(voters)}")
-        if len(together) > 1 and any(known[name].elected or known[name].version is None for name in together):
-            found.append(f"{batch.name} takes the elected manager or a broken member together with others")
-        if most is not None and len(together) > most:
-            found.append(f"{batch.name} is greater than {most}")
-        if {known[name].pool for name in together} != {batch.pool}:
-            found.append(f"{batch.name} is of several pools")
+        together = [known[name] for name in batch.members]
+        found += [f"{batch.name} {fault}" for fault in _together_at_fault(together, placement)]
+        found += [f"{batch.name} {fault}" for fault in _share_at_fault(together, pools, most)]
+        if {each.pool for each in together} != set(batch.pools):
+            found.append(f"{batch.name} names other pools than those of its members")
     if sorted(name for batch in batches for name in batch.members) != sorted(known):
         found.append("not every member goes exactly once")
     return found
+
+
+def _together_at_fault(members: Sequence[Member], placement: Placement) -> list[str]:
+    together = {each.name for each in members}
+    found = [
+        f"takes every copy of a shard, on {sorted(holders)}"
+        for holders in placement.holders
+        if len(holders) > 1 and not holders - together
+    ]
+    if len(together) > 1:
+        found += [
+            f"takes the majority of {sorted(voters)}"
+            for voters in placement.voters
+            if together & voters and len(voters - together) <= len(voters) / 2
+        ]
+        found += ["takes the elected manager together with others" for each in members if each.elected]
+    return found
+
+
+def _share_at_fault(members: Sequence[Member], pools: Sequence[Pool], most: str | None) -> list[str]:
+    found = []
+    for one in pools:
+        of_pool = [each for each in members if each.pool == one.name]
+        if len(of_pool) > (most_of(most, len(one.members)) or len(one.members)):
+            found.append(f"takes more of {one.name} than {most}")
+        if len(members) > 1 and len(of_pool) == len(one.members) > 1:
+            found.append(f"takes the whole of {one.name}")
+    return found
+
+
+def _cures_at_fault(batches: Sequence[Batch], pools: Sequence[Pool]) -> list[str]:
+    broken = {each.name: one for one in pools for each in one.members if each.version is None}
+    first = [batch.members for batch in batches[: len(broken)]]
+    found = [] if sorted(first) == sorted((name,) for name in broken) else ["not every broken member goes first, alone"]
+    for batch in batches:
+        if batch.cures != (batch in batches[: len(broken)] and broken[batch.members[0]].in_use):
+            found.append(f"{batch.name} is cured wrongly")
+    return found
+
+
+def _order_at_fault(batches: Sequence[Batch], known: dict[str, Member], target: Version) -> list[str]:
+    if target.major == OLD.major:
+        return []
+    there = [[known[name] for name in batch.members if known[name].version is not None] for batch in batches]
+    electing = [number for number, step in enumerate(there) if any(each.manager_eligible for each in step)]
+    clients = [n for n, step in enumerate(there) if any(not m.manager_eligible and not m.holds_data for m in step)]
+    late = bool(electing and clients and max(clients) > max(electing))
+    return ["the last manager-eligible member does not wait for the members that hold no version down"] if late else []
 
 
 @st.composite
@@ -64,10 +115,18 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
     zones = draw(st.sampled_from([("",), ("a", "b", "c")]))
     pools = []
     for name, manages in draw(
-        st.sampled_from([(("data", False),), (("data", False), ("both", True)), (("both", True),)])
+        st.sampled_from(
+            [
+                (("data", False),),
+                (("data", False), ("both", True)),
+                (("both", True),),
+                (("both", True), ("other", False)),
+                (("data", False), ("other", False), ("manager", True)),
+            ]
+        )
     ):
         size = draw(st.integers(1, 7))
-        there = draw(st.lists(st.booleans(), min_size=size, max_size=size))
+        there = draw(st.lists(st.sampled_from([True, True, False]), min_size=size, max_size=size))
         elected = draw(st.integers(0, size - 1)) if manages else -1
         pools.append(
             pool(
@@ -78,9 +137,11 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
                         manages=manages,
                         elected=number == elected and there[number],
                         there=there[number],
+                        data=name in {"data", "both"},
                     )
                     for number in range(size)
-                )
+                ),
+                in_use=draw(st.booleans()),
             )
         )
     every = [each.name for one in pools for each in one.members]
@@ -90,35 +151,41 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
     return list(order_pools(pools)), Placement(holders, voters)
 
 
-@given(clusters(), st.sampled_from(["serial", "zones", "disjoint"]), st.sampled_from([None, "1", "2", "50%"]))
+@given(
+    clusters(),
+    st.sampled_from(["serial", "zones", "disjoint"]),
+    st.sampled_from([None, "1", "2", "50%"]),
+    st.sampled_from([NEW, MINOR]),
+)
 def test_every_batch_of_any_cluster_is_safe(
-    cluster: tuple[list[Pool], Placement], batching: str, max_unavailable: str | None
+    cluster: tuple[list[Pool], Placement], batching: str, max_unavailable: str | None, target: Version
 ) -> None:
     pools, placement = cluster
     cutting = Cutting(batching, max_unavailable)
-    batches = batches_of(pools, NEW, (), cutting, placement)
-    greatest = max(most_of(max_unavailable, len(one.members)) or len(one.members) for one in pools)
-    assert faults(batches, pools, placement, 1 if batching == "serial" else greatest) == []
-    assert batches == batches_of(pools, NEW, (), cutting, placement)
+    batches = batches_of(pools, target, (), cutting, placement)
+    assert faults(batches, pools, placement, max_unavailable, target) == []
+    assert batches == batches_of(pools, target, (), cutting, placement)
+    if batching == "serial":
+        assert all(len(batch.members) == 1 for batch in batches)
     zones = {each.name: each.zone for one in pools for each in one.members}
     if batching == "zones":
         assert all(len(batch.members) == 1 or len({zones[name] for name in batch.members}) == 1 for batch in batches)
 
 
-@given(clusters())
+@given(clusters(), st.sampled_from([NEW, MINOR]))
 def test_together_never_takes_more_batches_than_one_at_a_time_or_by_zones(
-    cluster: tuple[list[Pool], Placement],
+    cluster: tuple[list[Pool], Placement], target: Version
 ) -> None:
     pools, placement = cluster
-    counts = [len(batches_of(pools, NEW, (), Cutting(way), placement)) for way in ("disjoint", "zones", "serial")]
+    counts = [len(batches_of(pools, target, (), Cutting(way), placement)) for way in ("disjoint", "zones", "serial")]
     assert counts == sorted(counts)
 
 
 def test_the_checker_sees_what_is_wrong() -> None:
     one = pool(member("data-0"), member("data-1"), member("data-2", manages=True, elected=True))
     placement = Placement([frozenset({"data-0", "data-1"})], [frozenset({"data-0", "data-1", "data-2"})])
-    wrong = [Batch("b", "data", ("data-0", "data-1", "data-2"), "")]
-    assert len(faults(wrong, [one], placement, 2)) == 4
+    wrong = [Batch("b", ("other",), ("data-0", "data-1", "data-2"), "")]
+    assert len(faults(wrong, [one], placement, "2")) == 6
     assert faults([], [one], placement, None) == ["not every member goes exactly once"]
 
 
@@ -184,3 +251,72 @@ def test_a_thousand_members_with_fifty_thousand_shards(zones: int, batches: int)
     found = batches_of([one_pool], NEW, (), Cutting("disjoint"), placement)
     assert len(found) <= batches
     assert faults(found, [one_pool], placement, None) == []
+
+
+def three_pools(**of_data: bool) -> list[Pool]:
+    """Three data members in three zones, three managers, one coordinating member."""
+    return list(
+        order_pools(
+            [
+                pool(*(member(f"data-{n}", "abc"[n]) for n in range(3)), **of_data),
+                pool(*(member(f"manager-{n}", "abc"[n], manages=True, elected=n == 0, data=False) for n in range(3))),
+                pool(member("coordinating-0", data=False)),
+            ]
+        )
+    )
+
+
+MANAGERS = frozenset({"manager-0", "manager-1", "manager-2"})
+
+
+def test_members_of_several_pools_share_a_batch_unless_the_major_version_changes() -> None:
+    pairs = [frozenset({"data-0", "data-1"}), frozenset({"data-1", "data-2"}), frozenset({"data-0", "data-2"})]
+    placement = Placement(pairs, [MANAGERS])
+    batches = batches_of(three_pools(), MINOR, (), Cutting("disjoint"), placement)
+    assert names(batches) == [
+        ("data-2", "coordinating-0", "manager-2"),
+        ("data-1", "manager-1"),
+        ("data-0",),
+        ("manager-0",),
+    ]
+    assert batches[0].pools == ("data", "coordinating", "manager")
+    assert batches[0].reason == (
+        "data without manager, neither data nor manager, manager without data;"
+        " 3 members without whom every shard keeps a copy"
+    )
+    of_major = names(batches_of(three_pools(), NEW, (), Cutting("disjoint"), placement))
+    assert of_major == [(f"data-{n}",) for n in (2, 1, 0)] + [("coordinating-0",)] + [
+        (f"manager-{n}",) for n in (2, 1, 0)
+    ]
+
+
+def test_on_a_major_upgrade_the_last_manager_waits_for_those_that_hold_no_version_down() -> None:
+    both = pool(*(member(f"both-{n}", manages=True, elected=n == 0) for n in range(3)))
+    other = pool(member("other-0", data=False))
+    for batching in ("serial", "disjoint"):
+        batches = batches_of([both, other], NEW, (), Cutting(batching), Placement())
+        assert [batch.members[0] for batch in batches][-2:] == ["other-0", "both-0"]
+    batches = batches_of([both, other], NEW, (), Cutting(), Placement())
+    assert (
+        "waits until the members without data that cannot be elected are on the new major version" in batches[-1].reason
+    )
+    assert names(batches_of([both, other], MINOR, (), Cutting(), Placement()))[-2:] == [("both-0",), ("other-0",)]
+
+
+def test_a_broken_member_is_cured_first_as_its_pool_is_now_and_upgraded_in_its_turn() -> None:
+    broken = member("manager-1", manages=True, data=False, there=False)
+    managers = pool(member("manager-0", manages=True, data=False, elected=True), broken, in_use=True)
+    data = pool(member("data-0"))
+    batches = batches_of([data, managers], NEW, (), Cutting(), Placement())
+    assert names(batches) == [("manager-1",), ("data-0",), ("manager-1",), ("manager-0",)]
+    assert [batch.cures for batch in batches] == [True, False, False, False]
+    assert batches[0].reason == "manager without data; not in the cluster, so it is cured first, on opensearch:2"
+    # Where nobody runs what the pool says now, that is no cure: it comes back on the target.
+    unproven = Pool(
+        *(getattr(managers, name) for name in ("name", "members", "container", "image", "target_image", "strategy"))
+    )
+    assert names(batches_of([data, unproven], NEW, (), Cutting(), Placement())) == [
+        ("manager-1",),
+        ("data-0",),
+        ("manager-0",),
+    ]

@@ -11,9 +11,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import (
     Batch,
     Cutting,
-    Placement,
     batches_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.colouring import Placement
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import (
     Kind,
     Member,
@@ -116,7 +116,7 @@ def test_members_go_broken_first_then_from_the_highest_ordinal_with_the_elected_
 @given(clusters())
 def test_every_member_that_is_not_on_the_target_goes_once_and_no_other(pools: list[Pool]) -> None:
     batches = serial(order_pools(pools), NEW)
-    going = sorted((batch.pool, *batch.members) for batch in batches)
+    going = sorted((*batch.pools, *batch.members) for batch in batches)
     assert going == sorted((m.pool, m.name) for each in pools for m in each.members if m.version != NEW)
     assert len({batch.name for batch in batches}) == len(batches)
     assert all(f".{batch.members[0]}" in batch.name and batch.reason for batch in batches)
@@ -133,7 +133,8 @@ def test_nothing_is_taken_down_before_all_that_is_broken_is_cured(pools: list[Po
 def test_what_runs_goes_in_the_order_of_the_kinds_with_the_elected_last_of_its_kind(pools: list[Pool]) -> None:
     by_name = {each.name: each for each in pools}
     members = {member.name: member for each in pools for member in each.members}
-    going = [members[batch.members[0]] for batch in serial(order_pools(pools), NEW)]
+    # Between minor versions: on a major upgrade the last manager-eligible member may have to wait.
+    going = [members[batch.members[0]] for batch in serial(order_pools(pools), Version(2, 19, 7))]
     running = [member for member in going if member.version is not None]
     kinds = [by_name[member.pool].kind.position for member in running]
     assert kinds == sorted(kinds)

@@ -32,7 +32,7 @@ ITEMS = st.lists(st.dictionaries(TEXTS, st.none() | st.integers() | TEXTS, max_s
 BATCHES = st.builds(
     BatchRecord,
     name=TEXTS,
-    pool=TEXTS,
+    pools=st.lists(TEXTS, max_size=2).map(tuple),
     members=st.lists(TEXTS, max_size=2).map(tuple),
     state=st.sampled_from(BATCH_STATES),
     took=ITEMS,
@@ -62,7 +62,7 @@ def plan(*going: str, members: str = "abc", cluster: str = "uuid", target: str =
         "digest": "p1",
         "before": {name: OLD if name in going else target for name in members},
         "batches": [
-            {"name": f"batch-{number:02d}.{name}", "pool": "data", "members": [name]}
+            {"name": f"batch-{number:02d}.{name}", "pools": ["data"], "members": [name]}
             for number, name in enumerate(going, 1)
         ],
     }

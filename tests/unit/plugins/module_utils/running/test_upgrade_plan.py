@@ -23,7 +23,7 @@ MORE: Json = {
         {"name": "data", "target_image": "opensearch:3.8.0", "container": "opensearch"},
         {"name": "managers", "target_image": "opensearch:3.8.0", "container": "opensearch"},
     ],
-    "batches": [{"pool": "data", "members": ["data-1"]}, {"pool": "data", "members": ["data-0"]}],
+    "batches": [{"pools": ["data"], "members": ["data-1"]}, {"pools": ["data"], "members": ["data-0"]}],
 }
 ASKED = ("cluster_health_gate", "image_pull", "upgrade_lock")
 

@@ -38,7 +38,7 @@ PLAN = {
     "target_version": "3.8.0",
     "digest": "p1",
     "before": {"a": "2.19.6"},
-    "batches": [{"name": "batch-01.a", "pool": "data", "members": ["a"]}],
+    "batches": [{"name": "batch-01.a", "pools": ["data"], "members": ["a"]}],
 }
 BATCH: Json = {"state": "batch", "batch": "batch-01.a"}
 
