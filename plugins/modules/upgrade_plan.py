@@ -42,6 +42,10 @@ options:
       - The digest of a plan that was agreed to. Only the plan is made again, and another one is refused; nothing else
         is asked.
     type: str
+  announce:
+    description: Whether a refused plan is told by a Warning event of each pool, where the rights allow it.
+    type: bool
+    default: false
   wait:
     description: With V(false), look once.
   wait_timeout:
@@ -115,13 +119,27 @@ cluster_uuid:
   returned: success
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+predicted_seconds:
+  description: What the batches will take, from those that were measured on this cluster; null where none was.
+  returned: success, unless O(confirmed) is given
+  type: int
+  sample: 720
+deployed_version:
+  description: The lowest version that a member of the pools runs; it advances only when all pools are done.
+  returned: success
+  type: str
+  sample: 2.19.6
 pools:
-  description: The pools in order.
+  description:
+    - The pools in order. Their C(status) is V(pending), V(upgrading) or V(upgraded), as none, some or all of their
+      members run the target version.
   returned: success
   type: list
   elements: dict
   sample:
     - name: data
+      uid: 9f2d9b1e-6f0c-4a35-8d9b-0d3c1c6f2a11
+      status: pending
       kind: data without manager
       container: opensearch
       image: opensearchproject/opensearch:2.19.6

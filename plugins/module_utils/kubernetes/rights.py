@@ -23,7 +23,7 @@ class Right:
     group: str
     resource: str
     explains: bool = False
-    """Whether it is only used to name the cause where a pod is stuck."""
+    """Whether it is only used to say more: why a pod is stuck, or in the events of a pool that a plan was refused."""
 
 
 ROLE = (
@@ -37,6 +37,7 @@ ROLE = (
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     Right("get", "", "pods/log", explains=True),
     Right("list", "", "events", explains=True),
+    Right("create", "", "events", explains=True),
 )
 """All that the modules of this collection ask of a namespace."""
 
@@ -86,6 +87,6 @@ def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
     message = f"The user of the Kubernetes API may not {said} {where}"
     remedy = f"Add to a {kind} bound to it: {rules}."
     if missing[0].explains:
-        message += ", so the cause of a stuck pod is named less well"
+        message += ", so less is said where a pod is stuck or a plan is refused"
         return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))
     return Verdict((refused("kubernetes_rights", f"{message}.", remedy),))

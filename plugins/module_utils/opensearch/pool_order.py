@@ -13,6 +13,7 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark
+from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.judge import judge_owner
 from ..kubernetes.pods import pods_of
@@ -88,7 +89,7 @@ def run(task: Task) -> Outcome:
             ),
         )
     )
-    verdict = combine((verdict, *_of_sets(seen, pools, batches)))
+    verdict = combine((verdict, *_of_sets(seen, pools, batches), judge_returning(pools)))
     conditions = [*(name for name in CONSENT if params[name]), f"{cutting.batching} {cutting.max_unavailable}"]
     digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
     return _outcome(seen, pools, batches, verdict, target, digest)
@@ -106,6 +107,22 @@ def _of_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> Ite
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
             following = "That a member has joined on the target version is asked of the cluster all the same."
             yield Verdict((remark("no_readiness_probe", text, following),))
+
+
+def judge_returning(pools: Iterable[Pool]) -> Verdict:
+    """Pools of which somebody has changed the image already: what dies comes back on that."""
+    return Verdict(
+        tuple(
+            remark(
+                "template_changed",
+                f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
+                f" {'runs' if len(pool.returning) == 1 else 'run'} another: whatever of them dies comes back on it.",
+                "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
+            )
+            for pool in pools
+            if pool.returning
+        )
+    )
 
 
 def _cut(
@@ -229,6 +246,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         target_image=params["image"] or with_tag(image, str(target)),
         strategy=stateful_set.strategy,
         in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
+        returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
     )
 
 
@@ -304,6 +322,8 @@ def _outcome(
     seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
 ) -> Outcome:
     state, proofs = seen.state, Proofs(seen.state)
+    uids = {one.name: one.uid for one in seen.sets}
+    versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
     going = {name for batch in batches for name in batch.members}
@@ -316,7 +336,8 @@ def _outcome(
         more={
             "target_version": str(target),
             "cluster_uuid": state.uuid,
-            "pools": [_pool_result(pool) for pool in pools],
+            "pools": [_pool_result(pool, target, uids.get(pool.name, "")) for pool in pools],
+            "deployed_version": str(min(versions)) if versions else None,
             "batches": [
                 {
                     "name": batch.name,
@@ -335,9 +356,11 @@ def _outcome(
     )
 
 
-def _pool_result(pool: Pool) -> dict[str, Any]:
+def _pool_result(pool: Pool, target: Version, uid: str) -> dict[str, Any]:
     return {
         "name": pool.name,
+        "uid": uid,
+        "status": pool.status(target),
         "kind": pool.kind.words,
         "container": pool.container,
         "image": pool.image,

@@ -69,6 +69,8 @@ class Pool:
     strategy: str
     in_use: bool = False
     """Whether a Ready member runs its present image, so that a broken one can come back on it."""
+    returning: tuple[str, ...] = ()
+    """The members that run another image than the present one, and would come back on it if they died now."""
 
     @cached_property
     def kind(self) -> Kind:
@@ -84,14 +86,23 @@ class Pool:
         """Whether the elected manager is one of its members."""
         return any(member.elected for member in self.members)
 
+    def status(self, target: Version) -> str:
+        """`pending`, `upgrading` or `upgraded`: whether none, some or all of its members run the target version."""
+        there = [member.version == target for member in self.members]
+        return "upgraded" if all(there) else "upgrading" if any(there) else "pending"
+
     def cures(self, member: Member) -> bool:
         """Whether a member that is away comes back on the pool's present image before it is upgraded."""
         return member.version is None and self.in_use and self.image != self.target_image
 
 
 def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
-    """Pools in the order of upgrading; of the same kind the one with the elected manager last, otherwise by name."""
-    return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, pool.name)))
+    """Pools in the order of upgrading.
+
+    Of the same kind the one with the elected manager goes last, and one whose members would come back on another image
+    first: until it is done, whatever dies decides its version. Otherwise they go by name.
+    """
+    return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, not pool.returning, pool.name)))
 
 
 def order_members(pool: Pool) -> tuple[Member, ...]:

@@ -10,11 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import WAIT
+from ..common.errors import Refusal
 from ..common.side_by_side import Part, side_by_side
-from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict, combine, refused
+from ..common.task import Contract, Outcome, Task, sentences
+from ..common.verdict import State, Verdict, combine, refused
+from ..kubernetes import client as kubernetes
 from ..kubernetes import image_pull
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.record_store import list_records
+from ..kubernetes.warning_events import warn
 from ..opensearch import health_gate, pool_order
+from ..record.pace import seconds_a_batch
 from . import upgrade_lock
 
 CONTRACT = Contract(
@@ -27,6 +33,7 @@ CONTRACT = Contract(
         "kept_in": upgrade_lock.CONTRACT.argument_spec["kept_in"],
         "take_over": upgrade_lock.CONTRACT.argument_spec["take_over"],
         "confirmed": {"type": "str"},
+        "announce": {"type": "bool", "default": False},
     },
 )
 
@@ -38,7 +45,22 @@ def run(task: Task) -> Outcome:
     if confirmed:
         return replace(plan, verdict=combine((plan.verdict, judge_same(str(plan.more["digest"]), confirmed))))
     found = side_by_side(task, list(_parts(task, plan)))
-    return replace(plan, verdict=combine((plan.verdict, *(outcome.verdict for outcome in found))))
+    verdict = combine((plan.verdict, *(outcome.verdict for outcome in found)))
+    client = kubernetes.connect(task.params["kubernetes"])
+    if verdict.state is State.REFUSED and task.params["announce"] and not task.check_mode:
+        for pool in plan.more["pools"]:
+            warn(client, task.params["namespace"], pool["name"], pool["uid"], sentences(verdict))
+    return replace(plan, verdict=verdict, more={**plan.more, "predicted_seconds": _predicted(task, client, plan.more)})
+
+
+def _predicted(task: Task, client: KubernetesClient, more: Mapping[str, Any]) -> int | None:
+    """Seconds that the batches will take, from those that were measured on this cluster; None where none was."""
+    try:
+        records = list_records(client, task.params["namespace"]).values()
+    except Refusal:
+        return None
+    pace = seconds_a_batch(record for record in records if record.cluster == more["cluster_uuid"])
+    return None if pace is None else round(pace * len(more["batches"]))
 
 
 def judge_same(digest: str, confirmed: str) -> Verdict:

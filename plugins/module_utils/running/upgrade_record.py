@@ -17,6 +17,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import change_record, list_records
 from ..record.lock import Lock
+from ..record.pace import duration_text, seconds_left
 from ..record.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
 from .upgrade_lock import life_of, who
 
@@ -80,8 +81,17 @@ def _write(task: Task, client: KubernetesClient) -> Outcome:
             "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
         )
     before, after = change_record(task, client, params["namespace"], params["lock"]["name"], _change(task))
+    if after is not None and params["batch_state"] == "done":
+        task.progress(_how_far(after))
     shown = [each.as_result() if each is not None else {} for each in (before, after)]
     return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1], "at": at})
+
+
+def _how_far(record: Record) -> str:
+    done = sum(batch.state == "done" for batch in record.batches)
+    left = seconds_left(record)
+    to_go = f", about {duration_text(left)} to go" if left else ""
+    return f"{done} of {len(record.batches)} batches done{to_go}"
 
 
 def _missing(task: Task, record: Record | None) -> Verdict:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock, upgrade_plan
 
 Json = dict[str, Any]
@@ -20,8 +22,8 @@ MORE: Json = {
     "members": ["data-0", "data-1", "lonely"],
     "broken": ["data-1"],
     "pools": [
-        {"name": "data", "target_image": "opensearch:3.8.0", "container": "opensearch"},
-        {"name": "managers", "target_image": "opensearch:3.8.0", "container": "opensearch"},
+        {"name": "data", "uid": "u-data", "target_image": "opensearch:3.8.0", "container": "opensearch"},
+        {"name": "managers", "uid": "u-managers", "target_image": "opensearch:3.8.0", "container": "opensearch"},
     ],
     "batches": [{"pools": ["data"], "members": ["data-1"]}, {"pools": ["data"], "members": ["data-0"]}],
 }
@@ -41,6 +43,11 @@ class Modules:
             ("upgrade_lock", upgrade_lock),
         ):
             monkeypatch.setattr(room, "run", self._standing_for(name, room.CONTRACT))
+        self.records: dict[str, Record] = {}
+        self.told: list[tuple[str, ...]] = []
+        monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
+        monkeypatch.setattr(upgrade_plan, "list_records", lambda _client, _namespace: self.records)
+        monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
     def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:
         def run(task: Task) -> Outcome:
@@ -53,7 +60,10 @@ class Modules:
     def plan(self, **params: Any) -> Json:
         spec = upgrade_plan.CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
-        return perform(upgrade_plan.run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}))
+        check = params.pop("check_mode", False)
+        return perform(
+            upgrade_plan.run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}, check_mode=check)
+        )
 
     def names(self) -> list[str]:
         return sorted(name for name, _params in self.asked)
@@ -105,3 +115,26 @@ def test_once_confirmed_only_the_plan_is_made_again(modules: Modules) -> None:
     assert (changed["failed"], codes(changed)) == (True, ["members_outside", "plan_changed"])
     assert "it was p0 and is p1 now" in changed["msg"]
     assert modules.names() == ["pool_order", "pool_order"]
+
+
+def test_a_refused_plan_is_told_to_every_pool_where_that_is_wanted(modules: Modules) -> None:
+    modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
+    modules.plan()
+    modules.plan(announce=True, check_mode=True)
+    assert modules.told == []
+    modules.plan(announce=True)
+    assert modules.told == [
+        ("search", "data", "u-data", "A member is gone. Bring it back."),
+        ("search", "managers", "u-managers", "A member is gone. Bring it back."),
+    ]
+
+
+def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(modules: Modules) -> None:
+    assert modules.plan()["predicted_seconds"] is None
+    at = "2026-11-21T02:00:00Z"
+    done = BatchRecord("b", ("data",), ("data-0",), "done", started=at, ended="2026-11-21T02:01:30Z")
+    begun = BatchRecord("b", ("data",), ("data-0",), "rolling", started=at)
+    for name, cluster in (("here", "uuid"), ("elsewhere", "other")):
+        batches = (done, begun) if name == "here" else (begun,)
+        modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", "completed", "", at, at, batches)
+    assert modules.plan()["predicted_seconds"] == 180
