@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,14 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
 
 __all__ = ["lab", "standing"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hang_up_ends_a_process() -> Iterator[None]:
+    """Also where the tests were started under nohup, whose children would inherit that they ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="module")
