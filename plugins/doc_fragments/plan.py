@@ -42,14 +42,19 @@ options:
     type: str
   batching:
     description:
-      - Which members go down together. V(serial) takes one at a time, V(zones) those of a pool in one zone, V(disjoint)
-        whichever members of a pool can go together in as few batches as are found.
-      - In each batch every shard keeps a copy elsewhere and every voting configuration its majority. The elected
-        manager goes alone and last in its pool, and a member that is not in the cluster alone and first.
-      - A member's zone is its node attribute C(zone).
+      - Which members go down together. V(serial) takes one at a time and pool after pool, V(zones) those in one zone,
+        V(disjoint) whichever can go together in as few batches as are found.
+      - With V(zones) and V(disjoint) members of several pools share a batch; on a major upgrade only those of pools of
+        the same kind.
+      - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
+        majority. The elected manager goes alone and last, and a member that is not in the cluster alone and first.
     type: str
     choices: [serial, zones, disjoint]
     default: serial
+  zone_attribute:
+    description: The node attribute that says in which zone a member is.
+    type: str
+    default: zone
   max_unavailable:
     description:
       - The most members of a pool that go down together, as a number or as a percentage of the pool, rounded down but

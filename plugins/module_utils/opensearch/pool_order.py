@@ -45,6 +45,7 @@ CONTRACT = Contract(
         "container": {"type": "str"},
         "members": {"type": "list", "elements": "str", "default": []},
         "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
+        "zone_attribute": {"type": "str", "default": "zone"},
         "max_unavailable": {"type": "str"},
         "allow_field_managers": {
             "type": "list",
@@ -90,7 +91,10 @@ def run(task: Task) -> Outcome:
         )
     )
     verdict = combine((verdict, *_of_sets(seen, pools, batches), judge_returning(pools)))
-    conditions = [*(name for name in CONSENT if params[name]), f"{cutting.batching} {cutting.max_unavailable}"]
+    conditions = [
+        *(name for name in CONSENT if params[name]),
+        f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']}",
+    ]
     digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
     return _outcome(seen, pools, batches, verdict, target, digest)
 
@@ -240,7 +244,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
     roles = frozenset(role for member in known if member for role in member.roles)
     return Pool(
         name=stateful_set.name,
-        members=tuple(_member(name, stateful_set.name, seen.state, roles) for name in names),
+        members=tuple(_member(name, stateful_set.name, seen.state, roles, params["zone_attribute"]) for name in names),
         container=container,
         image=image,
         target_image=params["image"] or with_tag(image, str(target)),
@@ -250,7 +254,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
     )
 
 
-def _member(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str]) -> Member:
+def _member(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str) -> Member:
     """A member, whether its pod is there or not; one that is away has the roles of its pool."""
     there = state.named(name)
     stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
@@ -261,7 +265,7 @@ def _member(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str
         manager_eligible=stand_in.manager_eligible,
         holds_data=stand_in.holds_data,
         elected=there is not None and there.id == state.elected,
-        zone=stand_in.attributes.get("zone", ""),
+        zone=stand_in.attributes.get(zone, ""),
     )
 
 
