@@ -44,8 +44,8 @@ options:
     description:
       - Which members go down together. V(serial) takes one at a time and pool after pool, V(zones) those in one zone,
         V(disjoint) whichever can go together in as few batches as are found.
-      - With V(zones) and V(disjoint) members of several pools share a batch; on a major upgrade only those of pools of
-        the same kind.
+      - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
+        members and not after all of them; the elected one still goes last.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
         majority. The elected manager goes alone and last, and a member that is not in the cluster alone and first.
     type: str

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from .colouring import Placement, disjoint
 from .pools import Kind, Member, Pool, order_members
@@ -68,7 +67,7 @@ def batches_of(
     if cutting.batching == "serial":
         steps: list[Step] = [(member,) for member in rest]
     else:
-        steps = _together(rest, known, target, cutting.batching, most, placement)
+        steps = _together(rest, known, cutting.batching, most, placement)
     deferred = _deferred(steps, target)
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
@@ -85,26 +84,17 @@ def batches_of(
 def _together(
     rest: Sequence[Member],
     pools: Mapping[str, Pool],
-    target: Version,
     batching: str,
     most: Mapping[str, int | None],
     placement: Placement,
 ) -> list[Step]:
-    """Batches over several pools; over all, unless the major version changes, and then kind by kind.
-
-    No pool goes away as a whole, whatever it is for, and the elected manager goes alone and last.
-    """
+    """Batches over all pools: none of them goes away as a whole, and the elected manager goes alone and last."""
     keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
-    elected = [(member,) for member in rest if member.elected]
     others = [member for member in rest if not member.elected]
-    major = _is_major(rest, target)
-    steps: list[Step] = []
-    for _kind, members in groupby(others, key=lambda member: pools[member.pool].kind if major else None):
-        group = list(members)
-        by_zones = [step for zone in _by_zone(group) for step in disjoint(zone, most, keeping)]
-        fewest = disjoint(group, most, keeping) if batching == "disjoint" else by_zones
-        steps += fewest if len(fewest) < len(by_zones) else by_zones
-    return [*steps, *elected]
+    by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, keeping)]
+    fewest = disjoint(others, most, keeping) if batching == "disjoint" else by_zones
+    steps = fewest if len(fewest) < len(by_zones) else by_zones
+    return [*steps, *((member,) for member in rest if member.elected)]
 
 
 def _is_major(members: Iterable[Member], target: Version) -> bool:
