@@ -25,7 +25,7 @@ PARTS = {
 """The parts of the time, in order, in words."""
 assert [*PARTS] == ["before", *PHASES, "after"]
 
-OURS, THEIRS = "collection", "script"
+OURS, THEIRS, IN_BATCHES = "collection", "script", "together"
 _LABEL, _COLUMN = 26, 21
 
 
@@ -59,7 +59,7 @@ Results = Mapping[str, Sequence[Result]]
 
 def passed(results: Results) -> bool:
     """Whether this collection did no harm; where it was not asked for, nothing is judged."""
-    return all(result.harmless for result in results.get(OURS, ()))
+    return all(result.harmless for way in (OURS, IN_BATCHES) for result in results.get(way, ()))
 
 
 def difference(results: Results) -> dict[str, float] | None:
@@ -82,7 +82,10 @@ def table(results: Results, titles: Mapping[str, str]) -> str:
     ways = list(results.values())
     header = [titles[way] for way in results] + (["more than the script"] if more else [])
     lines = [_line("", header), _line("done after", [_done(way) for way in ways])]
-    lines += [_line("green again after", [_whole(way) for way in ways]), "", "seconds a member"]
+    lines.append(_line("green again after", [_whole(way) for way in ways]))
+    if results.get(THEIRS):
+        lines.append(_line("of the script's time", [_share(way, results[THEIRS]) for way in ways]))
+    lines += ["", "seconds a member"]
     for part, words in PARTS.items():
         cells = [f"{_part(way, part):.2f}" for way in ways]
         lines.append(_line(f"  {words}", cells + ([f"{more[part]:+.2f}"] if more else [])))
@@ -115,6 +118,10 @@ def _line(words: str, cells: Sequence[str]) -> str:
 
 def _done(way: Sequence[Result]) -> str:
     return f"{mean(result.done for result in way):.1f} s"
+
+
+def _share(way: Sequence[Result], script: Sequence[Result]) -> str:
+    return f"{mean(one.done for one in way) / mean(one.done for one in script):.2f}"
 
 
 def _whole(way: Sequence[Result]) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,10 @@ def script(cluster: Cluster, version: str, directory: Path) -> Work:
     return work
 
 
-def collection(cluster: Cluster, version: str, directory: Path) -> Work:
+def collection(cluster: Cluster, version: str, directory: Path, **inputs: str) -> Work:
     """The playbook, with consent given beforehand to the plan that it will make."""
     surroundings = environment()
-    variables = confirmed(cluster.variables(version), surroundings)
+    variables = confirmed(cluster.variables(version, **inputs), surroundings)
 
     def work() -> None:
         played = play(PLAYBOOK, variables, {**surroundings, "ANSIBLE_LOG_PATH": str(directory / LOG)})
@@ -92,4 +93,5 @@ WAYS = {
     "plain": Way("plain RollingUpdate", plain, with_tcp_probe),
     "script": Way("tight script", script),
     "collection": Way("this collection", collection),
+    "together": Way("it, in batches", partial(collection, upgrade_batching="disjoint")),
 }
