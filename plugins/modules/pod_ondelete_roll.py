@@ -24,12 +24,14 @@ author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
-  pool:
-    description: Name of the StatefulSet.
-    type: str
+  pools:
+    description: Names of the StatefulSets that the members of O(batch) are of.
+    type: list
+    elements: str
     required: true
+    aliases: [pool]
   batch:
-    description: Names of the pods of the pool that go down together.
+    description: Names of the pods of these pools that go down together.
     type: list
     elements: str
     required: true
@@ -92,7 +94,7 @@ EXAMPLES = r"""
     namespace: search
     opensearch:
       hosts: [https://search.example.com:9200]
-    pool: data
+    pools: [data]
     batch: [data-2]
     members: [data-0, data-1, data-2]
     target_version: 3.8.0
@@ -102,7 +104,7 @@ EXAMPLES = r"""
     namespace: search
     opensearch:
       hosts: [https://search.example.com:9200]
-    pool: data
+    pools: [data]
     batch: [data-1, data-2]
     members: [data-0, data-1, data-2]
     wait: false
@@ -126,10 +128,10 @@ verdict:
         message: Pod data-2 has started and is not Ready yet.
         remedy: Read its log.
 before:
-  description: The revision that the pool wants, and those that the pods of the batch had.
+  description: The revision that each pool wants, and those that the pods of the batch had.
   returned: always
   type: dict
-  sample: {revision: data-6d4cf56db, pods: {data-2: data-79bd4c5f64}}
+  sample: {revisions: {data: data-6d4cf56db}, pods: {data-2: data-79bd4c5f64}}
 members:
   description:
     - What became of each member of the batch.

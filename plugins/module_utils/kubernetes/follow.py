@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -35,7 +35,8 @@ _PHASES = (
 class View:
     """One look at all members followed."""
 
-    pool: StatefulSet | None
+    pools: Mapping[str, StatefulSet]
+    """By name; none while the API gives no answer."""
     sightings: tuple[Sighting, ...]
     joined: Verdict
     """What the cluster says of the batch; asked once all are Ready."""
@@ -102,7 +103,7 @@ class Follower:
         self,
         client: KubernetesClient,
         clock: Clock,
-        pool: StatefulSet,
+        pools: Iterable[StatefulSet],
         old_uids: Mapping[str, str],
         joined: Callable[[], Verdict],
         early: Callable[[Collection[str]], bool] | None = None,
@@ -111,7 +112,7 @@ class Follower:
         self._early = early
         self._client = client
         self._clock = clock
-        self._pool = pool
+        self._pools = {pool.name: pool for pool in pools}
         self._joined = joined
         start = clock.now()
         self._trails = {
@@ -122,27 +123,31 @@ class Follower:
     def look(self) -> View:
         """One look; while the API gives no answer, that is all it says."""
         try:
-            pool = get_stateful_set(self._client, self._pool.namespace, self._pool.name)
-            pods = pods_of(self._client, pool)
+            pools = {name: get_stateful_set(self._client, pool.namespace, name) for name, pool in self._pools.items()}
+            pods = {name: pods_of(self._client, pool) for name, pool in pools.items()}
             now = self._clock.now()
-            sightings = tuple(self._sighting(pool, pods, member, now) for member in self._trails)
+            sightings = tuple(
+                self._sighting(pools[pool_of(member)], pods[pool_of(member)], member, now) for member in self._trails
+            )
         except Unreachable as error:
-            return View(None, (), Verdict(), error.as_waiting())
-        view = View(pool, sightings, Verdict(), Verdict())
+            return View({}, (), Verdict(), error.as_waiting())
+        view = View(pools, sightings, Verdict(), Verdict())
         if not verdict_of(view).passed:
-            if not self._joined_early(pool, sightings):
+            if not self._joined_early(view):
                 return view
             self._all_joined()
-            return View(pool, sightings, Verdict(), Verdict(), early=True)
+            return View(pools, sightings, Verdict(), Verdict(), early=True)
         joined = self._joined()
         if joined.passed:
             self._all_joined()
-        return View(pool, sightings, joined, Verdict())
+        return View(pools, sightings, joined, Verdict())
 
-    def _joined_early(self, pool: StatefulSet, sightings: tuple[Sighting, ...]) -> bool:
+    def _joined_early(self, view: View) -> bool:
         started = all(
-            each.pod is not None and each.stage >= Stage.STARTING and each.pod.revision == pool.update_revision
-            for each in sightings
+            each.pod is not None
+            and each.stage >= Stage.STARTING
+            and each.pod.revision == view.pools[pool_of(each.member)].update_revision
+            for each in view.sightings
         )
         return started and self._early is not None and self._early([*self._trails])
 
@@ -186,7 +191,7 @@ class Follower:
         """The last events and log lines of a member that is stuck, where they may be read."""
         pod = sighting.pod
         try:
-            events = [each.sentence() for each in self._events(self._pool, pod)[-EVENTS:]]
+            events = [each.sentence() for each in self._events(self._pools[pool_of(sighting.member)], pod)[-EVENTS:]]
             log = self._log(pod) if pod else []
         except Refusal:
             return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], "log": []}
@@ -207,15 +212,20 @@ class Follower:
 
 def verdict_of(view: View) -> Verdict:
     """The verdict of a look: Ready on the wanted revision, every one, and joined."""
-    if view.pool is None:
+    if not view.pools:
         return view.unreachable
     if view.early:
         return Verdict()
-    revision = judge_revision(view.pool)
+    revision = combine(judge_revision(pool) for pool in view.pools.values())
     if not revision.passed:
         return revision
-    verdicts = [judge_replacement(view.pool, sighting) for sighting in view.sightings]
+    verdicts = [judge_replacement(view.pools[pool_of(each.member)], each) for each in view.sightings]
     return combine([*verdicts, view.joined])
+
+
+def pool_of(member: str) -> str:
+    """The name of the StatefulSet that makes the pod of this name."""
+    return member.rpartition("-")[0]
 
 
 def timings_text(timings: Mapping[str, float | None]) -> str:

@@ -17,7 +17,7 @@ from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from .client import KubernetesClient
-from .follow import Follower, View, timings_text, verdict_of
+from .follow import Follower, View, pool_of, timings_text, verdict_of
 from .judge import (
     judge_controller,
     judge_members,
@@ -33,13 +33,12 @@ from .stateful_sets import get_stateful_set
 
 
 @dataclass(frozen=True)
-class _Batch:
-    """A batch as observed immediately before anything is done to it."""
+class _Share:
+    """The members of a batch that are of one pool, as observed immediately before anything is done to them."""
 
     pool: StatefulSet
     pods: Mapping[str, Pod]
     members: Sequence[str]
-    verdict: Verdict
 
     @property
     def outdated(self) -> tuple[Pod, ...]:
@@ -51,6 +50,45 @@ class _Batch:
     def settled(self) -> tuple[str, ...]:
         """The members that are where they should be."""
         return tuple(n for n in self.members if n in self.pods and pod_is_settled(self.pool, self.pods[n]))
+
+    def judge_observed(self) -> Verdict:
+        """Whether what is seen of the pool can be built on."""
+        return combine([judge_revision(self.pool), judge_controller(self.pool), judge_members(self.pool, self.members)])
+
+    def judge_alone(self) -> Verdict:
+        """Whether the deletion does what it should, and nothing else of the pool is down."""
+        return combine(
+            [judge_strategy(self.pool, self.pods, self.members), judge_others(self.pool, self.pods, self.members)]
+        )
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch over all its pools, and whether it may go down."""
+
+    shares: Sequence[_Share]
+    members: Sequence[str]
+    verdict: Verdict
+
+    @property
+    def outdated(self) -> tuple[Pod, ...]:
+        """The pods to delete."""
+        return tuple(pod for share in self.shares for pod in share.outdated)
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """The members that are where they should be."""
+        return tuple(name for share in self.shares for name in share.settled)
+
+    @property
+    def pods(self) -> dict[str, Pod]:
+        """The pods of all its pools."""
+        return {name: pod for share in self.shares for name, pod in share.pods.items()}
+
+    @property
+    def revisions(self) -> dict[str, str]:
+        """The revision that each pool wants."""
+        return {share.pool.name: share.pool.update_revision or "" for share in self.shares}
 
     def followed(self) -> dict[str, str]:
         """The members to follow, each with the UID that is to go; empty for one that is gone, going, or not Ready."""
@@ -69,8 +107,8 @@ class _Done:
 class Questions:
     """What is asked of whatever runs in the pods."""
 
-    proof: Callable[[StatefulSet], Verdict]
-    """May they, of this pool, go down? On fresh state, after the pods were observed and before the first deletion."""
+    proof: Callable[[Sequence[StatefulSet]], Verdict]
+    """May they, of these pools, go down? On fresh state, after the pods were observed and before the first deletion."""
     joined: Callable[[], Verdict]
     """Have they joined? Asked once all pods of the batch are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
@@ -81,11 +119,11 @@ def roll(
     task: Task,
     client: KubernetesClient,
     namespace: str,
-    pool: str,
+    pools: Sequence[str],
     members: Sequence[str],
     questions: Questions,
 ) -> Outcome:
-    """Bring the members of one batch onto their pool's wanted revision.
+    """Bring the members of one batch onto the revision that the pool of each wants.
 
     Members already there are left alone; one that is on its way is followed.
     A refusal after a deletion still tells what was done, in `actions` and `members`.
@@ -95,7 +133,7 @@ def roll(
     """
 
     def observe() -> _Batch:
-        return _observe(client, namespace, pool, members, questions.proof)
+        return _observe(client, namespace, pools, members, questions.proof)
 
     if task.check_mode:
         return _planned(task, observe(), questions.joined)
@@ -103,7 +141,8 @@ def roll(
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)
-    follower = Follower(client, task.clock, batch.pool, batch.followed(), questions.joined, questions.early)
+    followed = [share.pool for share in batch.shares]
+    follower = Follower(client, task.clock, followed, batch.followed(), questions.joined, questions.early)
     try:
         _delete(task, client, batch, done)
         view, verdict = task.wait(follower.look, verdict_of)
@@ -117,17 +156,31 @@ def roll(
 
 
 def _observe(
-    client: KubernetesClient, namespace: str, name: str, members: Sequence[str], proof: Callable[[StatefulSet], Verdict]
+    client: KubernetesClient,
+    namespace: str,
+    pools: Sequence[str],
+    members: Sequence[str],
+    proof: Callable[[Sequence[StatefulSet]], Verdict],
 ) -> _Batch:
-    pool = get_stateful_set(client, namespace, name)
-    verdict = combine([judge_revision(pool), judge_controller(pool), judge_members(pool, members)])
+    seen = [get_stateful_set(client, namespace, name) for name in pools]
+    bare = [_Share(pool, {}, each) for pool, each in zip(seen, _divided(seen, members), strict=True)]
+    verdict = combine(share.judge_observed() for share in bare)
     if not verdict.passed:
-        return _Batch(pool, {}, members, verdict)
-    batch = _Batch(pool, pods_of(client, pool), members, verdict)
+        return _Batch(bare, members, verdict)
+    batch = _Batch([_Share(one.pool, pods_of(client, one.pool), one.members) for one in bare], members, verdict)
     if not batch.outdated:
         return batch
-    alone = combine([judge_strategy(pool, batch.pods, members), judge_others(pool, batch.pods, members)])
-    return _Batch(pool, batch.pods, members, proof(pool) if alone.passed else alone)
+    alone = combine(share.judge_alone() for share in batch.shares if share.outdated)
+    return _Batch(batch.shares, members, proof(seen) if alone.passed else alone)
+
+
+def _divided(pools: Sequence[StatefulSet], members: Sequence[str]) -> list[list[str]]:
+    """The members of each pool; those that are of none are left to the first, which does not know them."""
+    divided: list[list[str]] = [[] for _pool in pools]
+    for name in members:
+        place = next((number for number, pool in enumerate(pools) if pool.ordinal(name) is not None), 0)
+        divided[place].append(name)
+    return divided
 
 
 def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
@@ -162,16 +215,17 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
             task.progress(f"{pod.name} was deleted by something else in this moment")
             continue
         task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
-        task.progress(f"{pod.name} deleted, to come back on revision {batch.pool.update_revision}")
+        task.progress(f"{pod.name} deleted, to come back on revision {batch.revisions[pool_of(pod.name)]}")
 
 
 def _outcome(
     batch: _Batch, done: _Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
 ) -> Outcome:
     sightings = {each.member: each for each in view.sightings} if view else {}
+    pods = batch.pods
     results: list[dict[str, Any]] = []
     for name in batch.members:
-        pod = sightings[name].pod if name in sightings else batch.pods.get(name)
+        pod = sightings[name].pod if name in sightings else pods.get(name)
         node = pod.kubernetes_node if pod else ""
         result: dict[str, Any] = {"name": name, "action": _action(batch, done, name, follower), "kubernetes_node": node}
         if follower is not None:
@@ -179,13 +233,13 @@ def _outcome(
             if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
                 result.update(follower.evidence(sightings[name]))
         results.append(result)
-    revision = batch.pool.update_revision or ""
-    revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}
+    wanted, had = batch.revisions, {name: pods[name].revision for name in batch.members if name in pods}
+    deleted = {name: wanted[pool_of(name)] for name in done.deleted}
     return Outcome(
         verdict=verdict,
         changed=bool(done.deleted),
-        before={"revision": revision, "pods": revisions},
-        after={"revision": revision, "pods": {**revisions, **dict.fromkeys(done.deleted, revision)}},
+        before={"revisions": wanted, "pods": had},
+        after={"revisions": wanted, "pods": {**had, **deleted}},
         next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
         more={"members": results},
     )
@@ -200,7 +254,7 @@ def _action(batch: _Batch, done: _Done, name: str, follower: Follower | None) ->
 
 
 def _settled(view: View | None, name: str) -> bool:
-    if view is None or view.pool is None:
+    if view is None or not view.pools:
         return False
     pods = [each.pod for each in view.sightings if each.member == name]
-    return any(pod is not None and pod_is_settled(view.pool, pod) for pod in pods)
+    return any(pod is not None and pod_is_settled(view.pools[pool_of(name)], pod) for pod in pods)

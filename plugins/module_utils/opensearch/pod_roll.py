@@ -8,7 +8,7 @@ Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
@@ -31,7 +31,7 @@ CONTRACT = Contract(
         **WAIT,
         "wait_sleep": {"type": "float", "default": 0.25},
         **CONSENT,
-        "pool": {"type": "str", "required": True},
+        "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
         "members": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
@@ -48,11 +48,15 @@ def run(task: Task) -> Outcome:
     policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
     former: dict[str, str] = {}
 
-    def proof(pool: StatefulSet) -> Verdict:
+    def proof(pools: Sequence[StatefulSet]) -> Verdict:
         state = observe(search)
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
-        proven = prove(state, params["members"], params["batch"], policy)
-        return combine((proven, judge_lost(state, params["batch"], pool.name))) if pool.ephemeral else proven
+        lost = [
+            judge_lost(state, [name for name in params["batch"] if pool.ordinal(name) is not None], pool.name)
+            for pool in pools
+            if pool.ephemeral
+        ]
+        return combine((prove(state, params["members"], params["batch"], policy), *lost))
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
@@ -62,7 +66,7 @@ def run(task: Task) -> Outcome:
 
     questions = Questions(proof, joined, early if params["until"] == "joined" else None)
     cluster = kubernetes.connect(params["kubernetes"])
-    return roll(task, cluster, params["namespace"], params["pool"], params["batch"], questions)
+    return roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
 
 
 def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:

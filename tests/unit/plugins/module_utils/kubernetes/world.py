@@ -111,7 +111,9 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    outcome = roll(surroundings, client, "search", "data", list(batch), Questions(lambda _pool: proof(), joined, early))
+    outcome = roll(
+        surroundings, client, "search", ["data"], list(batch), Questions(lambda _pools: proof(), joined, early)
+    )
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 

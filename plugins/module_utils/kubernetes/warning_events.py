@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Telling a pool's events that a plan was refused, so that it is seen where people look first (kubectl describe)."""
+
+from __future__ import annotations
+
+from ..common.errors import Refusal
+from ..common.moments import now_text
+from .client import KubernetesClient
+
+COMPONENT = "stateful.upgrade"
+REASON = "UpgradeRefused"
+LONGEST = 1024
+"""The API server takes no longer message (server source, ValidateEvent)."""
+
+
+def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message: str) -> bool:
+    """Emit a Warning event about a StatefulSet; whether it was taken. Without the right to it nothing is said."""
+    at = now_text()
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{pool}.upgrade-", "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "namespace": namespace,
+            "name": pool,
+            "uid": uid,
+        },
+        "type": "Warning",
+        "reason": REASON,
+        "message": message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…",
+        "source": {"component": COMPONENT},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+    try:
+        client.post(f"/api/v1/namespaces/{namespace}/events", event)
+    except Refusal:
+        return False
+    return True

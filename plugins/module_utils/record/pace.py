@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How fast an upgrade goes: what is predicted from the batches that the record has measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from statistics import fmean
+
+from .record import BatchRecord, Record
+
+
+def seconds_a_batch(records: Iterable[Record]) -> float | None:
+    """Seconds that a batch took on the average of those measured, from its begin to its end; None without any."""
+    measured = [seconds for record in records for batch in record.batches if (seconds := _seconds(batch)) is not None]
+    return fmean(measured) if measured else None
+
+
+def seconds_left(record: Record) -> float | None:
+    """Seconds that the batches not done yet will take as the upgrade has gone so far; None without any measured."""
+    pace = seconds_a_batch([record])
+    left = sum(batch.state != "done" for batch in record.batches)
+    return None if pace is None else pace * left
+
+
+def duration_text(seconds: float) -> str:
+    """A duration for people, as exact as a prediction is."""
+    if seconds < 90:
+        return f"{max(10, round(seconds, -1)):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _seconds(batch: BatchRecord) -> float | None:
+    if batch.state != "done" or not batch.started or not batch.ended:
+        return None
+    begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))
+    return max(0.0, (end - begin).total_seconds())
