@@ -28,7 +28,7 @@ def planned(played: Played) -> list[tuple[str, str]]:
 
 def digest(played: Played) -> str:
     """The digest of the plan."""
-    (found,) = re.findall(r"members, plan (p[0-9a-f]{11})", played.output)
+    (found,) = re.findall(r"members in \d+ batch(?:es)?, plan (p[0-9a-f]{11})", played.output)
     return str(found)
 
 
