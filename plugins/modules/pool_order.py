@@ -101,6 +101,7 @@ pools:
       image: opensearchproject/opensearch:2.19.6
       target_image: opensearchproject/opensearch:3.8.0
       strategy: RollingUpdate
+      ephemeral: false
       members: [data-0, data-1]
 batches:
   description: The batches in order; empty when every member runs the target version.

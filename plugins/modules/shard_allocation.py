@@ -9,29 +9,40 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: shard_allocation
-short_description: Restrict shard allocation while members restart, and put it back exactly
+short_description: Restrict shard allocation while members restart, drain members, and put it back exactly
 description:
   - Sets C(cluster.routing.allocation.enable) of an OpenSearch cluster while members are down, so that their shards are
-    not rebuilt elsewhere, and puts it back exactly as it was - the same scope, the same value, or absent.
+    not rebuilt elsewhere, and puts it back exactly as it was - the same scope, the same value, or absent. For a whole
+    run it also switches rebalancing off and raises the limits of recoveries, where that is asked for.
+  - Moves the shards away from members that keep no data over a restart, by adding their names to
+    C(cluster.routing.allocation.exclude._name), and takes exactly these names out again.
   - The change and its undo are written in one atomic request. The cluster itself carries the undo, as one JSON string
     under the setting C(cluster.metadata.stateful_upgrade.undo), so any later run, or a person, can apply it whatever
     became of the controller.
   - A setting is put back only where its value is still the one this module set. Where another has changed it since, it
     is left as it is and reported.
-  - An undo that exists is never overwritten.
+  - An undo that exists is never overwritten. The run that wrote it extends it by what else it changes, and takes out of
+    it what it puts back.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
   state:
     description:
+      - V(prepared) flushes the indices that have shards on O(members), so that it can be done while others recover, and
+        sets for the whole run what O(recoveries), O(recovery_bytes) and O(rebalance) say. What another has changed of
+        it since is left as it is.
+      - V(flushed) only flushes.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
-      - V(flushed) only flushes the indices that have shards on O(members), so that it can be done while others recover.
-      - V(restored) applies the undo that the cluster carries, if there is one.
+      - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
+        anything, the server is asked for each of their shards whether another member takes it; where that is not so, it
+        refuses and names the shards and the deciders. Members that are not in the cluster hold nothing.
+      - V(undrained) takes the names that V(drained) has added out again, and leaves others.
+      - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
     required: true
-    choices: [flushed, restricted, restored]
+    choices: [flushed, prepared, restricted, drained, undrained, restored]
   enable:
     description:
       - What may still be allocated while restricted.
@@ -39,18 +50,53 @@ options:
     type: str
     default: primaries
     choices: [primaries, new_primaries, none]
+  recoveries:
+    description:
+      - How many shards a member may recover at a time, C(cluster.routing.allocation.node_concurrent_recoveries)
+        (2 where nothing else is set). By default it is not touched.
+      - It has no effect where C(node_concurrent_incoming_recoveries) and C(node_concurrent_outgoing_recoveries) are
+        set.
+    type: int
+  recovery_bytes:
+    description:
+      - How many bytes a second a member may move for recoveries, C(indices.recovery.max_bytes_per_sec), such as
+        V(200mb). By default it is not touched.
+    type: str
+  rebalance:
+    description:
+      - With V(none), shards are not moved only to even out the members (C(cluster.routing.rebalance.enable)) - as soon
+        as a member is back, the servers would begin to, and the next member would wait for it.
+    type: str
+    default: unchanged
+    choices: [unchanged, none]
+  part:
+    description:
+      - With O(state=restored), what is put back - V(all), or V(batch), which is what holds for one batch (the
+        restriction and the exclusion). What was set for the run stays, and its undo with it.
+    type: str
+    default: all
+    choices: [all, batch]
+  archived:
+    description:
+      - What is done with settings that this version does not know (C(archived.)). As long as there is one, the server
+        refuses every change of settings. They have no effect any more.
+      - V(remove) removes them in the same request, and says so. V(refuse) changes nothing and names them.
+    type: str
+    default: remove
+    choices: [remove, refuse]
   flush:
     description:
-      - With O(state=restricted), flush the indices that have shards on O(members) first, so that they start faster.
+      - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(members) first, so that
+        they start faster.
     type: bool
     default: true
   members:
-    description: Names of the members that will be restarted. Only O(flush) uses them.
+    description: Names of the members that will be restarted. O(flush) and O(state=drained) use them.
     type: list
     elements: str
     default: []
   wait:
-    description: Whether to ask again while the cluster is out of reach.
+    description: Whether to ask again while the cluster is out of reach, and to wait until members are drained.
     type: bool
     default: true
   wait_timeout:
@@ -72,7 +118,7 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/settings/get),
-    C(cluster:admin/settings/update), C(indices:admin/flush)."
+    C(cluster:admin/settings/update), C(indices:admin/flush), and to drain C(cluster:monitor/allocation/explain)."
 seealso:
   - module: stateful.upgrade.pod_ondelete_roll
   - module: stateful.upgrade.cluster_health_gate
@@ -88,7 +134,31 @@ EXAMPLES = r"""
     state: restricted
     members: [data-2]
 
-- name: Put it back
+- name: Switch rebalancing off and let shards recover faster, for the whole run
+  stateful.upgrade.shard_allocation:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    state: prepared
+    rebalance: none
+    recoveries: 10
+    recovery_bytes: 200mb
+
+- name: Move all shards away from a member that keeps no data
+  stateful.upgrade.shard_allocation:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    state: drained
+    members: [cache-2]
+    wait_timeout: 7200
+
+- name: Put back what was changed for this batch
+  stateful.upgrade.shard_allocation:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    state: restored
+    part: batch
+
+- name: Put everything back
   stateful.upgrade.shard_allocation:
     opensearch:
       hosts: [https://search.example.com:9200]
@@ -106,7 +176,7 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 before:
-  description: The explicit settings under C(cluster.routing) by scope and name, as found.
+  description: The explicit settings of allocation and recovery by scope and name, as found.
   returned: always
   type: dict
   sample: {persistent cluster.routing.allocation.enable: all}

@@ -26,6 +26,9 @@ from tests.scenarios.wire import Act, Trap, Wire, wired
 END = 120.0
 """Seconds a controller may take to end after its signal."""
 
+ENABLE = "cluster.routing.allocation.enable"
+REBALANCE = "cluster.routing.rebalance.enable"
+
 Kill = Callable[[Playing], None]
 
 KILLS: Mapping[str, Kill] = {
@@ -41,8 +44,14 @@ def _template(body: Any) -> bool:
     return "template" in (body.get("spec") or {})
 
 
-def _undo(body: Any) -> Any:
-    return body["persistent"]["cluster.metadata.stateful_upgrade.undo"]
+def _changes(body: Any, setting: str) -> bool:
+    """Whether a request is about the setting, be it to change it or to put it back."""
+    return any(setting in values for values in body.values())
+
+
+def _undo(body: Any) -> str:
+    """The undo that a request leaves in the cluster; empty where it leaves none."""
+    return body["persistent"]["cluster.metadata.stateful_upgrade.undo"] or ""
 
 
 ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
@@ -50,10 +59,12 @@ ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "record": ("POST", r"/configmaps", lambda body: True),
     "image": ("PATCH", r"/statefulsets/", _template),
     "flush": ("POST", r"/_flush", lambda body: True),
-    "restrict": ("PUT", r"/_cluster/settings", lambda body: _undo(body) is not None),
-    "restore": ("PUT", r"/_cluster/settings", lambda body: _undo(body) is None),
+    "prepare": ("PUT", r"/_cluster/settings", lambda body: _changes(body, REBALANCE) and REBALANCE in _undo(body)),
+    "restrict": ("PUT", r"/_cluster/settings", lambda body: _changes(body, ENABLE) and ENABLE in _undo(body)),
+    "restore": ("PUT", r"/_cluster/settings", lambda body: _changes(body, ENABLE) and ENABLE not in _undo(body)),
     "delete": ("DELETE", r"/pods/opensearch", lambda body: True),
     "note": ("PATCH", r"/configmaps/", lambda body: True),
+    "settle": ("PUT", r"/_cluster/settings", lambda body: not _undo(body)),
     "strategy": ("PATCH", r"/statefulsets/", lambda body: not _template(body)),
     "release": ("DELETE", r"/leases/", lambda body: True),
 }

@@ -149,6 +149,59 @@ def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster,
         standing.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: None}, "transient": {ENABLE: None}})
 
 
+def test_limits_of_a_run_outlive_the_restriction_of_a_batch(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    limits: dict[str, Any] = {"recoveries": 10, "recovery_bytes": "200mb", "rebalance": "none"}
+    in_force = {
+        "cluster.routing.allocation.node_concurrent_recoveries": "10",
+        "indices.recovery.max_bytes_per_sec": "200mb",
+        "cluster.routing.rebalance.enable": "none",
+    }
+    wrong, first, second, restricted, batch, again, everything = tasks.play(
+        step("shard_allocation", state="prepared", recovery_bytes="plenty"),
+        step("shard_allocation", state="prepared", **limits),
+        step("shard_allocation", state="prepared", **limits),
+        step("shard_allocation", state="restricted", members=[LAST]),
+        step("shard_allocation", state="restored", part="batch"),
+        step("shard_allocation", state="restored", part="batch"),
+        step("shard_allocation", state="restored"),
+    )
+    assert (codes(wrong), wrong["changed"]) == (["opensearch_answer"], False)
+    assert [each["changed"] for each in (first, second, restricted, batch, again, everything)] == [
+        *(True, False, True, True, False, True)
+    ]
+    assert first["diff"]["after"] == {f"persistent {name}": value for name, value in in_force.items()}
+    assert batch["diff"]["before"][f"persistent {ENABLE}"] == "primaries"
+    assert batch["diff"]["after"] == first["diff"]["after"]
+    assert standing.fingerprint() == before
+
+
+def test_a_member_is_drained_and_taken_back(standing: Cluster, tasks: Tasks) -> None:
+    before = standing.fingerprint()
+    name = "cluster.routing.allocation.exclude._name"
+    with index(standing, "logs", shards=6, replicas=1):
+        planned, first, second = tasks.play(
+            step("shard_allocation", check=True, state="drained", members=[LAST]),
+            step("shard_allocation", state="drained", members=[LAST]),
+            step("shard_allocation", state="drained", members=[LAST]),
+        )
+        assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
+        assert planned["diff"] == first["diff"]
+        assert first["waited"][0]["code"] == "draining"
+        held = json.loads(standing.ask("/_cat/shards?format=json"))
+        assert {shard["node"] for shard in held} == set(MEMBERS) - {LAST}
+        standing.ask("/_cluster/settings", "PUT", {"persistent": {name: f"{LAST},theirs"}})
+        (undrained,) = tasks.play(step("shard_allocation", state="undrained"))
+        assert undrained["changed"]
+        assert settings(standing)["persistent"] == {name: "theirs"}
+        standing.ask("/_cluster/settings", "PUT", {"persistent": {name: None}})
+    with index(standing, "everywhere", shards=1, replicas=2):
+        (refused,) = tasks.play(step("shard_allocation", state="drained", members=[LAST]))
+    assert (codes(refused), refused["changed"]) == (["drain_impossible"], False)
+    assert "same_shard on 2" in refused["msg"]
+    assert standing.fingerprint() == before
+
+
 def test_what_another_has_changed_since_is_left_to_them(standing: Cluster, tasks: Tasks) -> None:
     try:
         tasks.one("shard_allocation", state="restricted")

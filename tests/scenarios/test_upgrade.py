@@ -32,6 +32,9 @@ USER_SETTINGS = {
 """Set by the user before: allocation in both scopes, where transient hides persistent."""
 
 
+LIMITS = {"upgrade_recoveries": 10, "upgrade_recovery_bytes": "200mb"}
+
+
 @pytest.fixture(params=[(three_combined, USER_SETTINGS), (seven_members, {})], ids=["three-combined", "seven-members"])
 def cluster(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Cluster]:
     layout, settings = request.param
@@ -59,7 +62,7 @@ def test_nothing_is_lost_and_all_is_put_back(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     before = cluster.fingerprint()
-    played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment)
+    played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment, **LIMITS)
 
     assert played.code == 0, played.message
     assert set(cluster.versions().values()) == {TO}
@@ -105,12 +108,16 @@ def test_members_that_share_no_last_copy_go_together(
         cluster.remove()
 
 
-def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(lab, "ephemeral", three_combined, FROM, ephemeral=True)
+@pytest.mark.parametrize("way", ["drain", "restart"])
+def test_a_pool_without_volumes_loses_nothing(
+    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str], way: str
+) -> None:
+    cluster = Cluster.start(lab, f"ephemeral-{way}", three_combined, FROM, ephemeral=True)
     try:
-        # A member without its data comes back as another node, for whose copies the servers would wait a minute.
-        soon = {"template": {"settings": {"index.unassigned.node_left.delayed_timeout": "1s"}}, "index_patterns": ["*"]}
-        cluster.ask("/_index_template/soon", "PUT", soon)
+        if way == "restart":
+            # A member without its data comes back as another node, for whose copies the servers would wait a minute.
+            soon = {"template": {"settings": {"index.unassigned.node_left.delayed_timeout": "1s"}}}
+            cluster.ask("/_index_template/soon", "PUT", {**soon, "index_patterns": ["*"]})
         cluster.ask("/lone", "PUT", {"settings": {"index": {"number_of_replicas": 0}}})
         cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
         before = cluster.fingerprint()
@@ -121,11 +128,31 @@ def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_
 
         cluster.ask("/lone/_settings", "PUT", {"index": {"number_of_replicas": 1}})
         cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
-        played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment)
+        played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment, upgrade_ephemeral=way)
         assert played.code == 0, played.message
+        assert ("Shards move away from" in played.output) == (way == "drain")
         assert set(cluster.versions().values()) == {TO}
+        assert cluster.fingerprint().settings == before.settings
         assert report.loss is not None
         assert (report.loss.count, report.health["red"]) == (0, 0)
+    finally:
+        cluster.remove()
+
+
+def test_where_no_other_member_takes_a_shard_a_pool_without_volumes_is_not_drained(
+    lab: Lab, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "everywhere", three_combined, FROM, ephemeral=True)
+    try:
+        cluster.ask("/everywhere", "PUT", {"settings": {"index": {"number_of_replicas": 2}}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        before = cluster.fingerprint()
+        refused = upgrade(cluster.variables(TO), ansible_environment)
+        print(refused.output)
+        assert "everywhere[0] cannot leave" in refused.message
+        assert "same_shard on 2" in refused.message
+        assert "upgrade_ephemeral: restart" in refused.message
+        assert cluster.fingerprint() == before
     finally:
         cluster.remove()
 

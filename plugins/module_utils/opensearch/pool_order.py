@@ -251,6 +251,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         strategy=stateful_set.strategy,
         in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
+        ephemeral=stateful_set.ephemeral,
     )
 
 
@@ -370,5 +371,6 @@ def _pool_result(pool: Pool, target: Version, uid: str) -> dict[str, Any]:
         "image": pool.image,
         "target_image": pool.target_image,
         "strategy": pool.strategy,
+        "ephemeral": pool.ephemeral,
         "members": [member.name for member in pool.members],
     }

@@ -21,6 +21,9 @@ UNDO = "cluster.metadata.stateful_upgrade.undo"
 ARCHIVED = "archived."
 """Before the name of a setting that the running version does not know, left over from an older one."""
 SCOPES = ("persistent", "transient")
+EXCLUDE = "cluster.routing.allocation.exclude._name"
+LISTS = frozenset({EXCLUDE})
+"""Settings that are lists with commas, to which names are added: only these names are ours, whatever else is there."""
 
 Flat = Mapping[str, Any]
 
@@ -50,6 +53,24 @@ class Change:
     was: Any
     set_to: Any
 
+    def is_ours(self, present: Any) -> bool:
+        """Whether the setting, as it is at present, still is what it was set to; of a list, whether it still holds some
+        of the names that were added.
+        """
+        if self.setting in LISTS:
+            return bool(self._added() & set(names_in(present)))
+        return bool(present == self.set_to)
+
+    def back(self, present: Any) -> Any:
+        """What the setting has to be again, where it is ours; of a list, what is left without the names added."""
+        if self.setting not in LISTS:
+            return self.was
+        left = [name for name in names_in(present) if name not in self._added()]
+        return self.was if left == names_in(self.was) else ",".join(left) or None
+
+    def _added(self) -> set[str]:
+        return set(names_in(self.set_to)) - set(names_in(self.was))
+
 
 @dataclass(frozen=True)
 class Undo:
@@ -64,6 +85,18 @@ class Undo:
         """The JSON string that the cluster carries."""
         changes = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
         return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes})
+
+
+def names_in(value: Any) -> list[str]:
+    """The names of a list with commas, in its order."""
+    return [name.strip() for name in str(value or "").split(",") if name.strip()]
+
+
+def with_names(present: Any, names: Iterable[str]) -> Any:
+    """A list with commas that also holds these names; `present` itself where it does already."""
+    there = names_in(present)
+    missing = [name for name in names if name not in there]
+    return ",".join([*there, *missing]) if missing else present
 
 
 def parse_settings(answer: Mapping[str, Any]) -> Settings:
@@ -136,5 +169,5 @@ def request_of(
 
 def split_ours(undo: Undo, settings: Settings) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The changes still in force as we set them, and those that another has changed since."""
-    ours = tuple(c for c in undo.changes if settings.scope(c.scope).get(c.setting) == c.set_to)
+    ours = tuple(c for c in undo.changes if c.is_ours(settings.scope(c.scope).get(c.setting)))
     return ours, tuple(c for c in undo.changes if c not in ours)

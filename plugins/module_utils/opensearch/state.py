@@ -68,6 +68,8 @@ class Index:
     allocation: str | None = None
     """`index.routing.allocation.enable`, where it is set: it overrides the cluster's."""
     wait_for_active_shards: int = 1
+    auto_expand: bool = False
+    """Whether the servers themselves add and take away its replicas with the members."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,7 @@ def parse_index(name: str, metadata: Mapping[str, Any]) -> Index:
         created=Version.from_id(int(created)) if created is not None else None,
         allocation=settings.get("routing", {}).get("allocation", {}).get("enable"),
         wait_for_active_shards=replicas + 1 if awaited == "all" else int(awaited),
+        auto_expand=str(settings.get("auto_expand_replicas", "false")) != "false",
     )
 
 

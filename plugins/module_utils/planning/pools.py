@@ -71,6 +71,8 @@ class Pool:
     """Whether a Ready member runs its present image, so that a broken one can come back on it."""
     returning: tuple[str, ...] = ()
     """The members that run another image than the present one, and would come back on it if they died now."""
+    ephemeral: bool = False
+    """Whether its members keep no data over a restart."""
 
     @cached_property
     def kind(self) -> Kind:

@@ -42,11 +42,12 @@ Act = Callable[..., Outcome]
 
 def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outcome:
     """One run of the module."""
-    given = {"state": state, "enable": "primaries", "lock": {"run": "night"}, "flush": True, "members": ["a"], **params}
+    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    given = {**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **params}
     task = Task(params=given, check_mode=check)
     settings = shard_allocation.read_settings(client)
-    work: Act = shard_allocation.restore if state == "restored" else shard_allocation.restrict
-    outcome = work(task, client, settings)
+    works: dict[str, Act] = {"restricted": shard_allocation.restrict, "prepared": shard_allocation.prepare}
+    outcome = works.get(state, shard_allocation.restore)(task, client, settings)
     return replace(outcome, more={"actions": task.journal.as_result()})
 
 
@@ -211,7 +212,10 @@ def test_many_indices_are_flushed_all_at_once() -> None:
 
 def test_an_orphan_changes_nothing() -> None:
     client: Any = Servers(state=state_answer("abc", indices={"closed": index_metadata() | {"state": "close"}}))
-    task = Task(params={"state": "restricted", "enable": "none", "flush": True, "members": []}, parents=("1.0",))
+    task = Task(
+        params={"state": "restricted", "enable": "none", "flush": True, "members": [], "archived": "remove"},
+        parents=("1.0",),
+    )
     with pytest.raises(Refusal) as caught:
         shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
@@ -243,7 +247,7 @@ def test_where_the_lock_cannot_be_asked_for_nothing_is_noted() -> None:
     client = Servers()
     act(client, "restricted")
     kept, reached = deepcopy(client.settings), cast(OpenSearchClient, client)
-    task = Task(params={"state": "restored"}, guard=Guard())
+    task = Task(params={"state": "restored", "part": "all", "archived": "remove"}, guard=Guard())
     with pytest.raises(Unreachable):
         shard_allocation.restore(task, reached, shard_allocation.read_settings(reached))
     assert (task.journal.as_result(), task.journal.unconfirmed) == ([], False)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is set for a run and for its batches, in any order, whoever changes what in between and whatever is cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import EXCLUDE, UNDO, names_in
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers, answered
+from hypothesis import given
+from hypothesis import strategies as st
+
+ENABLE = shard_allocation.ENABLE
+RECOVERIES, RECOVERY_BYTES, REBALANCE = shard_allocation.OF_RUN
+LIMITS = {"recoveries": 10, "recovery_bytes": "200mb", "rebalance": "none"}
+OURS = {RECOVERIES: "10", RECOVERY_BYTES: "200mb", REBALANCE: "none"}
+WORKS = {
+    "prepared": shard_allocation.prepare,
+    "restricted": shard_allocation.restrict,
+    "drained": shard_allocation.drain,
+}
+VALUES: Mapping[str, list[str]] = {
+    ENABLE: ["all", "none"],
+    RECOVERIES: ["4", "7"],
+    RECOVERY_BYTES: ["77mb", "0b"],
+    REBALANCE: ["primaries", "all"],
+}
+"""What others set: never what the tests set."""
+
+Scopes = dict[str, dict[str, Any]]
+
+
+def act(client: Any, state: str, **params: Any) -> Outcome:
+    """One look of the module."""
+    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    own = LIMITS if state == "prepared" else {}
+    task = Task(params={**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **own, **params})
+    settings = shard_allocation.read_settings(client)
+    return WORKS.get(state, shard_allocation.restore)(task, client, settings)
+
+
+def scope_of(lists: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {}, optional={EXCLUDE: lists, **{name: st.sampled_from(values) for name, values in VALUES.items()}}
+    )
+
+
+USERS = st.fixed_dictionaries(
+    {"persistent": scope_of(st.sampled_from(["", "x", "x, y"])), "transient": scope_of(st.sampled_from(["y,x", "z"]))}
+)
+SCOPE = st.sampled_from(["persistent", "transient"])
+FOREIGN = st.one_of(
+    *(st.tuples(SCOPE, st.just(name), st.none() | st.sampled_from(values)) for name, values in VALUES.items()),
+    st.tuples(SCOPE, st.just(EXCLUDE), st.sampled_from(["+v", "+w", "-x", "-y", "q"])),
+)
+"""A setting that another sets or takes away; of the list: a name more, a name less, or another list."""
+RUNS = st.tuples(
+    st.sampled_from(
+        [
+            ("prepared", {}),
+            ("restricted", {}),
+            ("drained", {}),
+            ("undrained", {}),
+            ("restored", {"part": "batch"}),
+            ("restored", {}),
+        ]
+    ),
+    st.none() | st.integers(0, 7),
+    st.booleans(),
+)
+"""One run of the module, that may lose its cluster after so many requests, before or after it was done."""
+
+
+def meddle(settings: Scopes, foreign: tuple[str, str, str | None]) -> None:
+    scope, name, value = foreign
+    if name == EXCLUDE and value and value[0] in "+-":
+        there = names_in(settings[scope].get(name))
+        word = value[1:]
+        if (word in there) == (value[0] == "+"):
+            return
+        there = [*there, word] if value[0] == "+" else [each for each in there if each != word]
+        value = ",".join(there) or None
+    if value is None:
+        settings[scope].pop(name, None)
+    else:
+        settings[scope][name] = value
+
+
+def plain(settings: Scopes) -> dict[tuple[str, str], Any]:
+    """The settings to compare: of the list only its names, since it may have been written anew."""
+    return {
+        (scope, name): tuple(sorted(names_in(value))) if name == EXCLUDE else value
+        for scope, values in settings.items()
+        for name, value in values.items()
+        if name != EXCLUDE or names_in(value)
+    }
+
+
+@given(USERS, st.lists(RUNS | FOREIGN, max_size=12))
+def test_in_the_end_all_is_as_it_was_but_what_another_has_changed(users: Scopes, events: list[Any]) -> None:
+    client, theirs = Servers(settings=deepcopy(users)), deepcopy(users)
+    for event in events:
+        if isinstance(event[0], str):
+            meddle(client.settings, event)
+            meddle(theirs, event)
+            continue
+        (state, params), client.cut_off, client.lost_answer = event
+        client.asked.clear()
+        with suppress(Refusal):
+            act(client, state, **params)
+    client.cut_off = None
+    act(client, "restored")
+    assert plain(client.settings) == plain(theirs)
+    assert UNDO not in client.settings["persistent"]
+
+
+@given(USERS, st.lists(RUNS, max_size=10))
+def test_without_others_the_settings_are_the_same_to_the_letter(users: Scopes, runs: list[Any]) -> None:
+    client = Servers(settings=deepcopy(users))
+    for (state, params), client.cut_off, client.lost_answer in runs:
+        client.asked.clear()
+        with suppress(Refusal):
+            act(client, state, **params)
+        assert sum(method == "PUT" for method, _path in client.asked) <= 1
+    client.cut_off = None
+    act(client, "restored")
+    assert client.settings == users
+
+
+@given(USERS)
+def test_what_is_set_for_the_run_outlives_its_batches(users: Scopes) -> None:
+    users = {scope: {k: v for k, v in values.items() if k != ENABLE} for scope, values in users.items()}
+    client = Servers(settings=deepcopy(users))
+    act(client, "prepared")
+    during = deepcopy(client.settings)
+    for _batch in range(2):
+        act(client, "drained")
+        act(client, "restricted")
+        assert act(client, "restored", part="batch").changed
+        assert client.settings == during
+        assert not act(client, "restored", part="batch").changed
+        assert not act(client, "prepared").changed
+    assert act(client, "restored").changed
+    assert client.settings == users
+
+
+def test_the_limits_and_their_undo_are_one_request_and_the_values_are_in_force() -> None:
+    client = Servers(settings={"persistent": {RECOVERIES: "3"}, "transient": {REBALANCE: "all"}})
+    act(client, "prepared")
+    assert [method for method, path in client.asked if path == "/_cluster/settings"] == ["GET", "PUT"]
+    undo = json.loads(client.settings["persistent"].pop(UNDO))
+    assert client.settings == {
+        "persistent": {RECOVERIES: "10", RECOVERY_BYTES: "200mb"},
+        "transient": {REBALANCE: "none"},
+    }
+    assert {each["setting"]: each["was"] for each in undo["settings"]} == {
+        RECOVERIES: "3",
+        RECOVERY_BYTES: None,
+        REBALANCE: "all",
+    }
+
+
+def test_what_is_not_given_is_not_touched() -> None:
+    client = Servers()
+    assert not act(client, "prepared", recoveries=None, recovery_bytes=None, rebalance="unchanged").changed
+    assert client.settings == {"persistent": {}, "transient": {}}
+
+
+def test_a_limit_that_another_has_changed_stays_theirs_and_the_run_goes_on() -> None:
+    client = Servers()
+    act(client, "prepared")
+    client.settings["persistent"][RECOVERIES] = "2"
+    again = act(client, "prepared")
+    assert ([reason.code for reason in again.verdict.reasons], again.changed) == (["changed_by_another"], False)
+    assert act(client, "restricted").changed
+    act(client, "restored")
+    assert client.settings == {"persistent": {RECOVERIES: "2"}, "transient": {}}
+
+
+def test_the_undo_of_another_run_is_not_extended() -> None:
+    client = Servers()
+    act(client, "prepared")
+    kept = deepcopy(client.settings)
+    with pytest.raises(Refusal) as caught:
+        act(client, "restricted", lock={"run": "another"})
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["undo_left"]
+    assert client.settings == kept
+
+
+def test_archived_settings_can_be_refused_instead_of_removed() -> None:
+    client = Servers(settings={"persistent": {"archived.old": "1"}, "transient": {}})
+    for state in ("prepared", "restricted", "drained"):
+        with pytest.raises(Refusal, match=r"archived.old \(persistent\)") as caught:
+            act(client, state, archived="refuse")
+        assert [reason.code for reason in caught.value.verdict.reasons] == ["archived_settings"]
+    assert client.settings == {"persistent": {"archived.old": "1"}, "transient": {}}
+
+
+def draining(moves: Mapping[str, Any], *copies: Any) -> Servers:
+    explained: Any = {("logs", 0, True): moves}
+    return Servers(state=state_answer("abc", copies, elected="a"), explanations=explained)
+
+
+def decided(**deciders: str) -> dict[str, Any]:
+    return {
+        "node_allocation_decisions": [
+            {"node_name": name, "deciders": [{"decider": decider, "decision": "NO"}] if decider else []}
+            for name, decider in deciders.items()
+        ]
+    }
+
+
+LOGS = (copy("logs", "a", primary=True), copy("logs", "b"))
+
+
+def test_a_member_is_drained_and_taken_back() -> None:
+    client = draining(decided(b="same_shard", c=""), *LOGS)
+    client.settings["persistent"][EXCLUDE] = "old"
+    first = act(client, "drained")
+    assert client.settings["persistent"][EXCLUDE] == "old,a"
+    assert [(r.code, r.message) for r in first.verdict.reasons] == [
+        ("draining", "Shards move away from a: 1 are left, 0 of them under way.")
+    ]
+    client.state = state_answer("abc", [copy("logs", "c", primary=True), copy("logs", "b")], elected="a")
+    assert act(client, "drained").verdict.passed
+    client.settings["persistent"][EXCLUDE] = "old,a,more"
+    act(client, "undrained")
+    assert client.settings == {"persistent": {EXCLUDE: "old,more"}, "transient": {}}
+
+
+def test_where_no_other_member_takes_a_shard_nothing_is_excluded() -> None:
+    client = draining(decided(b="same_shard", c="disk_threshold"), *LOGS)
+    with pytest.raises(Refusal) as caught:
+        act(client, "drained")
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "drain_impossible"
+    assert reason.message == (
+        "logs[0] cannot leave a: no other member takes them (disk_threshold on 1, same_shard on 1)."
+    )
+    assert client.settings == {"persistent": {}, "transient": {}}
+
+
+def test_a_drain_that_cannot_go_on_is_refused_once_nothing_moves() -> None:
+    client = draining(decided(b="same_shard", c=""), *LOGS)
+    act(client, "drained")
+    client.explanations[("logs", 0, True)] = {**decided(b="same_shard", c="filter"), "can_move_to_other_node": "no"}
+    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["drain_impossible"]
+    client.state = state_answer("abc", [*LOGS, copy("other", "b", to="c", primary=True)], elected="a")
+    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
+
+
+def test_nothing_is_drained_while_allocation_is_restricted() -> None:
+    client = draining(decided(b="same_shard", c=""), *LOGS)
+    act(client, "restricted")
+    with pytest.raises(Refusal) as caught:
+        act(client, "drained")
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["drain_restricted"]
+
+
+def test_a_question_that_is_not_answered_is_no_room() -> None:
+    client = draining({}, *LOGS)
+    away = refused("opensearch_unreachable", "OpenSearch cannot be reached.", "Check the network.")
+    client.explanations[("logs", 0, True)] = Unreachable(away)
+    with pytest.raises(Unreachable):
+        act(client, "drained")
+    client.explanations[("logs", 0, True)] = answered(400, "unable to find primary shard")
+    assert act(client, "drained").changed, "it has gone meanwhile, and what has not is seen by the next look"
+
+
+def test_members_that_are_away_hold_nothing() -> None:
+    client = draining({}, *LOGS)
+    gone = act(client, "drained", members=["z"])
+    assert (gone.verdict.passed, gone.changed) == (True, False)
+    assert client.settings == {"persistent": {}, "transient": {}}
