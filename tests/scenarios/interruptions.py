@@ -27,6 +27,7 @@ END = 120.0
 """Seconds a controller may take to end after its signal."""
 
 ENABLE = "cluster.routing.allocation.enable"
+EXCLUDE = "cluster.routing.allocation.exclude._name"
 REBALANCE = "cluster.routing.rebalance.enable"
 
 Kill = Callable[[Playing], None]
@@ -69,6 +70,12 @@ ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "release": ("DELETE", r"/leases/", lambda body: True),
 }
 """Every act of a run, in the order of their first times: method, path, and what else tells it from others."""
+DRAIN: tuple[str, str, Callable[[Any], bool]] = (
+    "PUT",
+    r"/_cluster/settings",
+    lambda body: _changes(body, EXCLUDE) and EXCLUDE in _undo(body),
+)
+"""The act that only pools without volumes see."""
 
 
 @dataclass
@@ -91,7 +98,7 @@ class Siege:
 
     def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
         """One run that is killed at an act; whether it came to that act before its end."""
-        method, path, holds = ACTS[act]
+        method, path, holds = {**ACTS, "drain": DRAIN}[act]
         with wired(self.cluster) as wire:
             run = self._start(wire)
             wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds)

@@ -17,7 +17,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.interruptions import ACTS, KILLS, Siege
+from tests.scenarios.interruptions import ACTS, EXCLUDE, KILLS, Siege
 from tests.scenarios.playbook import PLAYBOOK, Playing, command_of
 from tests.scenarios.wire import Trap, Wire
 
@@ -84,6 +84,30 @@ def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
     assert "stays OnDelete" in settled.output
     again = siege.beside("stateful.upgrade.settle")
     assert again.changed == {"localhost": 0}
+
+
+def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
+    lab: Lab, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "killed-draining", three_combined, FROM, ephemeral=True)
+    try:
+        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        siege = Siege.lay(cluster, TO, ansible_environment)
+        for after in (False, True):
+            assert siege.killed_at("drain", after=after, kill=GROUP)
+        assert EXCLUDE in cluster.ask("/_cluster/settings?flat_settings=true")
+
+        settled = siege.beside("stateful.upgrade.settle")
+        print(settled.output)
+        assert settled.code == 0, settled.message
+        assert cluster.fingerprint() == siege.before
+
+        assert siege.killed_at("drain", after=True, kill=GROUP)
+        assert siege.completed().code == 0
+        has_completed(siege)
+    finally:
+        cluster.remove()
 
 
 def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:

@@ -121,8 +121,7 @@ def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iter
     stuck = _stuck(names, [move for move in moves if move.answer == "no"])
     if stuck.reasons:
         return stuck
-    under_way = sum(copy.state == "RELOCATING" for copy in left)
-    text = f"Shards move away from {enumerate_few(names)}: {len(left)} are left, {under_way} of them under way."
+    text = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
     return Verdict((waiting("draining", text, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace."),))
 
 
