@@ -47,7 +47,12 @@ options:
     type: bool
     default: false
   wait:
-    description: With V(false), look once.
+    description:
+      - With V(false), look at the cluster once and return the verdict.
+      - The proof of the images, and the watch on a lock whose holder may be dead, take their time all the same, since
+        another look would begin them anew.
+    type: bool
+    default: true
   wait_timeout:
     description: Seconds to wait for the cluster to be fit for the upgrade, and for the lock to be free.
     default: 120

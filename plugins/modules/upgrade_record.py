@@ -36,7 +36,7 @@ options:
   batch_state:
     description: What the batch has come to.
     type: str
-    choices: [rolling, done, failed]
+    choices: [rolling, done, failed, waiting]
   members:
     description: The members of the batch with their times, as M(stateful.upgrade.pod_ondelete_roll) returns them.
     type: list
@@ -50,7 +50,7 @@ options:
   phase:
     description: How the run ended.
     type: str
-    choices: [completed, stopped, aborted]
+    choices: [completed, stopped, aborted, waiting]
   summary:
     description: One sentence about it.
     type: str

@@ -15,8 +15,9 @@ from typing import Any
 
 from ..common.errors import refusal
 
-PHASES = ("rolling", "completed", "stopped", "aborted")
-BATCH_STATES = ("pending", "rolling", "done", "failed")
+PHASES = ("rolling", "completed", "stopped", "aborted", "waiting")
+BATCH_STATES = ("pending", "rolling", "done", "failed", "waiting")
+UNDER_WAY = ("rolling", "waiting")
 KEPT = 100
 """Entries of history that are kept, the newest."""
 
@@ -151,7 +152,7 @@ def batch_changed(
             state=state,
             run=record.run,
             started=at if state == "rolling" else each.started,
-            ended="" if state == "rolling" else at,
+            ended="" if state in UNDER_WAY else at,
             took=tuple(took),
             waited=tuple(waited),
         )

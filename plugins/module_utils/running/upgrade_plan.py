@@ -74,7 +74,8 @@ def judge_same(digest: str, confirmed: str) -> Verdict:
 def _parts(task: Task, plan: Outcome) -> Iterator[Part]:
     params, more = task.params, plan.more
     of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
-    of_lock = {"state": "free", "cluster_uuid": more["cluster_uuid"]}
+    # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
+    of_lock = {"state": "free", "cluster_uuid": more["cluster_uuid"], "wait": True}
     yield Part(health_gate.run, _arguments(health_gate.CONTRACT, params, of_gate))
     yield Part(upgrade_lock.run, _arguments(upgrade_lock.CONTRACT, params, of_lock))
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
@@ -84,7 +85,8 @@ def _parts(task: Task, plan: Outcome) -> Iterator[Part]:
 
 def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
-    wait = {"wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
+    # Also in one pass, at the end of which no throw-away pod may be left.
+    wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
     return Part(image_pull.run, _arguments(image_pull.CONTRACT, params, {**own, **wait}))
 
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An upgrade in passes that never wait: each ends without failure, puts everything back, and the last one is done."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic import Traffic, check, seed
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.interruptions import Siege
+from tests.scenarios.playbook import PLAYBOOK, Played, play
+
+FROM, TO = "2.19.6", "3.8.0"
+MOST = 60
+"""Passes after which the upgrade should have ended."""
+
+
+@pytest.fixture
+def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(lab, "passes", three_combined, FROM)
+    yield Siege.lay(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
+    cluster.remove()
+
+
+def statistics(played: Played) -> dict[str, Any]:
+    """What the run hands to whoever started it."""
+    found = re.findall(r"^\s*RUN: (\{.*\})$", played.output, re.M)
+    assert found, played.output
+    return dict(json.loads(found[-1]))
+
+
+def left_between_passes(siege: Siege) -> dict[str, Any]:
+    """What is left behind; a pool that is half rolled stays OnDelete, so that it does not go on by itself."""
+    return {name: what for name, what in siege.left_behind().items() if name not in siege.before.pools}
+
+
+def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any) -> None:
+    seen: list[dict[str, Any]] = []
+    seed(siege.cluster.target, tmp_path, documents=5_000)
+    with Traffic.start(siege.cluster.target, tmp_path) as traffic:
+        for _number in range(MOST):
+            played = siege.completed(upgrade_wait=False)
+            seen.append(statistics(played))
+            print(seen[-1])
+            assert played.code == 0, played.output
+            assert left_between_passes(siege) == {}
+            assert len(siege.deleted()) == len(set(siege.deleted())), "a pod was deleted twice"
+            if seen[-1]["upgrade_state"] == "done":
+                break
+            assert seen[-1]["upgrade_state"] == "waiting"
+            assert seen[-1]["upgrade_waiting_for"], played.output
+            assert seen[-1]["upgrade_reasons"], played.output
+            assert "waiting, to 3.8.0" in siege.beside("stateful.upgrade.status").output
+        traffic.stop()
+    report = check(siege.cluster.target, tmp_path)
+    print(len(seen), "passes", report.table(), sep="\n")
+
+    assert seen[-1] == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": []}
+    assert len(seen) > 3, "no pass has ended while a member was away"
+    assert set(siege.cluster.versions().values()) == {TO}
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}
+    assert report.loss is not None
+    assert (report.loss.count, report.health["red"]) == (0, 0)
+
+
+def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:
+    variables = {**siege.variables, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
+    refused = play(PLAYBOOK, variables, siege.environment)
+    assert refused.code != 0
+    assert statistics(refused) == {
+        "upgrade_state": "refused",
+        "upgrade_waiting_for": [],
+        "upgrade_reasons": ["not_confirmed"],
+    }
+    assert siege.left_behind() == {}
