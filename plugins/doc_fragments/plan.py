@@ -15,6 +15,17 @@ options:
     description: The version to upgrade to.
     type: str
     required: true
+  namespace:
+    description: The namespace of the cluster's pods. Either this or O(hosts) is given.
+    type: str
+  hosts:
+    description:
+      - The pools of a cluster whose members are not pods - for each pool, such as a group of the inventory, a list of the
+        names (C(node.name)) of its members. Either this or O(namespace) is given.
+      - Kubernetes is not asked then, and the options that are about pods have no meaning.
+      - A pool with members of different kinds is planned as one pool for each kind.
+    type: dict
+    default: {}
   pools:
     description:
       - Names of the StatefulSets that are the pools of the cluster.

@@ -25,11 +25,13 @@ options:
     description:
       - V(before_upgrade) checks versions, index versions, blocks, voting configurations and allocation settings.
       - V(before_batch) proves that O(batch) may go down now.
+      - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
+        O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
       - V(after_upgrade) checks the same for all O(members).
     type: str
     required: true
-    choices: [before_upgrade, before_batch, after_batch, after_upgrade]
+    choices: [before_upgrade, before_batch, joined, after_batch, after_upgrade]
   members:
     description:
       - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
@@ -44,6 +46,12 @@ options:
   target_version:
     description: The version that is upgraded to.
     type: str
+  former_processes:
+    description:
+      - For V(joined), what C(before.processes) of the gate V(before_batch) was, so that a member that has not been
+        stopped yet is not taken for one that is back.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     support: full
@@ -75,6 +83,15 @@ EXAMPLES = r"""
     members: [data-0, data-1, data-2]
     batch: [data-2]
     wait_timeout: 900
+
+- name: Wait until data-2 has joined again, as another process than before
+  stateful.upgrade.cluster_health_gate:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    moment: joined
+    batch: [data-2]
+    target_version: 3.8.0
+    former_processes: "{{ proof.before.processes }}"
 
 - name: Look once, without waiting
   stateful.upgrade.cluster_health_gate:
@@ -109,6 +126,7 @@ before:
   sample:
     status: green
     members: {data-0: 2.19.6, data-1: 2.19.6, data-2: 3.8.0}
+    processes: {data-0: 5fJ0QhRkQz2, data-1: K2nVw0aYT9e, data-2: bX7dR1s4S8u}
     elected_manager: data-0
     shards: {started: 24, initializing: 0, relocating: 0, unassigned: 0}
     cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pool_order
-short_description: Plan the rolling upgrade of an OpenSearch cluster whose members are pods
+short_description: Plan the rolling upgrade of an OpenSearch cluster
 description:
-  - Joins the StatefulSets of a namespace with what the members of the cluster say of themselves, checks everything that
+  - Joins the StatefulSets of a namespace, or the named hosts, with what the members of the cluster say of themselves, checks everything that
     can be checked beforehand, and gives the ordered pools and batches, each with its reason and its proof.
   - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
     cluster comes first and the elected manager last, otherwise the highest ordinal first.
@@ -32,7 +32,6 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.plan
   - stateful.upgrade.kubernetes
-  - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
   - stateful.upgrade.consent
@@ -53,6 +52,15 @@ EXAMPLES = r"""
       hosts: [https://search.example.com:9200]
     target_version: 3.8.0
   register: plan
+
+- name: Plan for members on plain hosts
+  stateful.upgrade.pool_order:
+    hosts:
+      data: [data-0, data-1, data-2]
+      managers: [manager-0, manager-1, manager-2]
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    target_version: 3.8.0
 
 - name: Show the order
   ansible.builtin.debug:

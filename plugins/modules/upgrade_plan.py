@@ -21,7 +21,9 @@ author:
 version_added: 0.1.0
 options:
   prove_images:
-    description: Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway.
+    description:
+      - Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway, or the members are
+        not pods.
     type: bool
     default: true
   image_timeout:
@@ -68,7 +70,6 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.plan
   - stateful.upgrade.kubernetes
-  - stateful.upgrade.namespace
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
   - stateful.upgrade.consent

@@ -173,7 +173,7 @@ def judge_joined(
                 refused(
                     "wrong_version",
                     f"{name} runs {member.version} and not {target}.",
-                    "Its image does not hold the version its name says: give the right one with image.",
+                    "What it was given is not that version, whatever its name says: give the right image, or package.",
                 )
             )
     return Verdict(tuple(reasons))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT
@@ -14,20 +15,27 @@ from ..common.verdict import Verdict
 from ..planning.versions import Version
 from .client import connect
 from .gates import MOMENTS, Look, Scope, judge, look, polls
+from .joining import wait_joined
 from .safety import Policy
+from .state import ClusterMember
+
+JOINED = "joined"
+"""The moment that asks for the members alone, and not for their shards."""
 
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **WAIT,
         **CONSENT,
-        "moment": {"type": "str", "required": True, "choices": list(MOMENTS)},
+        "moment": {"type": "str", "required": True, "choices": [*MOMENTS, JOINED]},
         "members": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
+        "former_processes": {"type": "dict", "default": {}},
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
+        ("moment", JOINED, ("batch",)),
         ("moment", "after_batch", ("batch", "members")),
         ("moment", "after_upgrade", ("members", "target_version")),
     ],
@@ -42,6 +50,9 @@ def run(task: Task) -> Outcome:
     """Look, judge, wait as asked; nothing is ever changed."""
     scope = scope_of(task)
     client = connect(task.params["opensearch"])
+    if scope.moment == JOINED:
+        members, back = wait_joined(task, client, scope.batch, scope.target)
+        return Outcome(back, before=_of_members(members), next=_next(scope, back))
     held = polls(scope.moment)
     seen, verdict = task.wait(
         lambda: look(client, scope.moment, next(held)), lambda looked: judge(looked, scope), stoppable=True, pace=PACE
@@ -80,7 +91,7 @@ def _shown(seen: Look) -> dict[str, Any]:
     elected = state.members.get(state.elected or "")
     return {
         "status": health.status,
-        "members": {member.name: str(member.version) for member in state.members.values()},
+        **_of_members({member.name: member for member in state.members.values()}),
         "elected_manager": elected.name if elected else None,
         "shards": {
             "started": sum(copy.started for copy in state.copies),
@@ -93,12 +104,20 @@ def _shown(seen: Look) -> dict[str, Any]:
     }
 
 
+def _of_members(members: Mapping[str, ClusterMember]) -> dict[str, Any]:
+    return {
+        "members": {name: str(member.version) for name, member in members.items()},
+        "processes": {name: member.ephemeral_id for name, member in members.items()},
+    }
+
+
 def _next(scope: Scope, verdict: Verdict) -> str:
     if not verdict.passed:
         return "wait" if verdict.state.value == "waiting" else "cure what is refused"
     return {
         "before_upgrade": "begin the first batch",
         "before_batch": "restrict allocation and replace the batch",
+        JOINED: "put allocation back",
         "after_batch": "take the next batch",
         "after_upgrade": "nothing",
     }[scope.moment]

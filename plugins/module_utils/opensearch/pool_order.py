@@ -5,38 +5,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE
+from ..common.arguments import CONNECTIONS, CONSENT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Reason, State, Verdict, combine, refused, remark
-from ..common.words import enumerate_few
-from ..kubernetes import client as kubernetes
+from ..common.verdict import Verdict, combine, refused
 from ..kubernetes.judge import judge_owner
-from ..kubernetes.pods import pods_of
-from ..kubernetes.rights import ROLE, missing_rights
-from ..kubernetes.state import Pod, StatefulSet
-from ..kubernetes.stateful_sets import list_stateful_sets
 from ..planning.batches import BATCHING, Batch, Cutting, batches_of
-from ..planning.images import container_for, with_tag
-from ..planning.pools import Member, Pool, digest_of, order_pools
+from ..planning.pools import Pool, digest_of, order_pools
 from ..planning.versions import Version
 from .client import connect
 from .health_gate import target_of
+from .named_pools import by_kind, judge_groups, pools_named
 from .observe import observe
 from .proof import Proofs, placement_of
-from .safety import Policy, judge_consent, judge_lost
-from .state import ClusterMember, ClusterState
+from .safety import Policy, judge_consent
+from .set_pools import Seen, in_cluster, judge_membership, judge_returning, judge_sets, pool_of, see
+from .state import ClusterState
 
 SERVER = "opensearch"
 
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
-        **NAMESPACE,
+        "namespace": {"type": "str"},
+        "hosts": {"type": "dict", "default": {}},
         **CONSENT,
         "pools": {"type": "list", "elements": "str", "default": []},
         "label_selector": {"type": "str"},
@@ -58,75 +54,76 @@ CONTRACT = Contract(
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Both sides of the cluster: the sets and their pods, and what the members say of themselves."""
+class Drawn:
+    """The pools, where they come from, and what is to be said of them."""
 
-    sets: tuple[StatefulSet, ...]
-    pods: Mapping[str, tuple[Pod, ...]]
-    """Pods by the name of their set, in the order of their names."""
     state: ClusterState
+    pools: tuple[Pool, ...]
+    """In order."""
+    named: tuple[Pool, ...]
+    """As the user knows them; what the digest is made of."""
+    verdict: Verdict
+    sets: Seen | None = None
 
 
 def run(task: Task) -> Outcome:
     """Observe, judge, plan. Nothing is changed, so check mode does the same."""
     params = task.params
     target = target_of(params["target_version"])
-    seen, troubles = see(task)
-    if seen is None:
-        raise Refusal(*combine(troubles).reasons)
-    pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in _in_cluster(seen))
+    drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
+    state, pools = drawn.state, drawn.pools
     cutting = Cutting(params["batching"], params["max_unavailable"])
-    batches = _cut(pools, target, params["members"], cutting, seen.state)
+    batches = _cut(pools, target, params["members"], cutting, state)
+    going = [name for batch in batches for name in batch.members]
     verdict = combine(
         (
-            *troubles,
-            *(judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets),
-            judge_membership(seen),
+            drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(
-                seen.state,
-                [name for batch in batches for name in batch.members],
-                Policy(params["allow_single_copy"], params["allow_quorum_loss"]),
-            ),
+            judge_consent(state, going, Policy(params["allow_single_copy"], params["allow_quorum_loss"])),
+            judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
+            judge_returning(pools),
         )
     )
-    verdict = combine((verdict, *_of_sets(seen, pools, batches), judge_returning(pools)))
     conditions = [
         *(name for name in CONSENT if params[name]),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']}",
     ]
-    digest = digest_of(seen.state.uuid, target, pools, params["members"], conditions)
-    return _outcome(seen, pools, batches, verdict, target, digest)
+    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
+    return _outcome(state, pools, batches, verdict, target, digest)
 
 
-def _of_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> Iterator[Verdict]:
-    """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
-    members = {pool.name: [member.name for member in pool.members] for pool in pools}
-    leaving = {name for batch in batches for name in batch.members}
-    for one in seen.sets:
-        going = [name for name in members.get(one.name, ()) if name in leaving]
-        if going and one.ephemeral:
-            yield judge_lost(seen.state, going, one.name)
-        if going and not one.has_readiness_probe:
-            text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
-            following = "That a member has joined on the target version is asked of the cluster all the same."
-            yield Verdict((remark("no_readiness_probe", text, following),))
+def _on_hosts(params: Mapping[str, Any]) -> bool:
+    """Whether the members are on plain hosts: they are pods in a namespace, or hosts that are named, never both."""
+    if bool(params["namespace"]) == bool(params["hosts"]):
+        given = "Both namespace and hosts are" if params["hosts"] else "Neither namespace nor hosts is"
+        remedy = "Give namespace where the members are pods, hosts where they are not."
+        raise refusal("namespace_or_hosts", f"{given} given.", remedy)
+    return bool(params["hosts"])
 
 
-def judge_returning(pools: Iterable[Pool]) -> Verdict:
-    """Pools of which somebody has changed the image already: what dies comes back on that."""
-    return Verdict(
-        tuple(
-            remark(
-                "template_changed",
-                f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
-                f" {'runs' if len(pool.returning) == 1 else 'run'} another: whatever of them dies comes back on it.",
-                "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
-            )
-            for pool in pools
-            if pool.returning
-        )
-    )
+def _from_hosts(task: Task) -> Drawn:
+    """The pools as they are named; Kubernetes is not asked."""
+    task.may_look()
+    groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
+    state = observe(connect(task.params["opensearch"]))
+    named = pools_named(groups, state, task.params["zone_attribute"])
+    pools = order_pools(part for pool in named for part in by_kind(pool))
+    return Drawn(state, pools, tuple(named), judge_groups(groups, state))
+
+
+def _from_sets(task: Task, target: Version) -> Drawn:
+    """The pools behind the StatefulSets of the namespace.
+
+    Raises:
+        Refusal: one side cannot be seen, or none of the sets belongs to the cluster.
+    """
+    params = task.params
+    seen, troubles = see(task)
+    if seen is None:
+        raise Refusal(*combine(troubles).reasons)
+    pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
+    owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
+    return Drawn(seen.state, pools, pools, combine((*troubles, *owners, judge_membership(seen))), seen)
 
 
 def _cut(
@@ -138,173 +135,6 @@ def _cut(
         raise refusal(
             "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."
         ) from error
-
-
-def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
-    """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
-    troubles: list[Verdict] = []
-    params = task.params
-    task.may_look()
-    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
-    state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
-    if there is None or state is None:
-        return None, troubles
-    sets, pods = there
-    named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
-    if not named:
-        troubles.append(_no_pool(params["namespace"], sets))
-        return None, troubles
-    return Seen(named, pods, state), troubles
-
-
-def _in_kubernetes(
-    params: Mapping[str, Any], troubles: list[Verdict]
-) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]]] | None:
-    """The sets and their pods. Whatever right is missing, all that are missing are told."""
-    cluster = kubernetes.connect(params["kubernetes"])
-    try:
-        sets = _sets(cluster, params)
-        pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
-    except Refusal as error:
-        rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
-        if rights.state is not State.REFUSED:
-            raise
-        troubles.append(rights)
-        return None
-    troubles.append(missing_rights(cluster, params["namespace"], ROLE))
-    return sets, pods
-
-
-def _is_of_rights(error: Refusal) -> bool:
-    return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
-
-
-def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    except Refusal as error:
-        troubles.append(error.verdict)
-        return None
-
-
-def _sets(cluster: kubernetes.KubernetesClient, params: Mapping[str, Any]) -> tuple[StatefulSet, ...]:
-    found = tuple(list_stateful_sets(cluster, params["namespace"], params["label_selector"]))
-    if not params["pools"]:
-        return found
-    known = {stateful_set.name: stateful_set for stateful_set in found}
-    unknown = [name for name in params["pools"] if name not in known]
-    if unknown:
-        there = ", ".join(sorted(known)) or "none"
-        raise Refusal(
-            *(
-                refused(
-                    "pool_unknown",
-                    f"There is no pool (StatefulSet) {name} in namespace {params['namespace']}.",
-                    f"Correct pools (upgrade_pools); those there are: {there}.",
-                )
-                for name in unknown
-            )
-        )
-    return tuple(known[name] for name in params["pools"])
-
-
-def _belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
-    names = {member.name for member in state.members.values()}
-    addresses = {member.address for member in state.members.values()}
-    return any(pod.name in names or pod.address in addresses for pod in pods)
-
-
-def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
-    there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
-    return Verdict(
-        (
-            refused(
-                "no_pools",
-                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (there: {there}).",
-                "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
-            ),
-        )
-    )
-
-
-def _in_cluster(seen: Seen) -> Iterable[StatefulSet]:
-    return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
-
-
-def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
-    """The pool behind a StatefulSet, its kind taken from what its members say of themselves.
-
-    Raises:
-        Refusal: it is not clear which container or image is meant.
-    """
-    container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
-    image = stateful_set.images[container]
-    names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
-    known = [seen.state.named(name) for name in names]
-    roles = frozenset(role for member in known if member for role in member.roles)
-    return Pool(
-        name=stateful_set.name,
-        members=tuple(_member(name, stateful_set.name, seen.state, roles, params["zone_attribute"]) for name in names),
-        container=container,
-        image=image,
-        target_image=params["image"] or with_tag(image, str(target)),
-        strategy=stateful_set.strategy,
-        in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
-        returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
-        ephemeral=stateful_set.ephemeral,
-    )
-
-
-def _member(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str) -> Member:
-    """A member, whether its pod is there or not; one that is away has the roles of its pool."""
-    there = state.named(name)
-    stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
-    return Member(
-        name=name,
-        pool=pool,
-        version=there.version if there else None,
-        manager_eligible=stand_in.manager_eligible,
-        holds_data=stand_in.holds_data,
-        elected=there is not None and there.id == state.elected,
-        zone=stand_in.attributes.get(zone, ""),
-    )
-
-
-def judge_membership(seen: Seen) -> Verdict:
-    """Every pod is the member of its own name, and every member belongs to a pool."""
-    by_address = {member.address: member for member in seen.state.members.values() if member.address}
-    reasons: list[Reason] = []
-    pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
-    for pod in pods:
-        other = by_address.get(pod.address or "")
-        if other is not None and other.name != pod.name:
-            reasons.append(
-                refused(
-                    "name_differs",
-                    f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or"
-                    " it could not be recognised after the restart.",
-                    "Set node.name to the pod's name (for example from metadata.name).",
-                )
-            )
-    for stateful_set in seen.sets:
-        if not seen.pods[stateful_set.name] and stateful_set.replicas:
-            reasons.append(
-                refused(
-                    "pool_without_pods",
-                    f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
-                    "Look at the events of the StatefulSet.",
-                )
-            )
-    names = {pod.name for pod in pods}
-    strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
-    if strangers:
-        reasons.append(
-            remark(
-                "members_outside",
-                f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}.",
-            )
-        )
-    return Verdict(tuple(reasons))
 
 
 def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
@@ -324,10 +154,9 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
 
 
 def _outcome(
-    seen: Seen, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
+    state: ClusterState, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
 ) -> Outcome:
-    state, proofs = seen.state, Proofs(seen.state)
-    uids = {one.name: one.uid for one in seen.sets}
+    proofs = Proofs(state)
     versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
@@ -341,7 +170,7 @@ def _outcome(
         more={
             "target_version": str(target),
             "cluster_uuid": state.uuid,
-            "pools": [_pool_result(pool, target, uids.get(pool.name, "")) for pool in pools],
+            "pools": [_pool_result(pool, target) for pool in pools],
             "deployed_version": str(min(versions)) if versions else None,
             "batches": [
                 {
@@ -361,16 +190,15 @@ def _outcome(
     )
 
 
-def _pool_result(pool: Pool, target: Version, uid: str) -> dict[str, Any]:
-    return {
-        "name": pool.name,
-        "uid": uid,
-        "status": pool.status(target),
-        "kind": pool.kind.words,
+def _pool_result(pool: Pool, target: Version) -> dict[str, Any]:
+    of_pods = {
+        "uid": pool.uid,
         "container": pool.container,
         "image": pool.image,
         "target_image": pool.target_image,
         "strategy": pool.strategy,
         "ephemeral": pool.ephemeral,
-        "members": [member.name for member in pool.members],
     }
+    members = [member.name for member in pool.members]
+    common = {"name": pool.name, "status": pool.status(target), "kind": pool.kind.words, "members": members}
+    return {**common, **(of_pods if pool.container else {})}

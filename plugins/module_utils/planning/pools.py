@@ -59,20 +59,22 @@ class Member:
 
 @dataclass(frozen=True)
 class Pool:
-    """Members with the same roles, and the image that makes them the target version."""
+    """Members with the same roles, and, where they are pods, the image that makes them the target version."""
 
     name: str
     members: tuple[Member, ...]
-    container: str
-    image: str
-    target_image: str
-    strategy: str
+    container: str = ""
+    image: str = ""
+    target_image: str = ""
+    strategy: str = ""
     in_use: bool = False
     """Whether a Ready member runs its present image, so that a broken one can come back on it."""
     returning: tuple[str, ...] = ()
     """The members that run another image than the present one, and would come back on it if they died now."""
     ephemeral: bool = False
     """Whether its members keep no data over a restart."""
+    uid: str = ""
+    """Of its StatefulSet."""
 
     @cached_property
     def kind(self) -> Kind:

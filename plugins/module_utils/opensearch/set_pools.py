@@ -1,0 +1,228 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools behind StatefulSets: what both sides say of them, and whether the two fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.task import Task
+from ..common.verdict import Reason, State, Verdict, combine, refused, remark
+from ..common.words import enumerate_few
+from ..kubernetes import client as kubernetes
+from ..kubernetes.pods import pods_of
+from ..kubernetes.rights import ROLE, missing_rights
+from ..kubernetes.state import Pod, StatefulSet
+from ..kubernetes.stateful_sets import list_stateful_sets
+from ..planning.batches import Batch
+from ..planning.images import container_for, with_tag
+from ..planning.pools import Pool
+from ..planning.versions import Version
+from .client import connect
+from .named_pools import member_of
+from .observe import observe
+from .safety import judge_lost
+from .state import ClusterState
+
+SERVER = "opensearch"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Both sides of the cluster: the sets and their pods, and what the members say of themselves."""
+
+    sets: tuple[StatefulSet, ...]
+    pods: Mapping[str, tuple[Pod, ...]]
+    """Pods by the name of their set, in the order of their names."""
+    state: ClusterState
+
+
+def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
+    """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
+    troubles: list[Verdict] = []
+    params = task.params
+    task.may_look()
+    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
+    state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
+    if there is None or state is None:
+        return None, troubles
+    sets, pods = there
+    named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
+    if not named:
+        troubles.append(_no_pool(params["namespace"], sets))
+        return None, troubles
+    return Seen(named, pods, state), troubles
+
+
+def _in_kubernetes(
+    params: Mapping[str, Any], troubles: list[Verdict]
+) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]]] | None:
+    """The sets and their pods. Whatever right is missing, all that are missing are told."""
+    cluster = kubernetes.connect(params["kubernetes"])
+    try:
+        sets = _sets(cluster, params)
+        pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
+    except Refusal as error:
+        rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
+        if rights.state is not State.REFUSED:
+            raise
+        troubles.append(rights)
+        return None
+    troubles.append(missing_rights(cluster, params["namespace"], ROLE))
+    return sets, pods
+
+
+def _is_of_rights(error: Refusal) -> bool:
+    return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
+
+
+def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Refusal as error:
+        troubles.append(error.verdict)
+        return None
+
+
+def _sets(cluster: kubernetes.KubernetesClient, params: Mapping[str, Any]) -> tuple[StatefulSet, ...]:
+    found = tuple(list_stateful_sets(cluster, params["namespace"], params["label_selector"]))
+    if not params["pools"]:
+        return found
+    known = {stateful_set.name: stateful_set for stateful_set in found}
+    unknown = [name for name in params["pools"] if name not in known]
+    if unknown:
+        there = ", ".join(sorted(known)) or "none"
+        raise Refusal(
+            *(
+                refused(
+                    "pool_unknown",
+                    f"There is no pool (StatefulSet) {name} in namespace {params['namespace']}.",
+                    f"Correct pools (upgrade_pools); those there are: {there}.",
+                )
+                for name in unknown
+            )
+        )
+    return tuple(known[name] for name in params["pools"])
+
+
+def _belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
+    names = {member.name for member in state.members.values()}
+    addresses = {member.address for member in state.members.values()}
+    return any(pod.name in names or pod.address in addresses for pod in pods)
+
+
+def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
+    there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
+    return Verdict(
+        (
+            refused(
+                "no_pools",
+                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (there: {there}).",
+                "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
+            ),
+        )
+    )
+
+
+def in_cluster(seen: Seen) -> Iterable[StatefulSet]:
+    return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
+
+
+def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
+    """The pool behind a StatefulSet, its kind taken from what its members say of themselves.
+
+    Raises:
+        Refusal: it is not clear which container or image is meant.
+    """
+    container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
+    image = stateful_set.images[container]
+    names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
+    known = [seen.state.named(name) for name in names]
+    roles = frozenset(role for member in known if member for role in member.roles)
+    return Pool(
+        name=stateful_set.name,
+        uid=stateful_set.uid,
+        members=tuple(
+            member_of(name, stateful_set.name, seen.state, roles, params["zone_attribute"]) for name in names
+        ),
+        container=container,
+        image=image,
+        target_image=params["image"] or with_tag(image, str(target)),
+        strategy=stateful_set.strategy,
+        in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
+        returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
+        ephemeral=stateful_set.ephemeral,
+    )
+
+
+def judge_membership(seen: Seen) -> Verdict:
+    """Every pod is the member of its own name, and every member belongs to a pool."""
+    by_address = {member.address: member for member in seen.state.members.values() if member.address}
+    reasons: list[Reason] = []
+    pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
+    for pod in pods:
+        other = by_address.get(pod.address or "")
+        if other is not None and other.name != pod.name:
+            reasons.append(
+                refused(
+                    "name_differs",
+                    f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or"
+                    " it could not be recognised after the restart.",
+                    "Set node.name to the pod's name (for example from metadata.name).",
+                )
+            )
+    for stateful_set in seen.sets:
+        if not seen.pods[stateful_set.name] and stateful_set.replicas:
+            reasons.append(
+                refused(
+                    "pool_without_pods",
+                    f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
+                    "Look at the events of the StatefulSet.",
+                )
+            )
+    names = {pod.name for pod in pods}
+    strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
+    if strangers:
+        reasons.append(
+            remark(
+                "members_outside",
+                f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}.",
+            )
+        )
+    return Verdict(tuple(reasons))
+
+
+def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> Verdict:
+    """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    members = {pool.name: [member.name for member in pool.members] for pool in pools}
+    leaving = {name for batch in batches for name in batch.members}
+    verdicts: list[Verdict] = []
+    for one in seen.sets:
+        going = [name for name in members.get(one.name, ()) if name in leaving]
+        if going and one.ephemeral:
+            verdicts.append(judge_lost(seen.state, going, one.name))
+        if going and not one.has_readiness_probe:
+            text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
+            following = "That a member has joined on the target version is asked of the cluster all the same."
+            verdicts.append(Verdict((remark("no_readiness_probe", text, following),)))
+    return combine(verdicts)
+
+
+def judge_returning(pools: Iterable[Pool]) -> Verdict:
+    """Pools of which somebody has changed the image already: what dies comes back on that."""
+    return Verdict(
+        tuple(
+            remark(
+                "template_changed",
+                f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
+                f" {'runs' if len(pool.returning) == 1 else 'run'} another: whatever of them dies comes back on it.",
+                "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
+            )
+            for pool in pools
+            if pool.returning
+        )
+    )
