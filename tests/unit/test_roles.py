@@ -13,11 +13,25 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if not path.name.startswith("member_"))
+"""The roles of a run; the others are what a member on a plain host is upgraded with."""
+MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
+STEPS = ("prepare", "stop", "install", "start")
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+)\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
-MADE = frozenset({"upgrade_batch", "upgrade_batch_pools", "upgrade_all_members", "upgrade_lock", "upgrade_deadline"})
+MADE = frozenset(
+    {
+        "upgrade_batch",
+        "upgrade_batch_pools",
+        "upgrade_all_members",
+        "upgrade_lock",
+        "upgrade_deadline",
+        "upgrade_batch_host",
+        "upgrade_places",
+        "upgrade_step",
+    }
+)
 """Variables that the role begin makes for the later ones; nobody gives them."""
 HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
 """Variables that the playbook hands to every module."""
@@ -30,10 +44,19 @@ Json = Mapping[str, Any]
 
 
 def specification(role: str) -> Json:
-    """The options of the role's main entry point."""
-    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
-    options: Json = yaml.safe_load(text)["argument_specs"]["main"]["options"]
+    """The options of the role's entry points, which say the same of an option that several have."""
+    options: dict[str, Any] = {}
+    for entry in entry_points(role).values():
+        for name, option in entry["options"].items():
+            assert options.setdefault(name, option) == option, (role, name)
     return options
+
+
+def entry_points(role: str) -> Json:
+    """The role's argument specifications."""
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    entries: Json = yaml.safe_load(text)["argument_specs"]
+    return entries
 
 
 def texts(role: str) -> Iterator[str]:
@@ -69,6 +92,21 @@ def test_every_variable_is_documented(role: str) -> None:
     elsewhere = {name for later in ROLES if later != "begin" for name in specification(later)} | HANDED_ON
     assert used - (MADE if role == "begin" else set()) <= specification(role).keys()
     assert specification(role).keys() <= (used | elsewhere if role == "begin" else used)
+
+
+@pytest.mark.parametrize("role", MEMBER_ROLES)
+def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str) -> None:
+    entries = entry_points(role)
+    assert tuple(entries) == STEPS
+    text = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "roles" / role / "tasks").glob("*.yml")}
+    assert text.keys() == set(STEPS)
+    known = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    for name, option in specification(role).items():
+        if "default" in option:
+            assert known[name] == option["default"], name
+    assert known.keys() <= specification(role).keys()
+    used = {name for each in text.values() for name in re.findall(rf"\b{role}_\w+", each)}
+    assert used - {"member_package_wanted"} <= specification(role).keys()
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -28,10 +28,11 @@ async def _run(target: Target, directory: Path, rate: float, timeout: float) -> 
 
 def _arguments() -> argparse.Namespace:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--kubeconfig", type=Path, required=True)
-    common.add_argument("--namespace", required=True)
-    common.add_argument("--selector", required=True, help="labels of the pods to send to, as for a Service")
+    common.add_argument("--kubeconfig", type=Path, default=Path())
+    common.add_argument("--namespace", default="")
+    common.add_argument("--selector", default="", help="labels of the pods to send to, as for a Service")
     common.add_argument("--port", type=int, default=9200)
+    common.add_argument("--hosts", default="", help="addresses of members that are not pods, instead of the first three")
     common.add_argument("--directory", type=Path, required=True, help="where the records and the report are kept")
     parser = argparse.ArgumentParser(prog="python -m tests.lab.traffic", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -47,7 +48,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Runs the command line and gives the exit code: 1 for an error, 2 when the check finds documents missing."""
     arguments = _arguments()
-    target = Target(arguments.kubeconfig, arguments.namespace, arguments.selector, arguments.port)
+    hosts = tuple(filter(None, arguments.hosts.split(",")))
+    target = Target(arguments.kubeconfig, arguments.namespace, arguments.selector, arguments.port, hosts)
     directory: Path = arguments.directory
     directory.mkdir(parents=True, exist_ok=True)
     try:

@@ -24,12 +24,19 @@ _PAUSE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Target:
-    """Where the traffic goes: the Ready pods that the selector picks, at the HTTP port."""
+    """Where the traffic goes: the Ready pods that the selector picks, or plain hosts, at the HTTP port."""
 
     kubeconfig: Path
     namespace: str
     selector: str
     port: int = 9200
+    hosts: tuple[str, ...] = ()
+    """Addresses of members that are not pods; then nothing else but the port counts."""
+
+    @classmethod
+    def of_hosts(cls, hosts: Iterable[str]) -> Target:
+        """Gives the target that these hosts are: all of them in turn, whether they serve or not."""
+        return cls(Path(), "", "", hosts=tuple(hosts))
 
 
 class RequestFailed(Exception):
@@ -49,6 +56,23 @@ class Answer:
         error = self.body.get("error") if isinstance(self.body, dict) else None
         kind = error.get("type") if isinstance(error, dict) else None
         return f"{self.status} {kind}" if kind else str(self.status)
+
+
+class Hosts:
+    """The addresses of plain hosts in turn, as a client with a list of them uses it."""
+
+    def __init__(self, addresses: tuple[str, ...]) -> None:
+        self._addresses = itertools.cycle(addresses)
+
+    def start(self) -> None:
+        """There is nothing to follow."""
+
+    def stop(self) -> None:
+        """There is nothing to follow."""
+
+    def choose(self) -> str | None:
+        """Gives the address of the next host."""
+        return next(self._addresses)
 
 
 class ReadyPods:
@@ -128,7 +152,7 @@ class Members:
 
     def __init__(self, target: Target) -> None:
         self._port = target.port
-        self._pods = ReadyPods(target)
+        self._pods = Hosts(target.hosts) if target.hosts else ReadyPods(target)
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Members:

@@ -82,6 +82,7 @@ class Traffic:
             "--namespace": target.namespace,
             "--selector": target.selector,
             "--port": target.port,
+            "--hosts": ",".join(target.hosts),
             "--directory": directory,
             "--rate": rate,
             "--timeout": timeout,

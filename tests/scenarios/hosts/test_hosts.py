@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Upgrades of real clusters whose members are processes on plain hosts, by tasks that the user gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.fixtures import lab_directory
+from tests.lab.traffic import Traffic, check, seed
+from tests.scenarios.hosts.cluster import COMBINED, HostCluster
+from tests.scenarios.playbook import Played, play
+
+PLAYBOOK = "stateful.upgrade.opensearch_hosts"
+FROM, TO = "2.19.6", "3.8.0"
+
+
+@pytest.fixture
+def cluster() -> Iterator[HostCluster]:
+    cluster = HostCluster.start(lab_directory(), {"search": [COMBINED] * 3}, FROM)
+    yield cluster
+    cluster.remove()
+
+
+def digest(cluster: HostCluster, environment: Mapping[str, str], variables: Mapping[str, Any]) -> str:
+    """The plan's, as the check mode shows it."""
+    checked = play(PLAYBOOK, variables, environment, "-i", str(cluster.inventory()), "--check")
+    assert checked.code == 0, checked.output
+    found = re.search(r", plan (p[0-9a-f]{11})", checked.output)
+    assert found is not None, checked.output
+    return found[1]
+
+
+def upgrade(cluster: HostCluster, environment: Mapping[str, str], **more: Any) -> Played:
+    """Look at the plan, consent to it, and carry it out."""
+    variables = cluster.variables(TO, **more)
+    confirmed = {**variables, "upgrade_confirm": digest(cluster, environment, variables)}
+    return play(PLAYBOOK, confirmed, environment, "-i", str(cluster.inventory()))
+
+
+def left_behind(cluster: HostCluster) -> tuple[Any, Any]:
+    """Settings and lock: nothing of either after a run."""
+    settings = json.loads(cluster.ask("/_cluster/settings"))
+    locks = json.loads(cluster.ask("/_component_template"))["component_templates"]
+    return settings, [each["name"] for each in locks if each["name"].startswith("stateful-upgrade")]
+
+
+NOTHING = ({"persistent": {}, "transient": {}}, [])
+
+
+def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    seed(cluster.target, tmp_path, documents=20_000)
+    with Traffic.start(cluster.target, tmp_path) as traffic:
+        played = upgrade(cluster, ansible_environment)
+        traffic.stop()
+    report = check(cluster.target, tmp_path)
+    print(played.output, report.table(), sep="\n")
+
+    assert played.code == 0, played.message
+    assert set(cluster.versions().values()) == {TO}
+    assert report.loss is not None
+    assert report.loss.acknowledged > 20_000
+    assert (report.loss.count, report.health["red"]) == (0, 0)
+    assert left_behind(cluster) == NOTHING
+
+    again = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "-i", str(cluster.inventory()))
+    assert again.code == 0, again.message
+    assert set(again.changed.values()) == {0}
+
+
+def test_what_fails_stops_the_run_and_is_gone_on_with(
+    cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    seed(cluster.target, tmp_path, documents=2_000)
+    with Traffic.start(cluster.target, tmp_path) as traffic:
+        unprepared = upgrade(cluster, ansible_environment, lab_without_package=["es-search-2", "es-search-1", "es-search-0"])
+        assert unprepared.code != 0
+        assert "There is no package of version 3.8.0." in unprepared.message
+        assert set(cluster.versions().values()) == {FROM}
+
+        order = re.findall(r"^ *- *'? *\d+\. (search-\d)|\d\. (search-\d) \(", unprepared.output, re.M)
+        second = [first or other for first, other in order][1]
+        stopped = upgrade(cluster, ansible_environment, lab_broken_package=[f"es-{second}"])
+        print(stopped.output)
+        assert stopped.code != 0
+        assert f"es-{second}, Install OpenSearch:" in stopped.message
+        assert sorted(cluster.versions().values()) == [FROM, TO]  # the second is down, the third as it was
+        assert cluster.host(second).process is None
+        assert left_behind(cluster) == NOTHING
+
+        gone_on = upgrade(cluster, ansible_environment)
+        traffic.stop()
+    report = check(cluster.target, tmp_path)
+    print(gone_on.output, report.table(), sep="\n")
+    assert gone_on.code == 0, gone_on.message
+    assert set(cluster.versions().values()) == {TO}
+    assert report.loss is not None
+    assert (report.loss.count, report.health["red"]) == (0, 0)
+    assert left_behind(cluster) == NOTHING
