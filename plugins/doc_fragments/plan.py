@@ -20,8 +20,8 @@ options:
     type: str
   hosts:
     description:
-      - The pools of a cluster whose members are not pods - for each pool, such as a group of the inventory, a list of the
-        names (C(node.name)) of its members. Either this or O(namespace) is given.
+      - The pools of a cluster whose members are not pods - for each pool, such as a group of the inventory, a list of
+        the names (C(node.name)) of its members. Either this or O(namespace) is given.
       - Kubernetes is not asked then, and the options that are about pods have no meaning.
       - A pool with members of different kinds is planned as one pool for each kind.
     type: dict

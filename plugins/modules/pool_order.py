@@ -11,8 +11,9 @@ DOCUMENTATION = r"""
 module: pool_order
 short_description: Plan the rolling upgrade of an OpenSearch cluster
 description:
-  - Joins the StatefulSets of a namespace, or the named hosts, with what the members of the cluster say of themselves, checks everything that
-    can be checked beforehand, and gives the ordered pools and batches, each with its reason and its proof.
+  - Joins the StatefulSets of a namespace, or the named hosts, with what the members of the cluster say of themselves,
+    checks everything that can be checked beforehand, and gives the ordered pools and batches, each with its reason and
+    its proof.
   - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
     cluster comes first and the elected manager last, otherwise the highest ordinal first.
   - A pool's kind comes from the roles that its members report, not from labels.

@@ -22,8 +22,8 @@ version_added: 0.1.0
 options:
   prove_images:
     description:
-      - Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway, or the members are
-        not pods.
+      - Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway, or the members
+        are not pods.
     type: bool
     default: true
   image_timeout:

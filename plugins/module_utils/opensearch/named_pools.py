@@ -109,7 +109,8 @@ def _misnamed(name: str, strangers: Sequence[str]) -> Reason:
         "name_differs",
         f"The cluster has no member {name}, but members that no host stands for ({', '.join(strangers)}): the host may"
         " run one of them under that name, and would be taken for one that is down.",
-        "Set the host's variable upgrade_member to the node.name of its member, and put all members into upgrade_groups.",
+        "Set the variable upgrade_member of each host to the node.name of its member, and name all groups of members in"
+        " upgrade_groups.",
     )
 
 

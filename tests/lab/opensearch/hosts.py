@@ -60,7 +60,9 @@ class Host:
         made = json.loads((self.directory / "host.json").read_text(encoding="utf-8"))
         mounts = {"/usr/share/opensearch/data": self.directory / "data"}
         name, scratch = made["name"], self.directory / "scratch"
-        context = ContainerContext("hosts", name, "opensearch", made["address"], scratch, mounts, made["settings"], (), ())
+        context = ContainerContext(
+            "hosts", name, "opensearch", made["address"], scratch, mounts, made["settings"], (), ()
+        )
         launch = image((self.directory / "version").read_text(encoding="utf-8")).launch(context)
         with (self.directory / "member.log").open("ab") as output:
             process = spawn(launch.argv, launch.env, launch.cwd, output, user=pod_user(), mortal=False)

@@ -32,7 +32,9 @@ def _arguments() -> argparse.Namespace:
     common.add_argument("--namespace", default="")
     common.add_argument("--selector", default="", help="labels of the pods to send to, as for a Service")
     common.add_argument("--port", type=int, default=9200)
-    common.add_argument("--hosts", default="", help="addresses of members that are not pods, instead of the first three")
+    common.add_argument(
+        "--hosts", default="", help="addresses of members that are not pods, instead of the first three"
+    )
     common.add_argument("--directory", type=Path, required=True, help="where the records and the report are kept")
     parser = argparse.ArgumentParser(prog="python -m tests.lab.traffic", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)

@@ -85,7 +85,8 @@ class HostCluster:
         groups = {
             group: {
                 "hosts": {
-                    f"es-{name}": {"upgrade_member": name, "lab_directory": str(self.directory / name)} for name in names
+                    f"es-{name}": {"upgrade_member": name, "lab_directory": str(self.directory / name)}
+                    for name in names
                 }
             }
             for group, names in self.groups.items()

@@ -138,3 +138,9 @@ def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(module
         batches = (done, begun) if name == "here" else (begun,)
         modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", "completed", "", at, at, batches)
     assert modules.plan()["predicted_seconds"] == 180
+
+
+def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Modules) -> None:
+    modules.plan(namespace=None, hosts={"data": ["data-0", "data-1"]}, kept_in="opensearch")
+    assert modules.names() == ["cluster_health_gate", "pool_order", "upgrade_lock"]
+    assert dict(modules.asked)["upgrade_lock"]["kept_in"] == "opensearch"

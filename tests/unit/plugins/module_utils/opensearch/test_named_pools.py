@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools made from names: their kinds, what is refused, and the whole plan without Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import named_pools, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    cluster,
+    copy,
+    info,
+)
+
+MANAGER, DATA = ("cluster_manager",), ("data",)
+ROLES: Mapping[str, Sequence[str]] = {"d-0": DATA, "d-1": DATA, "b-0": (*MANAGER, *DATA), "m-0": MANAGER}
+GROUPS = {"data": ["d-0", "d-1"], "both": ["b-0"], "managers": ["m-0"]}
+COPIES = [copy("logs", "d-0", primary=True), copy("logs", "d-1")]
+VERSIONS = dict.fromkeys(ROLES, "2.19.6")
+
+
+def state_of(versions: Mapping[str, str], elected: str = "m-0") -> ClusterState:
+    members = {name: info(name, version, ROLES.get(name, DATA)) for name, version in versions.items()}
+    return cluster(members, COPIES, elected=elected)
+
+
+def without(*names: str) -> dict[str, str]:
+    return {name: version for name, version in VERSIONS.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    ("groups", "versions", "expected"),
+    [
+        (GROUPS, VERSIONS, []),
+        (GROUPS, without("d-1"), []),
+        (GROUPS, {**VERSIONS, "x": "2.19.6"}, ["members_outside"]),
+        (GROUPS, {**without("d-1"), "x": "2.19.6"}, ["name_differs"]),
+        (GROUPS, {**without("d-0", "d-1"), "x": "2.19.6"}, ["name_differs", "name_differs"]),
+        ({"data": ["other"]}, VERSIONS, ["no_pools"]),
+        ({**GROUPS, "spare": []}, VERSIONS, ["group_without_hosts"]),
+        ({**GROUPS, "again": ["d-0"]}, VERSIONS, ["member_named_twice"]),
+        ({**GROUPS, "data": ["d-0", "d-0", "d-1"]}, VERSIONS, ["member_named_twice"]),
+        ({}, VERSIONS, ["no_pools"]),
+    ],
+)
+def test_names_that_do_not_fit_are_told(
+    groups: dict[str, list[str]], versions: dict[str, str], expected: list[str]
+) -> None:
+    assert [reason.code for reason in named_pools.judge_groups(groups, state_of(versions)).reasons] == expected
+
+
+def test_a_group_of_all_members_becomes_a_pool_for_each_kind() -> None:
+    everything = {"search": sorted(ROLES)}
+    (pool,) = named_pools.pools_named(everything, state_of(without("d-1")))
+    parts = {part.name: [member.name for member in part.members] for part in named_pools.by_kind(pool)}
+    assert parts == {
+        "search: data without manager": ["d-0"],
+        "search: data with manager": ["b-0"],
+        "search: manager without data": ["m-0", "d-1"],  # it is away, and cured first wherever it is
+    }
+    assert (
+        named_pools.by_kind(named_pools.pools_named({"data": ["d-0", "d-1"]}, state_of(VERSIONS))[0])[0].name == "data"
+    )
+
+
+@dataclass
+class Planner:
+    """Plans on a state instead of a cluster; Kubernetes must not be asked."""
+
+    state: ClusterState = field(default_factory=lambda: state_of(VERSIONS))
+
+    def plan(self, **params: Any) -> dict[str, Any]:
+        spec = pool_order.CONTRACT.argument_spec
+        given = {name: option.get("default") for name, option in spec.items()}
+        return perform(pool_order.run, Task({**given, "target_version": "3.8.0", "opensearch": {}, **params}))
+
+
+@pytest.fixture
+def planner(monkeypatch: pytest.MonkeyPatch) -> Planner:
+    made = Planner()
+    monkeypatch.setattr(pool_order, "connect", lambda _options: None)
+    monkeypatch.setattr(pool_order, "observe", lambda _client: made.state)
+    monkeypatch.setattr(pool_order, "see", lambda _task: pytest.fail("Kubernetes was asked"))
+    return made
+
+
+def order_of(result: Mapping[str, Any]) -> list[str]:
+    return [name for batch in result["batches"] for name in batch["members"]]
+
+
+def test_the_plan_knows_the_order_of_kinds_and_no_image(planner: Planner) -> None:
+    result = planner.plan(hosts=GROUPS, allow_quorum_loss=True)
+    assert result["verdict"]["state"] == "passed"
+    assert order_of(result) == ["d-1", "d-0", "b-0", "m-0"]
+    assert result["pools"][0] == {"name": "data", "kind": "data without manager", "members": ["d-0", "d-1"]}
+    assert order_of(planner.plan(hosts={"search": sorted(ROLES)}, allow_quorum_loss=True)) == order_of(result)
+
+
+def test_the_digest_stays_while_the_plan_is_carried_out(planner: Planner) -> None:
+    hosts = {"search": sorted(ROLES)}
+    first = planner.plan(hosts=hosts, allow_quorum_loss=True)["digest"]
+    planner.state = state_of({**without("d-0"), "d-1": "3.8.0"})
+    broken = planner.plan(hosts=hosts, allow_quorum_loss=True)
+    assert (broken["digest"], broken["broken"], order_of(broken)) == (first, ["d-0"], ["d-0", "b-0", "m-0"])
+    fewer = planner.plan(hosts={"search": sorted(without("d-1"))}, allow_quorum_loss=True)
+    assert fewer["digest"] != first
+
+
+@pytest.mark.parametrize("given", [{}, {"namespace": "search", "hosts": GROUPS}])
+def test_either_a_namespace_or_hosts_are_given(planner: Planner, given: dict[str, Any]) -> None:
+    result = planner.plan(**given)
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["namespace_or_hosts"]
