@@ -56,16 +56,15 @@ def test_names_that_do_not_fit_are_told(
 
 def test_a_group_of_all_members_becomes_a_pool_for_each_kind() -> None:
     everything = {"search": sorted(ROLES)}
-    (pool,) = named_pools.pools_named(everything, state_of(without("d-1")))
+    (pool,) = named_pools.pools_named(everything, state_of(without("d-1")), "zone")
     parts = {part.name: [member.name for member in part.members] for part in named_pools.by_kind(pool)}
     assert parts == {
         "search: data without manager": ["d-0"],
         "search: data with manager": ["b-0"],
         "search: manager without data": ["m-0", "d-1"],  # it is away, and cured first wherever it is
     }
-    assert (
-        named_pools.by_kind(named_pools.pools_named({"data": ["d-0", "d-1"]}, state_of(VERSIONS))[0])[0].name == "data"
-    )
+    (alike,) = named_pools.pools_named({"data": ["d-0", "d-1"]}, state_of(VERSIONS), "zone")
+    assert [part.name for part in named_pools.by_kind(alike)] == ["data"]
 
 
 @dataclass
@@ -97,7 +96,12 @@ def test_the_plan_knows_the_order_of_kinds_and_no_image(planner: Planner) -> Non
     result = planner.plan(hosts=GROUPS, allow_quorum_loss=True)
     assert result["verdict"]["state"] == "passed"
     assert order_of(result) == ["d-1", "d-0", "b-0", "m-0"]
-    assert result["pools"][0] == {"name": "data", "kind": "data without manager", "members": ["d-0", "d-1"]}
+    assert result["pools"][0] == {
+        "name": "data",
+        "status": "pending",
+        "kind": "data without manager",
+        "members": ["d-0", "d-1"],
+    }
     assert order_of(planner.plan(hosts={"search": sorted(ROLES)}, allow_quorum_loss=True)) == order_of(result)
 
 
