@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 import urllib.error
@@ -138,3 +139,4 @@ class HostCluster:
         for member in self.addresses:
             self.host(member).stop(signal.SIGKILL)
         self.claimed.release()
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -102,3 +102,31 @@ def test_what_fails_stops_the_run_and_is_gone_on_with(
     assert report.loss is not None
     assert (report.loss.count, report.health["red"]) == (0, 0)
     assert left_behind(cluster) == NOTHING
+
+
+def test_members_go_together_and_one_out_of_reach_stops_the_run(
+    tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    layout = {"search": [("data", "ingest")] * 3 + [("cluster_manager",)]}
+    cluster = HostCluster.start(lab_directory(), layout, FROM)
+    options = {"upgrade_batching": "disjoint", "upgrade_allow_quorum_loss": True}
+    try:
+        seed(cluster.target, tmp_path, documents=2_000)
+        cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
+        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
+        lost = upgrade(cluster, ansible_environment, lab_lost=["es-search-1"], **options)
+        print(lost.output)
+        assert lost.code != 0
+        assert "es-search-1 could not be reached any more." in lost.message
+        assert "2 members without whom every shard keeps a copy" in lost.output
+        assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
+        assert left_behind(cluster) == NOTHING
+
+        gone_on = upgrade(cluster, ansible_environment, **options)
+        print(gone_on.output)
+        assert gone_on.code == 0, gone_on.message
+        assert set(cluster.versions().values()) == {TO}
+        assert left_behind(cluster) == NOTHING
+    finally:
+        cluster.remove()
