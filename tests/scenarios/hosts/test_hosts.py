@@ -93,6 +93,12 @@ def test_what_fails_stops_the_run_and_is_gone_on_with(
         assert cluster.host(second).process is None
         assert left_behind(cluster) == NOTHING
 
+        for beside in ("status", "settle", "abort"):
+            said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), ansible_environment)
+            assert said.code == 0, said.message
+            assert ("Nobody is at work" if beside == "status" else "Nothing: all is as it was") in said.output
+            assert left_behind(cluster) == NOTHING
+
         gone_on = upgrade(cluster, ansible_environment)
         traffic.stop()
     report = check(cluster.target, tmp_path)
