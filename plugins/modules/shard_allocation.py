@@ -50,6 +50,21 @@ options:
     type: str
     default: primaries
     choices: [primaries, new_primaries, none]
+  method:
+    description:
+      - With O(state=restricted), V(restrict) sets what O(enable) says.
+      - V(delay) lets the servers wait O(delay) long for a member before they rebuild its shards elsewhere
+        (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)), which every member has to know - from
+        3.8.0 on. New indices get their replicas meanwhile, and it ends by itself; the cluster is green somewhat later.
+      - V(auto) delays where every member knows that and no index has a shorter delay of its own, and restricts
+        elsewhere.
+    type: str
+    default: restrict
+    choices: [restrict, delay, auto]
+  delay:
+    description: How long the servers wait with O(method=delay) and O(method=auto), as a number with a unit.
+    type: str
+    default: 1h
   recoveries:
     description:
       - How many shards a member may recover at a time, C(cluster.routing.allocation.node_concurrent_recoveries)

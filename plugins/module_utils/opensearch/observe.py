@@ -41,6 +41,7 @@ _STATE = ",".join(
         "metadata.indices.*.settings.index.number_of_replicas",
         "metadata.indices.*.settings.index.version.created",
         "metadata.indices.*.settings.index.auto_expand_replicas",
+        "metadata.indices.*.settings.index.unassigned.node_left.delayed_timeout",
         "metadata.indices.*.settings.index.routing.allocation.enable",
         "metadata.indices.*.settings.index.write.wait_for_active_shards",
         "routing_table.indices.*.shards.*.index",

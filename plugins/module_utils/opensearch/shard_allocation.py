@@ -21,7 +21,9 @@ from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark
 from ..common.words import enumerate_few
 from .client import OpenSearchClient, connect
+from .delay import DELAY, choose
 from .drain import explain_moves, judge_drained, judge_room, left_on, standing_still
+from .flush import flush, indices_on
 from .observe import cluster_uuid, observe
 from .settings import (
     ARCHIVED,
@@ -38,7 +40,7 @@ from .settings import (
     split_ours,
     with_names,
 )
-from .state import ClusterState, ShardCopy
+from .state import ClusterState
 
 ENABLE = "cluster.routing.allocation.enable"
 OF_RUN = {
@@ -60,6 +62,8 @@ CONTRACT = Contract(
             "choices": ["flushed", "prepared", "restricted", "drained", "undrained", "restored"],
         },
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
+        "method": {"type": "str", "default": "restrict", "choices": ["restrict", "delay", "auto"]},
+        "delay": {"type": "str", "default": "1h"},
         "recoveries": {"type": "int"},
         "recovery_bytes": {"type": "str"},
         "rebalance": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "none"]},
@@ -73,9 +77,6 @@ CONTRACT = Contract(
 
 Act = tuple[str, str, Mapping[str, Any]]
 """An action, its target and details, as the journal notes it."""
-
-FLUSH_BY_NAME = 50
-"""Up to so many indices are flushed by name; more would make the request line too long, so all are."""
 
 
 def run(task: Task) -> Outcome:
@@ -109,13 +110,21 @@ def read_settings(client: OpenSearchClient) -> Settings:
 def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts."""
     undo = _undo_here(client, settings)
-    fresh = _fresh(task, settings, undo, {ENABLE: task.params["enable"]})
+    method, state, said, delays = task.params["method"], None, Verdict(), False
+    if method != "restrict":
+        state = observe(client)
+        delays, said = choose(state, task.params["delay"], only=method == "delay")
+        passed_or_raise(said)
+    wanted = {DELAY: task.params["delay"]} if delays else {ENABLE: task.params["enable"]}
+    fresh = _fresh(task, settings, undo, wanted)
     before = _shown(settings)
     if not fresh:
-        return Outcome(Verdict(_adopted(undo, settings)), before=before, after=before, next="replace the members")
-    state = observe(client)
+        verdict = Verdict((*_adopted(undo, settings, wanted), *said.reasons))
+        return Outcome(verdict, before=before, after=before, next="replace the members")
+    state = state or observe(client)
     _flush_batch(task, client, state)
-    return _change(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members")
+    done = _change(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members")
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons)))
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -143,12 +152,13 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     """Exclude the members, where it is shown that all their shards fit elsewhere; then see whether they are empty.
 
-    Members that are not in the cluster hold nothing.
+    Members that are not in the cluster hold nothing, nor do those without a data role.
     """
     undo = _undo_here(client, settings)
     _judge_unrestricted(settings)
     state, before = observe(client), _shown(settings)
-    names = [name for name in task.params["members"] if state.named(name)]
+    there = {member.name for member in state.members.values() if member.holds_data}
+    names = [name for name in task.params["members"] if name in there]
     fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
     left, following = left_on(state, names), "prove that the batch may go down"
     if not fresh:
@@ -330,23 +340,7 @@ def flushed(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 
 def _flush_batch(task: Task, client: OpenSearchClient, state: ClusterState) -> None:
     if not task.check_mode and task.params["flush"]:
-        flush(task, client, _indices_on(state.ids(task.params["members"]), state.copies))
-
-
-def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> None:
-    """Flush the indices with shards on the batch, so that they start without replaying the translog."""
-    if not indices:
-        return
-    task.still_wanted()
-    target = ",".join(sorted(indices)) if len(indices) <= FLUSH_BY_NAME else "_all"
-    client.post(f"/{target}/_flush", expand_wildcards="open,hidden", ignore_unavailable="true")
-    task.journal.did("flushed", f"{len(indices)} indices")
-
-
-def _indices_on(members: frozenset[str], copies: Iterable[ShardCopy]) -> set[str]:
-    """The indices with copies on these members, without those of which a copy recovers: their flush would wait."""
-    recovering = {copy.index for copy in copies if copy.state == "INITIALIZING"}
-    return {copy.index for copy in copies if copy.member in members} - recovering
+        flush(task, client, indices_on(state.ids(task.params["members"]), state.copies))
 
 
 def _shown(settings: Settings) -> Mapping[str, Any]:
@@ -359,7 +353,7 @@ def _shown(settings: Settings) -> Mapping[str, Any]:
     }
 
 
-def _adopted(undo: Undo | None, settings: Settings) -> tuple[Reason, ...]:
-    if undo is None or all(change.setting != ENABLE for change in split_ours(undo, settings)[0]):
+def _adopted(undo: Undo | None, settings: Settings, wanted: Collection[str]) -> tuple[Reason, ...]:
+    if undo is None or all(change.setting not in wanted for change in split_ours(undo, settings)[0]):
         return ()
     return (remark("undo_adopted", f"Run {undo.run} restricted allocation at {undo.at}; its undo stays in force."),)

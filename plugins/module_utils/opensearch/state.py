@@ -70,6 +70,8 @@ class Index:
     wait_for_active_shards: int = 1
     auto_expand: bool = False
     """Whether the servers themselves add and take away its replicas with the members."""
+    delay: str | None = None
+    """`index.unassigned.node_left.delayed_timeout`, where it is set."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ def parse_index(name: str, metadata: Mapping[str, Any]) -> Index:
         allocation=settings.get("routing", {}).get("allocation", {}).get("enable"),
         wait_for_active_shards=replicas + 1 if awaited == "all" else int(awaited),
         auto_expand=str(settings.get("auto_expand_replicas", "false")) != "false",
+        delay=settings.get("unassigned", {}).get("node_left", {}).get("delayed_timeout"),
     )
 
 

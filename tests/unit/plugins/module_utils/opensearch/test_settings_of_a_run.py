@@ -14,8 +14,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.delay import DELAY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import EXCLUDE, UNDO, names_in
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    copy,
+    identity,
+    info,
+    state_answer,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers, answered
 from hypothesis import given
 from hypothesis import strategies as st
@@ -297,4 +303,29 @@ def test_members_that_are_away_hold_nothing() -> None:
     client = draining({}, *LOGS)
     gone = act(client, "drained", members=["z"])
     assert (gone.verdict.passed, gone.changed) == (True, False)
+    assert client.settings == {"persistent": {}, "transient": {}}
+
+
+def test_the_servers_wait_for_the_member_instead_where_all_know_how() -> None:
+    client = Servers(nodes={identity(name): info(name, "3.8.0") for name in "abc"})
+    act(client, "restricted", method="auto")
+    assert client.settings["persistent"][DELAY] == "1h"
+    assert ENABLE not in client.settings["persistent"]
+    assert [r.code for r in act(client, "restricted", method="delay").verdict.reasons] == ["undo_adopted"]
+    act(client, "restored", part="batch")
+    assert client.settings == {"persistent": {}, "transient": {}}
+
+
+def test_where_a_member_does_not_know_how_to_wait_allocation_is_restricted() -> None:
+    client = Servers()
+    with pytest.raises(Refusal) as caught:
+        act(client, "restricted", method="delay")
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["delay_unknown"]
+    act(client, "restricted", method="auto")
+    assert client.settings["persistent"][ENABLE] == "primaries"
+
+
+def test_members_that_can_hold_no_shard_are_not_excluded() -> None:
+    client = Servers(nodes={identity(name): info(name, roles=["cluster_manager"]) for name in "abc"})
+    assert act(client, "drained").verdict.passed
     assert client.settings == {"persistent": {}, "transient": {}}

@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.flush import FLUSH_BY_NAME
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
@@ -204,7 +205,7 @@ def test_the_indices_on_the_batch_are_flushed_before_it_goes(params: dict[str, A
 
 
 def test_many_indices_are_flushed_all_at_once() -> None:
-    copies = [copy(f"i{number}", "a", primary=True) for number in range(shard_allocation.FLUSH_BY_NAME + 1)]
+    copies = [copy(f"i{number}", "a", primary=True) for number in range(FLUSH_BY_NAME + 1)]
     client = Servers(state=state_answer("abc", copies, elected="a"))
     act(client, "restricted")
     assert [path for method, path in client.asked if method == "POST"] == ["/_all/_flush"]
@@ -212,10 +213,8 @@ def test_many_indices_are_flushed_all_at_once() -> None:
 
 def test_an_orphan_changes_nothing() -> None:
     client: Any = Servers(state=state_answer("abc", indices={"closed": index_metadata() | {"state": "close"}}))
-    task = Task(
-        params={"state": "restricted", "enable": "none", "flush": True, "members": [], "archived": "remove"},
-        parents=("1.0",),
-    )
+    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    task = Task(params={**defaults, "state": "restricted"}, parents=("1.0",))
     with pytest.raises(Refusal) as caught:
         shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
