@@ -15,6 +15,7 @@ from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, play, upgrade
+from tests.scenarios.tasks import Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -32,6 +33,8 @@ USER_SETTINGS = {
 """Set by the user before: allocation in both scopes, where transient hides persistent."""
 
 
+ENABLE = "cluster.routing.allocation.enable"
+DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 LIMITS = {"upgrade_recoveries": 10, "upgrade_recovery_bytes": "200mb"}
 
 
@@ -121,9 +124,12 @@ def test_a_pool_without_volumes_loses_nothing(
         cluster.ask("/lone", "PUT", {"settings": {"index": {"number_of_replicas": 0}}})
         cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
         before = cluster.fingerprint()
-        refused = play(PLAN, cluster.variables(TO, upgrade_allow_single_copy=True), ansible_environment)
+        refused = play(
+            PLAN, cluster.variables(TO, upgrade_allow_single_copy=True, upgrade_ephemeral=way), ansible_environment
+        )
         assert "lone[0]" in refused.message
         assert "it would be lost for good" in refused.message
+        assert ("are moved to other members before they go" in refused.output) == (way == "drain")
         assert cluster.fingerprint() == before
 
         cluster.ask("/lone/_settings", "PUT", {"index": {"number_of_replicas": 1}})
@@ -135,6 +141,14 @@ def test_a_pool_without_volumes_loses_nothing(
         assert cluster.fingerprint().settings == before.settings
         assert report.loss is not None
         assert (report.loss.count, report.health["red"]) == (0, 0)
+
+        tasks = Tasks(cluster, tmp_path, ansible_environment)
+        away, back = tasks.play(
+            step("shard_allocation", state="restricted", method="auto"), step("shard_allocation", state="restored")
+        )
+        chosen = {"drain": {f"persistent {DELAY}": "1h"}, "restart": {f"persistent {ENABLE}": "primaries"}}
+        assert away["diff"]["after"] == chosen[way], "of the indices, those of the template have a delay of their own"
+        assert back["diff"]["after"] == away["diff"]["before"] == {}
     finally:
         cluster.remove()
 
