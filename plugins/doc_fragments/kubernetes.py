@@ -54,6 +54,19 @@ options:
           - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
         type: path
         aliases: [ssl_ca_cert]
+      proxy:
+        description:
+          - The URL of an HTTP proxy to the API server, with C(user:password@) where it asks for that. It goes before
+            the C(proxy-url) of the kubeconfig, and that before E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
+          - This machine itself is never reached through a proxy of the environment.
+          - Taken from the environment variable E(K8S_AUTH_PROXY) if not given.
+        type: str
+      no_proxy:
+        description:
+          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It goes before
+            E(NO_PROXY) of the environment.
+          - Taken from the environment variable E(K8S_AUTH_NO_PROXY) if not given.
+        type: str
       request_timeout:
         description: Seconds to wait for the answer to one request. A request that only reads is tried several times.
         type: int

@@ -47,6 +47,41 @@ options:
         description: Whether the certificates of the members are checked.
         type: bool
         default: true
+      proxy:
+        description:
+          - The URL of an HTTP proxy to the cluster, with C(user:password@) where it asks for that. It goes before
+            E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
+          - This machine itself is never reached through a proxy of the environment.
+        type: str
+      no_proxy:
+        description:
+          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It goes before
+            E(NO_PROXY) of the environment.
+        type: str
+      port_forward:
+        description:
+          - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, where
+            there is no other way to it. Each connection goes to a Ready pod; where that one goes away, to another.
+          - O(opensearch.hosts) is then one URL that nobody connects to. It says whether there is TLS, and which name
+            the certificates of the members have, as in V(https://opensearch.search.svc:9200).
+          - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
+            O(opensearch.port_forward.service) C(get) of C(services).
+        type: dict
+        suboptions:
+          namespace:
+            description: The namespace of the pods.
+            type: str
+            required: true
+          service:
+            description: The Service in front of the members. Either this or O(opensearch.port_forward.label_selector).
+            type: str
+          label_selector:
+            description: The labels of the members' pods.
+            type: str
+          port:
+            description: The REST port, of the Service where one is given, else of the pods.
+            type: int
+            default: 9200
       request_timeout:
         description: Seconds to wait for the answer to one request.
         type: int

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -18,13 +19,14 @@ from tests.scenarios.interruptions import Siege
 from tests.scenarios.playbook import PLAYBOOK, Played, play
 
 FROM, TO = "2.19.6", "3.8.0"
+NUMBERS = itertools.count(1)
 MOST = 60
 """Passes after which the upgrade should have ended."""
 
 
 @pytest.fixture
 def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, "passes", three_combined, FROM)
+    cluster = Cluster.start(lab, f"passes-{next(NUMBERS)}", three_combined, FROM)
     yield Siege.lay(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     cluster.remove()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, ROLE
 
 FILE = Path(__file__).resolve().parents[2] / "roles" / "begin" / "files" / "role.yml"
 
@@ -21,7 +21,7 @@ def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for() -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     ]
-    assert sorted(given) == sorted((right.verb, right.group, right.resource) for right in ROLE)
+    assert sorted(given) == sorted((right.verb, right.group, right.resource) for right in (*ROLE, *PORT_FORWARD))
     assert all(rule.keys() == {"apiGroups", "resources", "verbs"} for rule in role["rules"]), (
         "no narrower than it looks"
     )

@@ -36,12 +36,26 @@ KUBERNETES: Options = {
                 "aliases": ["ssl_ca_cert"],
                 "fallback": _from_environment("K8S_AUTH_SSL_CA_CERT"),
             },
+            "proxy": {"type": "str", "no_log": True, "fallback": _from_environment("K8S_AUTH_PROXY")},
+            "no_proxy": {"type": "str", "fallback": _from_environment("K8S_AUTH_NO_PROXY")},
             "request_timeout": {"type": "int", "default": 30},
         },
     }
 }
 
 NAMESPACE: Options = {"namespace": {"type": "str", "required": True}}
+
+PORT_FORWARD: dict[str, Any] = {
+    "type": "dict",
+    "options": {
+        "namespace": {"type": "str", "required": True},
+        "service": {"type": "str"},
+        "label_selector": {"type": "str"},
+        "port": {"type": "int", "default": 9200},
+    },
+    "required_one_of": [("service", "label_selector")],
+    "mutually_exclusive": [("service", "label_selector")],
+}
 
 OPENSEARCH: Options = {
     "opensearch": {
@@ -60,6 +74,9 @@ OPENSEARCH: Options = {
             "client_key": {"type": "path"},
             "ca_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CA_CERT")},
             "validate_certs": {"type": "bool", "default": True},
+            "proxy": {"type": "str", "no_log": True},
+            "no_proxy": {"type": "str"},
+            "port_forward": PORT_FORWARD,
             "request_timeout": {"type": "int", "default": 30},
         },
     }

@@ -13,9 +13,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
+from ..common.proxies import Proxy, is_spared, proxy_for
 
 PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
@@ -30,9 +32,10 @@ class Access:
     No connection is made before the first request.
     """
 
-    def __init__(self, configuration: Any) -> None:
+    def __init__(self, configuration: Any, proxy: Proxy | None = None) -> None:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
+        self._proxy = proxy
         urllib3 = needed("urllib3", "urllib3")
         if not configuration.verify_ssl:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
@@ -40,6 +43,34 @@ class Access:
         self.pool.connection_pool_kw["ssl_context"] = _tls(configuration, urllib3.util.ssl_.create_urllib3_context())
         for file in ("ca_certs", "cert_file", "key_file"):
             self.pool.connection_pool_kw.pop(file, None)
+
+    def websocket(self, path: str, protocol: str, agent: str, timeout: float) -> Any:
+        """A websocket to a path of the API server, with the same TLS, credentials and proxy as every request.
+
+        Raises:
+            OSError, websocket.WebSocketException: there is none.
+        """
+        keywords = self.pool.connection_pool_kw
+        tls = {"context": keywords["ssl_context"], "check_hostname": keywords["ssl_context"].check_hostname}
+        if keywords.get("server_hostname"):
+            tls["server_hostname"] = keywords["server_hostname"]
+        # With no proxy at all, the package would take one from the environment.
+        way: dict[str, Any] = {"http_proxy_host": "none", "http_no_proxy": ["*"]}
+        if self._proxy is not None:
+            way = {"http_proxy_host": self._proxy.host, "http_proxy_port": self._proxy.port, "http_no_proxy": ["-"]}
+            if self._proxy.credentials:
+                way["http_proxy_auth"] = tuple(self._proxy.credentials.split(":", 1))
+        channels = needed("websocket", "websocket-client").create_connection(
+            self.host.replace("http", "ws", 1) + path,
+            timeout=timeout,
+            sslopt=tls,
+            header={"User-Agent": agent, **self.headers()},
+            subprotocols=[protocol],
+            suppress_origin=True,
+            **way,
+        )
+        channels.settimeout(None)
+        return channels
 
     def headers(self) -> dict[str, str]:
         """The headers that carry the credentials; a token that is about to expire is renewed by the package."""
@@ -52,18 +83,21 @@ def access(options: Mapping[str, Any]) -> Access:
 
     An explicit `host` (with or without `api_key`) stands alone unless `kubeconfig` or `context` is given too; otherwise
     the kubeconfig named, else the user's own, else the pod's service account: the order in which kubectl looks.
-    `host`, `api_key`, `ca_cert` and `validate_certs: false` go before what the kubeconfig says.
+    `host`, `api_key`, `ca_cert`, `proxy` and `validate_certs: false` go before what the kubeconfig says, and its
+    `proxy-url` before the environment.
 
     Raises:
         Refusal: the package is missing, nothing says where the API is, or the configuration cannot be used.
     """
     library = needed(PACKAGE, PACKAGE)
     configuration = library.client.Configuration()
+    # What the package takes from the environment differs from version to version.
+    configuration.proxy = configuration.no_proxy = None
     with _own_files() as folder:
         try:
             _load(library, configuration, options, folder)
             _override(configuration, options)
-            return Access(configuration)
+            return Access(configuration, _take_way(configuration, options))
         except Refusal:
             raise
         except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
@@ -152,6 +186,28 @@ def _override(configuration: Any, options: Mapping[str, Any]) -> None:
     if options.get("validate_certs") is False:
         configuration.verify_ssl = False
         configuration.assert_hostname = False
+
+
+def _take_way(configuration: Any, options: Mapping[str, Any]) -> Proxy | None:
+    """Sets the proxy of the configuration, and gives it; one of another kind than HTTP is left to the package."""
+    given, spared = options.get("proxy") or configuration.proxy, options.get("no_proxy")
+    if given and str(given).startswith("socks"):
+        if is_spared(urlsplit(configuration.host).hostname or "", None, spared or ""):
+            configuration.proxy = None
+        return None
+    try:
+        proxy = proxy_for(configuration.host, given, spared, os.environ)
+    except ValueError as error:
+        raise refusal(
+            "kubernetes_configuration",
+            f"The proxy for the Kubernetes API cannot be used: {error}.",
+            "Correct kubernetes.proxy, the proxy-url of the kubeconfig, or HTTPS_PROXY in the environment.",
+        ) from None
+    configuration.proxy = proxy.url if proxy else None
+    if proxy and proxy.credentials:
+        headers = needed("urllib3", "urllib3").make_headers(proxy_basic_auth=proxy.credentials)
+        configuration.proxy_headers = headers
+    return proxy
 
 
 def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:

@@ -119,6 +119,19 @@ class KubernetesClient:
             raise refusal_of(self.host, request_of("GET", path), answer.status, _json(text), retry=True)
         return text.splitlines()
 
+    def websocket(self, path: str, params: Mapping[str, str], protocol: str) -> Any:
+        """A websocket to `path`, open for as long as both ends keep it."""
+        library = needed("websocket", "websocket-client")
+        # The API server asks for both rights: that of the request, and that of what is made by it.
+        request = request_of("POST", path)
+        try:
+            return self._access.websocket(path + _query(params), protocol, FIELD_MANAGER, self._timeout.connect_timeout)
+        except library.WebSocketBadStatusException as error:
+            content = _json((error.resp_body or b"").decode("utf-8", "replace"))
+            raise refusal_of(self.host, request, error.status_code, content, retry=False) from error
+        except (OSError, library.WebSocketException) as error:
+            raise unreachable(self.host, request, error) from error
+
     def _ask(
         self,
         method: str,

@@ -41,6 +41,13 @@ ROLE = (
 )
 """All that the modules of this collection ask of a namespace."""
 
+PORT_FORWARD = (
+    Right("get", "", "services"),
+    Right("get", "", "pods/portforward"),
+    Right("create", "", "pods/portforward"),
+)
+"""What they ask beside that where OpenSearch is reached through the Kubernetes API."""
+
 
 def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:
     """Refused with one reason that names every right the user does not have in the namespace; a remark for those that

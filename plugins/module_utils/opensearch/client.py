@@ -15,7 +15,11 @@ from urllib.parse import urlencode
 
 from ..common.errors import Refusal, Unreachable, refusal
 from ..common.packages import needed
+from ..common.proxies import proxy_for
 from ..common.verdict import refused
+from ..kubernetes import client as kubernetes
+from ..kubernetes.port_forward import PortForward
+from .ways import connection_class
 
 PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -77,6 +81,8 @@ class OpenSearchClient:
         try:
             answer = self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
         except errors.ConnectionError as error:
+            if isinstance(error.info, Refusal):
+                raise error.info from error
             if not isinstance(error.info, self._failures):
                 raise  # opensearch-py wraps every exception, a mistake of ours too
             raise _unreachable(self.where, error, errors) from error
@@ -91,8 +97,10 @@ class OpenSearchClient:
         return answer
 
 
-def connect(options: Mapping[str, Any]) -> OpenSearchClient:
+def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:
     """A client for the `opensearch` argument; no request is made yet.
+
+    `kubernetes_options` is the `kubernetes` argument, for `port_forward`.
 
     Raises:
         Refusal: the package is missing, no host is given, or a certificate file is missing or cannot be read.
@@ -112,6 +120,9 @@ def connect(options: Mapping[str, Any]) -> OpenSearchClient:
                 f"The file {options[option]} (opensearch.{option}) does not exist.",
                 f"Give the right path with opensearch.{option}.",
             )
+    forward = None
+    if options.get("port_forward"):
+        forward = PortForward(kubernetes.connect(kubernetes_options or {}), options["port_forward"])
     username, password = options.get("username"), options.get("password")
     try:
         connection = library.OpenSearch(
@@ -125,14 +136,17 @@ def connect(options: Mapping[str, Any]) -> OpenSearchClient:
             client_key=options.get("client_key"),
             timeout=options.get("request_timeout", 30),
             max_retries=max(2, len(hosts)),
+            connection_class=connection_class(
+                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward
+            ),
         )
     except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
         raise refusal(
             "opensearch_connection_options",
             f"The connection to OpenSearch cannot be set up: {error}.",
-            "Check hosts, ca_cert, client_cert and client_key under opensearch.",
+            "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
-    return OpenSearchClient(connection, hosts, library, username or "")
+    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, username or "")
 
 
 def _unreachable(where: str, error: Any, errors: Any) -> Refusal:

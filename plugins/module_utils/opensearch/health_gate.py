@@ -49,7 +49,7 @@ PACE = 0.2
 def run(task: Task) -> Outcome:
     """Look, judge, wait as asked; nothing is ever changed."""
     scope = scope_of(task)
-    client = connect(task.params["opensearch"])
+    client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
         members, back = wait_joined(task, client, scope.batch, scope.target)
         return Outcome(back, before=_of_members(members), next=_next(scope, back))

@@ -44,7 +44,7 @@ def run(task: Task) -> Outcome:
     """Replace the batch; members that already run the new revision and are in the cluster are left alone."""
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
-    search = connect(params["opensearch"])
+    search = connect(params["opensearch"], params["kubernetes"])
     policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
     former: dict[str, str] = {}
 

@@ -105,7 +105,7 @@ def _from_hosts(task: Task) -> Drawn:
     """The pools as they are named; Kubernetes is not asked."""
     task.may_look()
     groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
-    state = observe(connect(task.params["opensearch"]))
+    state = observe(connect(task.params["opensearch"], task.params["kubernetes"]))
     named = pools_named(groups, state, task.params["zone_attribute"])
     pools = order_pools(part for pool in named for part in by_kind(pool))
     return Drawn(state, pools, tuple(named), judge_groups(groups, state))

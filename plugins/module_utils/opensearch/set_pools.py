@@ -47,7 +47,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     params = task.params
     task.may_look()
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
-    state = _attempt(troubles, lambda: observe(connect(params["opensearch"])))
+    state = _attempt(troubles, lambda: observe(connect(params["opensearch"], params["kubernetes"])))
     if there is None or state is None:
         return None, troubles
     sets, pods = there

@@ -81,7 +81,7 @@ Act = tuple[str, str, Mapping[str, Any]]
 
 def run(task: Task) -> Outcome:
     """Do what the state asks for; the second time nothing changes."""
-    client = connect(task.params["opensearch"])
+    client = connect(task.params["opensearch"], task.params["kubernetes"])
     acts = {"flushed": flushed, "prepared": prepare, "restricted": restrict, "drained": drain}
     act, seen = acts.get(task.params["state"], restore), list[Outcome]()
 

@@ -109,5 +109,5 @@ def store_of(params: Mapping[str, Any]) -> LockStore:
     """
     lock = params["lock"]
     if lock["kept_in"] == "opensearch":
-        return ClusterLock(opensearch.connect(params["opensearch"]))
+        return ClusterLock(opensearch.connect(params["opensearch"], params["kubernetes"]))
     return Lease(kubernetes.connect(params["kubernetes"]), lock["namespace"], lock["name"])

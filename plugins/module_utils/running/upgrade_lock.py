@@ -111,7 +111,7 @@ def _wanted(task: Task) -> dict[str, Any]:
 
 
 def _uuid(task: Task) -> str:
-    client = connect(task.params["opensearch"])
+    client = connect(task.params["opensearch"], task.params["kubernetes"])
     uuid, _verdict = task.wait(lambda: cluster_uuid(client), lambda _uuid: Verdict())
     return uuid
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The kubelet's HTTPS server on each Kubernetes node: container logs, so that `GET pods/<name>/log` works."""
+"""The HTTPS server of the kubelet on each Kubernetes node: the logs of containers, and port-forward."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tests.lab.api import Json
+from tests.lab.kubelet.forward import Forwarder
 from tests.lab.kubelet.node import KUBELET_PORT
 from tests.lab.kubelet.place import NodePlace, log_directory
 
@@ -28,6 +29,7 @@ class LogServer:
         """Listen on the kubelet port of every Kubernetes node's address."""
         application = web.Application()
         application.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._answer)
+        application.router.add_get("/portForward/{namespace}/{pod}", Forwarder(self._pods).answer)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -205,7 +205,7 @@ def test_the_cluster_that_names_the_lock_is_waited_for(monkeypatch: pytest.Monke
             raise answer
         return answer
 
-    monkeypatch.setattr(upgrade_lock, "connect", lambda _options: None)
+    monkeypatch.setattr(upgrade_lock, "connect", lambda *_options: None)
     monkeypatch.setattr(upgrade_lock, "cluster_uuid", uuid)
     taken = runs.task("held", cluster_uuid=None)
     assert (taken["changed"], taken["lock"]["name"]) == (True, name_for("uuid"))

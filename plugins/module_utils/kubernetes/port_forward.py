@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connections to the pods of a Service through the Kubernetes API, where there is no other way to them.
+
+Each connection looks for a Ready pod anew. The pod of the connection before comes last: it may have just gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.errors import Refusal, Unreachable, refusal
+from ..common.packages import needed
+from ..common.verdict import refused
+from .access import PACKAGE
+from .client import Json, KubernetesClient
+from .pods import pod, pod_path
+
+PROTOCOL = "v4.channel.k8s.io"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A port of a pod."""
+
+    pod: str
+    port: int
+
+
+class PortForward:
+    """Connections to one port of any Ready pod behind a Service, or with labels."""
+
+    def __init__(self, client: KubernetesClient, options: Mapping[str, Any]) -> None:
+        self._client = client
+        self._namespace = str(options["namespace"])
+        self._service = options.get("service") or ""
+        self._labels = options.get("label_selector") or ""
+        self._port = int(options.get("port") or 9200)
+        self._last = ""
+
+    @property
+    def where(self) -> str:
+        """What it leads to, for people."""
+        behind = f"service {self._service}" if self._service else f"pods with {self._labels}"
+        return f"port {self._port} of {behind} in namespace {self._namespace}, through {self._client.host}"
+
+    def socket(self) -> Any:
+        """A new connection, as a socket.
+
+        Raises:
+            Unreachable: no pod is Ready, or none can be reached.
+            Refusal: the user lacks a right, or there is no such Service.
+        """
+        trouble: Refusal | None = None
+        for endpoint in self._endpoints():
+            self._last = endpoint.pod
+            try:
+                return self._to(endpoint)
+            except Refusal as error:
+                trouble = error
+        raise trouble or Unreachable(
+            refused(
+                "port_forward_no_pod",
+                f"No Ready pod is behind {self.where}.",
+                "Bring a member back; if they are Ready, check service, label_selector and port of"
+                " opensearch.port_forward.",
+            )
+        )
+
+    def _to(self, endpoint: Endpoint) -> Any:
+        path = f"{pod_path(self._namespace, endpoint.pod)}/portforward"
+        channels = self._client.websocket(path, {"ports": str(endpoint.port)}, PROTOCOL)
+        return _quiet(needed("kubernetes.stream.ws_client", PACKAGE).PortForward)(channels, [endpoint.port]).socket(
+            endpoint.port
+        )
+
+    def _endpoints(self) -> list[Endpoint]:
+        """The Ready pods and their ports; that of the last connection at the end."""
+        labels, wanted = self._labels, self._port
+        port: int | str = wanted
+        if self._service:
+            labels, port = self._behind_service(wanted)
+        found = []
+        for item in self._client.list(pod_path(self._namespace), label_selector=labels):
+            seen = pod(item)
+            number = port if isinstance(port, int) else named_port(item, port)
+            if seen.ready and not seen.terminating and number:
+                found.append(Endpoint(seen.name, number))
+        return sorted(found, key=lambda endpoint: (endpoint.pod == self._last, endpoint.pod))
+
+    def _behind_service(self, wanted: int) -> tuple[str, int | str]:
+        """The labels of the pods behind the Service, and their port as a number or a name."""
+        service = self._client.get(f"/api/v1/namespaces/{self._namespace}/services/{self._service}")
+        spec = (service or {}).get("spec") or {}
+        selector = ",".join(f"{name}={value}" for name, value in sorted((spec.get("selector") or {}).items()))
+        ports = {each["port"]: each.get("targetPort") or each["port"] for each in spec.get("ports") or []}
+        if not selector or wanted not in ports:
+            what = (
+                "is not there" if service is None else f"has no port {wanted}" if selector else "selects no pods itself"
+            )
+            raise refusal(
+                "port_forward_target",
+                f"Service {self._service} in namespace {self._namespace} (opensearch.port_forward) {what}.",
+                "Check namespace, service and port of opensearch.port_forward, or give a label_selector instead.",
+            )
+        return selector, ports[wanted]
+
+
+def _quiet(base: Any) -> Any:
+    """The package's port-forward, whose thread ends with its connection: an end in the middle is no news for people."""
+
+    class Quiet(base):  # type: ignore[misc,valid-type]  # known at run time only
+        """One connection."""
+
+        def _proxy(self) -> None:
+            library = needed("websocket", "websocket-client")
+            try:
+                super()._proxy()
+            except (OSError, RuntimeError, ValueError, library.WebSocketException):
+                pass
+            finally:
+                # Whoever reads at this end sees the end of the connection, and makes another.
+                for port in self.local_ports.values():
+                    port.python.close()
+                self.websocket.shutdown()
+
+    return Quiet
+
+
+def named_port(item: Json, name: str) -> int | None:
+    """The number of a pod's port with a name; None where no container has it."""
+    containers = (item.get("spec") or {}).get("containers") or []
+    ports = (port for container in containers for port in container.get("ports") or [])
+    return next((int(port["containerPort"]) for port in ports if port.get("name") == name), None)

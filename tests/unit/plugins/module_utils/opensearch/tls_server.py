@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small real server in the place of a member, with or without TLS, whose certificate is for one name."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+NAME = "search.example.com"
+"""A name that leads nowhere: RFC 2606."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Where it listens, and the certificate that signed its own: itself."""
+
+    port: int
+    authority: str
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        content = json.dumps({"path": self.path, "port": self.server.server_address[1]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@contextmanager
+def member(folder: Path, tls: bool) -> Iterator[Member]:
+    """A server on this machine."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_args: None  # type: ignore[method-assign]
+    file = folder / "member.pem"
+    if tls:
+        file.write_bytes(_certificate())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(file)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield Member(server.server_port, str(file))
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _certificate() -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(timezone.utc)
+    day = timedelta(days=1)
+    builder = x509.CertificateBuilder(
+        subject, subject, key.public_key(), x509.random_serial_number(), now - day, now + day
+    )
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return certificate + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
