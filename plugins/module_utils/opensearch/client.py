@@ -120,9 +120,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
                 f"The file {options[option]} (opensearch.{option}) does not exist.",
                 f"Give the right path with opensearch.{option}.",
             )
-    forward = None
-    if options.get("port_forward"):
-        forward = PortForward(kubernetes.connect(kubernetes_options or {}), options["port_forward"])
+    forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
     try:
         connection = library.OpenSearch(
@@ -147,6 +145,12 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
     return OpenSearchClient(connection, [forward.where] if forward else hosts, library, username or "")
+
+
+def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:
+    if not options.get("port_forward"):
+        return None
+    return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
 def _unreachable(where: str, error: Any, errors: Any) -> Refusal:

@@ -23,6 +23,8 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
     class Connection(base):  # type: ignore[misc,valid-type]  # known at run time only
         """Connections to one host, on the way that was chosen."""
 
+        pool: Any
+
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self._take_the_way()
@@ -49,7 +51,7 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
 def forwarded(base: Any, forward: PortForward) -> Any:
     """A class of connections whose sockets lead through the Kubernetes API; TLS and its names stay those of `base`."""
 
-    class Forwarded(base):  # type: ignore[misc,valid-type]  # known at run time only
+    class Forwarded(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
 
         def _new_conn(self) -> Any:

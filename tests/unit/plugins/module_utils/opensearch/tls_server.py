@@ -38,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        content = json.dumps({"path": self.path, "port": self.server.server_address[1]}).encode()
+        content = json.dumps({"path": self.path, "port": self.connection.getsockname()[1]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
