@@ -82,7 +82,7 @@ class Planner:
 @pytest.fixture
 def planner(monkeypatch: pytest.MonkeyPatch) -> Planner:
     made = Planner()
-    monkeypatch.setattr(pool_order, "connect", lambda _options: None)
+    monkeypatch.setattr(pool_order, "connect", lambda *_options: None)
     monkeypatch.setattr(pool_order, "observe", lambda _client: made.state)
     monkeypatch.setattr(pool_order, "see", lambda _task: pytest.fail("Kubernetes was asked"))
     return made

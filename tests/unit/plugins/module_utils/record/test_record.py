@@ -193,7 +193,20 @@ def test_a_batch_that_nobody_planned_is_not_noted() -> None:
     assert batch_changed(None, "batch-01.a", "done", "t", [], []) is None
 
 
-@pytest.mark.parametrize("phase", ["completed", "stopped", "aborted"])
+def test_a_pass_that_waits_is_gone_on_with() -> None:
+    record = changed(changed(first("a", "b"), "batch-01.a", "rolling", "t1"), "batch-01.a", "waiting", "t2")
+    assert (record.batches[0].state, record.batches[0].started, record.batches[0].ended) == ("waiting", "t1", "")
+    waiting = ended(record, "waiting", "Pod a is stopping.", "t3")
+    assert waiting is not None
+    assert (waiting.phase, waiting.message) == ("waiting", "Pod a is stopping.")
+    following = begun(waiting, plan("b"), "day", "dev", "t4")
+    assert states(following) == {"a": "done", "b": "pending"}
+    assert following is not None
+    assert (following.phase, following.started) == ("rolling", record.started)
+    assert following.history[-1].message.startswith("goes on")
+
+
+@pytest.mark.parametrize("phase", ["completed", "stopped", "aborted", "waiting"])
 def test_what_has_ended_does_not_end_again(phase: str) -> None:
     record = ended(first("a"), phase, "Because.", "t5")
     assert record is not None
