@@ -65,7 +65,6 @@ ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "restore": ("PUT", r"/_cluster/settings", lambda body: _changes(body, ENABLE) and ENABLE not in _undo(body)),
     "delete": ("DELETE", r"/pods/opensearch", lambda body: True),
     "note": ("PATCH", r"/configmaps/", lambda body: True),
-    "settle": ("PUT", r"/_cluster/settings", lambda body: not _undo(body)),
     "strategy": ("PATCH", r"/statefulsets/", lambda body: not _template(body)),
     "release": ("DELETE", r"/leases/", lambda body: True),
 }
