@@ -152,6 +152,7 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
                 client_configuration=configuration,
                 temp_file_path=folder,
             )
+        configuration.proxy = _proxy_of(kubeconfig or own, context)
         if problems.said and not configuration.api_key and not configuration.cert_file and not options.get("api_key"):
             raise refusal(
                 "kubernetes_credential_plugin",
@@ -166,6 +167,16 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
             "Nothing says where the Kubernetes API is: no kubeconfig, no host, and this is not a pod.",
             "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
         )
+
+
+def _proxy_of(kubeconfig: str, context: str | None) -> str | None:
+    """The `proxy-url` of the cluster in a kubeconfig, which most versions of the package do not read."""
+    merged = needed("kubernetes.config.kube_config", PACKAGE).KubeConfigMerger(kubeconfig).config.value
+    contexts, clusters = (
+        {each.value["name"]: each.value for each in merged[kind]} for kind in ("contexts", "clusters")
+    )
+    cluster = clusters[contexts[context or merged["current-context"]]["context"]["cluster"]]["cluster"]
+    return cluster.get("proxy-url")
 
 
 def _override(configuration: Any, options: Mapping[str, Any]) -> None:

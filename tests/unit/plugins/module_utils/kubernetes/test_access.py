@@ -20,6 +20,9 @@ Json = dict[str, Any]
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A user without a kubeconfig, outside any pod, with a temporary folder of its own."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
     (tmp_path / "home").mkdir()
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -127,3 +130,49 @@ def test_keys_that_cannot_be_read_are_not_left_in_files(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "config", {"client-certificate-data": data, "client-key-data": data})
     assert refusal_code({"kubeconfig": file})[0] == "kubernetes_configuration"
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def proxy_of(options: Json) -> str | None:
+    proxy = getattr(access(options).pool, "proxy", None)
+    return str(proxy.url) if proxy is not None else None
+
+
+@pytest.mark.parametrize(
+    ("option", "of_kubeconfig", "environment", "used"),
+    [
+        (None, None, None, None),
+        ("http://option:1", "http://file:1", "http://environment:1", "http://option:1"),
+        (None, "http://file:1", "http://environment:1", "http://file:1"),
+        (None, None, "http://environment:1", "http://environment:1"),
+    ],
+)
+def test_the_proxy_that_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str | None,
+    of_kubeconfig: str | None,
+    environment: str | None,
+    used: str | None,
+) -> None:
+    if environment:
+        monkeypatch.setenv("HTTPS_PROXY", environment)
+    file = kubeconfig(tmp_path / "config", {"token": "t"}, {"proxy-url": of_kubeconfig} if of_kubeconfig else {})
+    options = {"kubeconfig": file, "proxy": option}
+    assert proxy_of(options) == used
+    assert proxy_of({**options, "no_proxy": "other.com, example.com"}) is None
+    monkeypatch.setenv("NO_PROXY", ".example.com")
+    assert proxy_of(options) is None
+    assert proxy_of({**options, "no_proxy": "other.com"}) == used
+
+
+def test_the_proxy_of_a_host_that_is_given_follows_that_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://environment:1")
+    monkeypatch.setenv("NO_PROXY", "other.com")
+    file = kubeconfig(tmp_path / "config", {"token": "t"})
+    assert proxy_of({"kubeconfig": file, "host": "https://api.other.com"}) is None
+
+
+def test_a_proxy_that_is_no_url_is_refused_without_its_password() -> None:
+    code, said = refusal_code({"host": "https://api.example.com", "proxy": "ftp://me:secret@p"})
+    assert code == "kubernetes_configuration"
+    assert "secret" not in said

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -158,3 +159,10 @@ def test_a_client_without_the_certificate_that_is_asked_for(server: Server, tmp_
     with pytest.raises(Refusal) as caught:
         client.get(POD)
     assert caught.value.verdict.reasons[0].code in {"kubernetes_certificate", "kubernetes_unreachable"}
+
+
+def test_tls_goes_through_a_proxy_and_is_verified_as_ever(server: Server, tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path, server, server.own, server.client)
+    with proxying(int(server.url.rpartition(":")[2])) as proxy:
+        assert connect({"kubeconfig": file, "proxy": proxy.url}).get(POD) == {"kind": "Pod"}
+        assert proxy.asked == [("CONNECT", server.url.removeprefix("https://"))]
