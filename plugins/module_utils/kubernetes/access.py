@@ -169,14 +169,14 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
         )
 
 
-def _proxy_of(kubeconfig: str, context: str | None) -> str | None:
-    """The `proxy-url` of the cluster in a kubeconfig, which most versions of the package do not read."""
+def _proxy_of(kubeconfig: str, context: str | None) -> str:
+    """The `proxy-url` of the cluster in a kubeconfig, which most versions of the package do not read; empty without."""
     merged = needed("kubernetes.config.kube_config", PACKAGE).KubeConfigMerger(kubeconfig).config.value
     contexts, clusters = (
         {each.value["name"]: each.value for each in merged[kind]} for kind in ("contexts", "clusters")
     )
     cluster = clusters[contexts[context or merged["current-context"]]["context"]["cluster"]]["cluster"]
-    return cluster.get("proxy-url")
+    return str(cluster.get("proxy-url") or "")
 
 
 def _override(configuration: Any, options: Mapping[str, Any]) -> None:
