@@ -53,6 +53,12 @@ options:
     type: str
     choices: [ready, joined]
     default: ready
+  proof_timeout:
+    description:
+      - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
+        V(waiting) and without a failure, so that what keeps the proof from holding, such as restricted allocation, can
+        be changed first. By default the proof is waited for like the rest.
+    type: int
   wait_timeout:
     description:
       - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure

@@ -145,10 +145,12 @@ class Task:
         verdict_of: Callable[[Look], Verdict],
         stoppable: bool = False,
         pace: float = 0.0,
+        hands_back_after: float | None = None,
     ) -> tuple[Look, Verdict]:
         """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
 
-        `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`.
+        `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`. After
+        `hands_back_after` seconds a verdict that is still waiting is given as it is.
         """
 
         denied_since: list[float] = []
@@ -168,9 +170,10 @@ class Task:
         if not self.params.get("wait", True):
             seen = guarded()
             return seen, verdict_of(seen)
-        patience = Patience(
-            float(self.params["wait_timeout"]), max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), pace
-        )
+        sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
+        patience = Patience(timeout, sleep, pace)
+        if hands_back_after is not None and hands_back_after < timeout:
+            patience = Patience(hands_back_after, sleep, pace, hands_back=True)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
 

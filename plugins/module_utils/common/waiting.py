@@ -53,6 +53,8 @@ class Patience:
     sleep: float = 1.0
     pace: float = 0.0
     """At least so many times as long as a look took, nothing is asked."""
+    hands_back: bool = False
+    """Whether at the end the verdict is given as it is, `waiting`, because the caller can do something about it."""
 
 
 @dataclass
@@ -115,6 +117,8 @@ def wait_for(
             return found[0], verdict
         spent = clock.now() - start
         if spent >= patience.timeout - INSTANT:
+            if found and patience.hands_back:
+                return found[0], verdict
             verdict = _timed_out(verdict, spent)
             if found:
                 return found[0], verdict

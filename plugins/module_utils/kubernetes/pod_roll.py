@@ -137,7 +137,8 @@ def roll(
 
     if task.check_mode:
         return _planned(task, observe(), questions.joined)
-    batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True)
+    given = task.params.get("proof_timeout")
+    batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)

@@ -35,6 +35,7 @@ CONTRACT = Contract(
         "batch": {"type": "list", "elements": "str", "required": True},
         "members": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
+        "proof_timeout": {"type": "int"},
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     },
 )

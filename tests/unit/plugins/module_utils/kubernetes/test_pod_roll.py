@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
@@ -238,3 +238,19 @@ def test_pods_of_another_set_with_the_same_labels_are_not_touched() -> None:
     outcome = turn(world, "data-2", params={"wait": False})
     assert world.deleted == []
     assert outcome.verdict.state is State.WAITING
+
+
+def test_a_proof_that_does_not_hold_in_time_is_handed_back_with_nothing_done() -> None:
+    world = World()
+    waits = Verdict((waiting("last_started_copy", "data-2 holds the last started copy of new[0]."),))
+    outcome = turn(world, "data-2", proof=waits, params={"wait_timeout": 600, "proof_timeout": 15})
+    assert outcome.verdict == waits
+    assert (world.deleted, outcome.changed) == ([], False)
+    assert world.now() < 20
+    # Where less time is left anyway, it is over.
+    late = turn(world, "data-2", proof=waits, params={"wait_timeout": 10, "proof_timeout": 15})
+    assert late.verdict.state is State.REFUSED
+    # Once members are down there is nothing to be handed back.
+    stuck = turn(world, "data-2", joined=waits, params={"wait_timeout": 60, "proof_timeout": 15})
+    assert stuck.verdict.state is State.REFUSED
+    assert [name for name, _uid in world.deleted] == ["data-2"]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens around an upgrade while it is under way: indices are made, machines are lost, images are missing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic import Traffic, check, seed
+from tests.lab.waiting import until
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.interruptions import ACTS, Siege
+from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.wire import Trap
+
+FROM, TO = "2.19.6", "3.8.0"
+PATIENCE = 120.0
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(lab, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
+    yield Siege.lay(cluster, TO, ansible_environment)
+    cluster.remove()
+
+
+def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member_up(siege: Siege) -> None:
+    cluster = siege.cluster
+    method, path, holds = ACTS["restrict"]
+    shape = {"settings": {"number_of_shards": 3, "number_of_replicas": 1}}
+
+    def make() -> None:
+        # Its replicas are not allowed anywhere, so each member holds a last copy.
+        cluster.ask("/made-meanwhile?wait_for_active_shards=1", "PUT", shape)
+
+    with siege.running() as (wire, run):
+        wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
+        played = run.wait()
+
+    print(played.output)
+    assert played.code == 0, played.message
+    assert wire.trap.sprung
+    assert "holds the last started copy of made-meanwhile" in played.output
+    assert set(cluster.versions().values()) == {TO}
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}
+    assert cluster.health()["status"] == "green"
+
+
+def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
+    cluster = siege.cluster
+    method, path, holds = ACTS["restore"]
+    lost: list[str] = []
+
+    def lose() -> None:
+        # Of a member that has not gone yet, while the first one has just come back.
+        deleted = {act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path}
+        lost.append(
+            kubernetes_node_of(cluster, next(name for name in sorted(siege.before.pods) if name not in deleted))
+        )
+        cluster.lab.faults.node_dead(lost[0])
+
+    with siege.running() as (wire, run):
+        wire.trap = Trap(method, path, after=True, spring=lose, holds=holds)
+        try:
+            until("the loss", lambda: lost, PATIENCE)
+            until("the run to say what it waits for", lambda: "Not in the cluster" in said(siege), PATIENCE)
+        finally:
+            for node in lost:
+                cluster.lab.faults.mend_node(node)
+        played = run.wait()
+
+    print(played.output)
+    assert played.code == 0, played.message
+    assert set(cluster.versions().values()) == {TO}
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}
+
+
+def said(siege: Siege) -> str:
+    """What the status playbook says of the run."""
+    return siege.beside("stateful.upgrade.status").output
+
+
+def kubernetes_node_of(cluster: Cluster, pod: str) -> str:
+    with cluster.lab.client() as api:
+        core: Any = client.CoreV1Api(api)
+        return str(core.read_namespaced_pod(pod, cluster.namespace).spec.node_name)
+
+
+def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one(
+    lab: Lab, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "image-missing", three_combined, FROM)
+    try:
+        first, second, third = sorted(cluster.fingerprint().pods, reverse=True)
+        begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)
+        assert begun.code == 0, begun.message
+        before = cluster.fingerprint()
+        missing: dict[str, Any] = {"upgrade_image": f"opensearch:{TO}-missing", "upgrade_skip_image_check": True}
+        stopped = upgrade(cluster.variables(TO, upgrade_members=[second], **missing), ansible_environment)
+        print(stopped.output)
+        assert stopped.code != 0
+        assert f"opensearch:{TO}-missing" in stopped.message
+        assert cluster.fingerprint().settings == before.settings
+        assert cluster.fingerprint().pods[third] == before.pods[third]
+
+        cured = upgrade(cluster.variables(TO), ansible_environment)
+        print(cured.output)
+        assert cured.code == 0, cured.message
+        assert set(cluster.versions().values()) == {TO}
+        assert cluster.fingerprint().pods[first] == before.pods[first]
+    finally:
+        cluster.remove()
+
+
+def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1")
+    try:
+        refused = play(PLAN, cluster.variables(TO), ansible_environment)
+        assert refused.code != 0
+        assert "2.19" in refused.message
+        seed(cluster.target, tmp_path, documents=5_000)
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            played = upgrade(cluster.variables(FROM), ansible_environment)
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        print(played.output, report.table(), sep="\n")
+        assert played.code == 0, played.message
+        assert set(cluster.versions().values()) == {FROM}
+        assert report.loss is not None
+        assert (report.loss.count, report.health["red"]) == (0, 0)
+        assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
+    finally:
+        cluster.remove()
