@@ -1,27 +1,41 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gates: what is looked at, and judged, at each moment of an upgrade."""
+"""The gates: what is looked at, and judged, at each moment of an upgrade.
+
+Which checks there are, and when each is made, is in `checks`.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, repeat
 
 from ..common.errors import Refusal
-from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
+from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ..planning.versions import Version, judge_created, judge_path
+from .background import LongTask, judge_snapshots, judge_snapshots_of, judge_tasks
+from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .client import OpenSearchClient
-from .observe import observe, observe_health
+from .disk import Disks, judge_disks
+from .observe import observe, observe_disks, observe_health, observe_tasks
 from .progress import Explanation, judge_overrides, judge_progress, parse_explanation, still_moving, unassigned
-from .safety import Policy, judge_batch, judge_blocks, judge_present, judge_voting
-from .settings import Settings, carried_undo, split_ours
+from .safety import (
+    Policy,
+    judge_blocks,
+    judge_copies,
+    judge_elected,
+    judge_present,
+    judge_recoveries,
+    judge_voting,
+)
+from .settings import ARCHIVED, Settings, carried_undo, removals, split_ours
 from .shard_allocation import ENABLE, read_settings
 from .state import ClusterMember, ClusterState, Health, ShardCopy
 
-MOMENTS = ("before_upgrade", "before_batch", "after_batch", "after_upgrade")
 EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 ALLOCATING = (None, "all")
@@ -30,6 +44,8 @@ LONG_POLL = 2.0
 """Seconds the server holds the health request until green: reacts at once, without asking more often."""
 SHORT_POLL = 0.5
 """The same where a batch may be proven safe before the cluster is green."""
+BACKLOG = 100
+"""More pending tasks than this say, whatever the health is, that the elected manager does not keep up."""
 
 
 @dataclass(frozen=True)
@@ -41,46 +57,66 @@ class Scope:
     batch: frozenset[str] = frozenset()
     target: Version | None = None
     policy: Policy = field(default_factory=Policy)
+    selection: Selection = field(default_factory=Selection)
 
 
 @dataclass(frozen=True)
 class Look:
-    """Everything a gate sees at once."""
+    """Everything a gate sees at once; what none of its checks needs is empty."""
 
     state: ClusterState
     health: Health
     settings: Settings
     explanations: tuple[Explanation, ...] = ()
+    disks: Disks = field(default_factory=Disks)
+    tasks: tuple[LongTask, ...] = ()
 
 
 def polls(moment: str) -> Iterator[float]:
     """For how many seconds the server holds the health request of each look."""
-    return chain([0.0], repeat(SHORT_POLL)) if moment == "before_batch" else repeat(LONG_POLL)
+    return chain([0.0], repeat(SHORT_POLL)) if moment == BEFORE_BATCH else repeat(LONG_POLL)
 
 
-def look(client: OpenSearchClient, moment: str, long_poll: float = LONG_POLL) -> Look:
+def look(
+    client: OpenSearchClient,
+    moment: str,
+    long_poll: float = LONG_POLL,
+    selection: Selection | None = None,
+    before: Look | None = None,
+) -> Look:
     """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
 
-    As long as copies are under way nothing is explained: it would cost much and change nothing.
+    As long as copies are under way nothing is explained: it would cost much and change nothing. What every member has
+    to be asked for is asked once for a gate, where `before` is its look before this one: the disks, and the long tasks
+    again only while there are any.
 
     Raises:
         Refusal: the answer cannot be had.
     """
+    made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)
     state = observe(client)
-    explanations = () if still_moving(state, health) else explain(client, state)
-    settings = read_settings(client) if moment == "before_upgrade" else Settings({}, {})
-    return Look(state, health, settings, explanations)
+    wanted = unassigned(state)
+    if not made & {"unassigned", "progress"}:
+        wanted = tuple(copy for copy in wanted if copy.primary)
+    explanations = () if still_moving(state, health) else explain(client, state, wanted)
+    settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
+    disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
+    if "disk" in made and before is None:
+        disks = observe_disks(client)
+    if "tasks" in made and (before is None or tasks):
+        tasks = observe_tasks(client)
+    return Look(state, health, settings, explanations, disks, tasks)
 
 
-def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation, ...]:
-    """Explanations of the unassigned copies; copies in the same situation share one question.
+def explain(client: OpenSearchClient, state: ClusterState, copies: Collection[ShardCopy]) -> tuple[Explanation, ...]:
+    """Explanations of these unassigned copies; copies in the same situation share one question.
 
     Raises:
         Refusal: the server does not let us ask, or cannot be reached.
     """
     found: list[Explanation] = []
-    for group in list(_alike(state))[:EXPLANATIONS]:
+    for group in list(_alike(state, copies))[:EXPLANATIONS]:
         copy = group[0]
         try:
             answer = client.post(
@@ -103,13 +139,13 @@ def explain(client: OpenSearchClient, state: ClusterState) -> tuple[Explanation,
     return tuple(found)
 
 
-def _alike(state: ClusterState) -> Iterable[list[ShardCopy]]:
+def _alike(state: ClusterState, copies: Iterable[ShardCopy]) -> Iterable[list[ShardCopy]]:
     """Unassigned copies in groups of the same index, the same member with the primary, and the same other holders."""
     siblings: dict[tuple[str, int], list[ShardCopy]] = defaultdict(list)
     for copy in state.copies:
         siblings[(copy.index, copy.shard)].append(copy)
     groups: dict[object, list[ShardCopy]] = defaultdict(list)
-    for copy in unassigned(state):
+    for copy in copies:
         others = siblings[(copy.index, copy.shard)]
         holders = frozenset(other.member for other in others if other.member)
         primary = next((other.member for other in others if other.primary), None)
@@ -117,46 +153,91 @@ def _alike(state: ClusterState) -> Iterable[list[ShardCopy]]:
     return groups.values()
 
 
+class _Gate:
+    """One look before one gate: what the checks judge."""
+
+    def __init__(self, seen: Look, scope: Scope) -> None:
+        self.seen = seen
+        self.state = seen.state
+        self.scope = scope
+        self.down = seen.state.ids(scope.batch)
+
+    @cached_property
+    def progress(self) -> tuple[Reason, ...]:
+        """What is said of the shards.
+
+        While a member is away they are not judged: what is not assigned may come back with it. Nor are they while an
+        interrupted run keeps them from being allocated: that is put back before the first batch.
+        """
+        scope = self.scope
+        if not all(self.state.named(name) for name in scope.members | scope.batch):
+            return ()
+        if scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING:
+            return ()
+        outdated = _outdated(self.state, scope)
+        return judge_progress(self.state, self.seen.health, self.seen.explanations, outdated).reasons
+
+
 def judge(seen: Look, scope: Scope) -> Verdict:
-    """The verdict of the gate `scope` on one look.
-
-    While a member is away, the shards are not judged: what is not assigned may come back with it.
-    """
-    state = seen.state
-    progress = Verdict()
-    if all(state.named(name) for name in scope.members | scope.batch):
-        progress = judge_progress(state, seen.health, seen.explanations, _outdated(state, scope))
-    present = judge_present(state, scope.members, scope.batch)
-    if scope.moment == "before_upgrade":
-        verdicts = (present, *_before_upgrade(state, seen.settings, progress, scope))
-    elif scope.moment == "before_batch":
-        verdicts = (present, judge_batch(state, scope.batch, scope.policy), _not_only_slow(progress))
-    elif scope.moment == "after_batch":
-        # Whether others are there is the question of the next batch: of several that are broken each is cured alone.
-        others = judge_present(state, scope.members - scope.batch, ())
-        remarks = Verdict(tuple(remark(r.code, r.message, r.remedy) for r in others.reasons))
-        verdicts = (judge_joined(state.named, scope.batch, scope.target), remarks, progress)
-    else:
-        verdicts = (judge_joined(state.named, scope.members, scope.target), progress)
-    return combine((judge_blocks(state), _judge_fresh(seen.health), *verdicts))
+    """The verdict of the gate `scope` on one look: that of each of its checks, and which were skipped."""
+    gate, made = _Gate(seen, scope), scope.selection.at(scope.moment)
+    verdicts = (JUDGES[check.name](gate) for check in CHECKS if check.name in made)
+    return combine((*verdicts, scope.selection.said(scope.moment)))
 
 
-def _not_only_slow(progress: Verdict) -> Verdict:
-    """What of the progress concerns a batch that is proven to be safe: not what is merely still under way.
+def _judge_present(gate: _Gate) -> Verdict:
+    """After a batch, whether others are there is the question of the next one: each that is broken is cured alone."""
+    scope = gate.scope
+    if scope.moment != AFTER_BATCH:
+        return judge_present(gate.state, scope.members, scope.batch)
+    others = judge_present(gate.state, scope.members - scope.batch, ())
+    return Verdict(tuple(remark(reason.code, reason.message, reason.remedy) for reason in others.reasons))
 
-    A primary that is lost and a replica that cannot come back any more say that something is wrong.
-    """
-    return Verdict(tuple(r for r in progress.reasons if r.state is not State.WAITING or r.code == "primary_unassigned"))
+
+def _judge_voting(gate: _Gate) -> Verdict:
+    down = gate.down if gate.scope.moment == BEFORE_BATCH else frozenset()
+    return judge_voting(gate.state, down, gate.scope.policy)
 
 
-def _before_upgrade(state: ClusterState, settings: Settings, progress: Verdict, scope: Scope) -> Iterator[Verdict]:
-    yield judge_voting(state, frozenset(), scope.policy)
-    yield _judge_versions(state, scope)
-    yield _judge_allocation(settings)
-    yield judge_overrides(state)
-    if settings.effective(ENABLE) in ALLOCATING:
-        # What moves is not worth a remark yet: the gate of the first batch waits for it.
-        yield Verdict(tuple(reason for reason in progress.reasons if reason.state is not State.WAITING))
+def _judge_back(gate: _Gate) -> Verdict:
+    scope = gate.scope
+    names = scope.batch if scope.moment == AFTER_BATCH else scope.members
+    return judge_joined(gate.state.named, names, scope.target)
+
+
+def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
+    """That part of what is said of the shards which belongs to a check."""
+    codes = next(each.codes for each in CHECKS if each.name == check)
+    return lambda gate: Verdict(tuple(reason for reason in gate.progress if reason.code in codes))
+
+
+def _judge_snapshots(gate: _Gate) -> Verdict:
+    if gate.scope.moment == BEFORE_BATCH:
+        return judge_snapshots_of(gate.state, gate.down)
+    return judge_snapshots(gate.state)
+
+
+JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
+    "blocks": lambda gate: judge_blocks(gate.state),
+    "pending_tasks": lambda gate: _judge_pending(gate.seen.health),
+    "present": _judge_present,
+    "versions": lambda gate: _judge_versions(gate.state, gate.scope),
+    "joined": _judge_back,
+    "copies": lambda gate: judge_copies(gate.state, gate.down, gate.scope.policy),
+    "recoveries": lambda gate: judge_recoveries(gate.state, gate.down),
+    "voting": _judge_voting,
+    "elected": lambda gate: judge_elected(gate.state, gate.down),
+    "primaries": _of_progress("primaries"),
+    "unassigned": _of_progress("unassigned"),
+    "progress": _of_progress("progress"),
+    "allocation": lambda gate: _judge_allocation(gate.seen.settings),
+    "overrides": lambda gate: judge_overrides(gate.state),
+    "disk": lambda gate: judge_disks(gate.seen.disks),
+    "snapshots": _judge_snapshots,
+    "tasks": lambda gate: judge_tasks(gate.seen.tasks),
+    "archived": lambda gate: _judge_archived(gate.seen.settings),
+}
+"""What each check of `checks` judges."""
 
 
 def judge_joined(
@@ -185,12 +266,33 @@ def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
     return frozenset(m.id for m in state.members.values() if m.version < scope.target)
 
 
-def _judge_fresh(health: Health) -> Verdict:
+def _judge_pending(health: Health) -> Verdict:
     """A green that was not reached within the long poll may be older than the task queue: it is looked at again."""
-    if not health.timed_out or health.status != "green":
+    if not health.timed_out or (health.status != "green" and health.pending_tasks <= BACKLOG):
         return Verdict()
     return Verdict(
-        (waiting("tasks_pending", f"The elected manager is still busy ({health.pending_tasks} tasks are pending)."),)
+        (
+            waiting(
+                "tasks_pending",
+                f"The elected manager is still busy ({health.pending_tasks} tasks are pending).",
+                "If this lasts, see GET _cluster/pending_tasks for what keeps it busy.",
+            ),
+        )
+    )
+
+
+def _judge_archived(settings: Settings) -> Verdict:
+    return Verdict(
+        tuple(
+            remark(
+                "archived_setting_found",
+                f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
+                " the version that runs; it goes for good with the first change of settings, which would be refused"
+                " otherwise.",
+                "Set what replaces it in this version, if it is still wanted.",
+            )
+            for change in removals(settings)
+        )
     )
 
 

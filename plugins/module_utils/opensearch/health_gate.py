@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT, WAIT
+from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
 from ..common.errors import refusal
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Verdict
 from ..planning.versions import Version
+from .checks import ADDABLE, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .client import connect
-from .gates import MOMENTS, Look, Scope, judge, look, polls
+from .gates import Look, Scope, judge, look, polls
 from .joining import wait_joined
 from .safety import Policy
 from .state import ClusterMember
@@ -22,11 +23,17 @@ from .state import ClusterMember
 JOINED = "joined"
 """The moment that asks for the members alone, and not for their shards."""
 
+SELECTION: Options = {
+    "skip_checks": {"type": "list", "elements": "str", "default": [], "choices": list(SKIPPABLE)},
+    "add_checks": {"type": "list", "elements": "str", "default": [], "choices": list(ADDABLE)},
+}
+
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **WAIT,
         **CONSENT,
+        **SELECTION,
         "moment": {"type": "str", "required": True, "choices": [*MOMENTS, JOINED]},
         "members": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
@@ -54,21 +61,31 @@ def run(task: Task) -> Outcome:
         members, back = wait_joined(task, client, scope.batch, scope.target)
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
     held = polls(scope.moment)
-    seen, verdict = task.wait(
-        lambda: look(client, scope.moment, next(held)), lambda looked: judge(looked, scope), stoppable=True, pace=PACE
-    )
+    before: list[Look] = []
+
+    def looking() -> Look:
+        before[:] = [look(client, scope.moment, next(held), scope.selection, before[0] if before else None)]
+        return before[0]
+
+    seen, verdict = task.wait(looking, lambda looked: judge(looked, scope), stoppable=True, pace=PACE)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict))
 
 
 def scope_of(task: Task) -> Scope:
-    """The scope of the gate from the arguments."""
+    """The scope of the gate from the arguments.
+
+    Raises:
+        Refusal: the target is no version, or checks are to be skipped that cannot be.
+    """
     params = task.params
+    passed_or_raise(judge_selection(params["skip_checks"], params["add_checks"]))
     return Scope(
         moment=params["moment"],
         members=frozenset(params["members"]),
         batch=frozenset(params["batch"]),
         target=target_of(params["target_version"]) if params["target_version"] else None,
         policy=Policy(params["allow_single_copy"], params["allow_quorum_loss"]),
+        selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
     )
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 from ..common.errors import Refusal, refusal
 from ..common.words import enumerate_few
+from .background import LONG_TASKS, LongTask, parse_tasks
 from .client import OpenSearchClient
+from .disk import Disks, parse_disks, parse_watermarks
 from .state import (
     ClusterMember,
     ClusterState,
@@ -24,10 +26,12 @@ from .state import (
     parse_health,
     parse_index,
     parse_members,
+    parse_snapshots,
     parse_voting,
 )
 
 _NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+_SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
         "cluster_uuid",
@@ -52,6 +56,12 @@ _STATE = ",".join(
         "routing_table.indices.*.shards.*.relocating_node",
         "routing_table.indices.*.shards.*.searchOnly",
         "routing_table.indices.*.shards.*.unassigned_info.reason",
+        "snapshots.snapshots.repository",
+        "snapshots.snapshots.snapshot",
+        "snapshots.snapshots.shards.index.index_name",
+        "snapshots.snapshots.shards.shard",
+        "snapshots.snapshots.shards.state",
+        "snapshots.snapshots.shards.node",
     )
 )
 
@@ -65,7 +75,9 @@ def observe(client: OpenSearchClient) -> ClusterState:
     nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
     has_first_major = any(str(node.get("version", "")).startswith("1.") for node in nodes.values())
     elected = "master_node" if has_first_major else "cluster_manager_node"
-    state = client.get(f"/_cluster/state/metadata,routing_table,nodes,blocks,version,{elected}", filter_path=_STATE)
+    state = client.get(
+        f"/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,{elected}", filter_path=_STATE
+    )
     return parse_state(nodes, state)
 
 
@@ -98,6 +110,7 @@ def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
             indices={name: parse_index(name, index) for name, index in metadata.get("indices", {}).items()},
             voting=parse_voting(metadata["cluster_coordination"]),
             blocks=parse_blocks(state.get("blocks", {})),
+            snapshots=parse_snapshots(state.get("snapshots", {})),
         )
     except (KeyError, ValueError, TypeError) as error:
         raise _not_understood(f"{type(error).__name__} {error}") from error
@@ -144,3 +157,53 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
     except (KeyError, ValueError) as error:
         raise _not_understood(f"{type(error).__name__} {error}") from error
     return {member.name: member for member in members.values() if member.name in wanted}
+
+
+def observe_disks(client: OpenSearchClient) -> Disks:
+    """The disks of the data members and the watermarks in force: one call to each data member, and one more.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    path = "cluster.routing.allocation.disk"
+    settings = client.get(
+        "/_cluster/settings", include_defaults="true", filter_path=",".join(f"{s}.{path}" for s in _SCOPES)
+    )
+    stats = client.get(
+        "/_nodes/data:true/stats/fs",
+        filter_path="_nodes,nodes.*.name,nodes.*.roles,nodes.*.fs.data.total_in_bytes,nodes.*.fs.data.available_in_bytes",
+    )
+    try:
+        disks = parse_disks(stats)
+        return Disks(disks, parse_watermarks(settings, len(disks)))
+    except (KeyError, ValueError, TypeError) as error:
+        raise refusal(
+            "opensearch_not_understood",
+            f"The disks of OpenSearch could not be read: {type(error).__name__} {error}.",
+            "See GET _nodes/stats/fs and the settings cluster.routing.allocation.disk.*; skip_checks: [disk] goes on"
+            " without.",
+        ) from error
+
+
+def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
+    """The long tasks of all members: one call, which each member answers for itself.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    actions = ",".join(LONG_TASKS)
+    wanted = ("name", "tasks.*.id", "tasks.*.action", "tasks.*.description", "tasks.*.parent_task_id")
+    answer = client.get(
+        "/_tasks",
+        actions=actions,
+        detailed="true",
+        filter_path=",".join(("node_failures", "task_failures", *(f"nodes.*.{name}" for name in wanted))),
+    )
+    try:
+        return parse_tasks(answer)
+    except (KeyError, ValueError, TypeError) as error:
+        raise refusal(
+            "opensearch_not_understood",
+            f"The tasks of OpenSearch could not be read: {type(error).__name__} {error}.",
+            "See GET _tasks, and what keeps a member from answering; skip_checks: [tasks] goes on without.",
+        ) from error

@@ -92,6 +92,14 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Snapshot:
+    """A snapshot being taken: `repository/name`, and what is not yet written: index, shard, id of its member."""
+
+    name: str
+    unfinished: tuple[tuple[str, int, str | None], ...] = ()
+
+
+@dataclass(frozen=True)
 class ClusterState:
     """One consistent look at a cluster."""
 
@@ -103,6 +111,7 @@ class ClusterState:
     indices: Mapping[str, Index]
     voting: Voting
     blocks: tuple[Block, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
 
     def named(self, name: str) -> ClusterMember | None:
         """The member with that name."""
@@ -225,4 +234,23 @@ def parse_blocks(blocks: Mapping[str, Any]) -> tuple[Block, ...]:
     return tuple(
         Block(block.get("description", number), bool(block.get("retryable", False)))
         for number, block in blocks.get("global", {}).items()
+    )
+
+
+_UNFINISHED = frozenset({"INIT", "ABORTED", "WAITING", "QUEUED"})
+"""States of a shard in a snapshot that are not its last (server source, SnapshotsInProgress.ShardState)."""
+
+
+def parse_snapshots(custom: Mapping[str, Any]) -> tuple[Snapshot, ...]:
+    """The snapshots being taken, from `snapshots` of the cluster state; it is absent where there is none."""
+    return tuple(
+        Snapshot(
+            f"{entry['repository']}/{entry['snapshot']}",
+            tuple(
+                (shard["index"]["index_name"], shard["shard"], shard.get("node"))
+                for shard in entry.get("shards", ())
+                if shard["state"] in _UNFINISHED
+            ),
+        )
+        for entry in custom.get("snapshots", ())
     )

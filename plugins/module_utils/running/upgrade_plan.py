@@ -27,6 +27,7 @@ CONTRACT = Contract(
     argument_spec={
         **pool_order.CONTRACT.argument_spec,
         **WAIT,
+        **health_gate.SELECTION,
         "wait_timeout": {"type": "int", "default": 120},
         "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},

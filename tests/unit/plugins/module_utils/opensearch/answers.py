@@ -26,6 +26,40 @@ RECOVERING = {
 }
 READ_ONLY = {"6": {"description": "cluster read-only (api)", "retryable": False, "levels": ["write", "metadata_write"]}}
 
+WATERMARKS = {
+    "threshold_enabled": "true",
+    "watermark": {"low": "85%", "high": "90%", "flood_stage": "95%", "enable_for_single_data_node": "false"},
+}
+
+
+def nested(disk: Json) -> Json:
+    """Settings of `cluster.routing.allocation.disk` as `_cluster/settings` gives them."""
+    return {"cluster": {"routing": {"allocation": {"disk": disk}}}}
+
+
+def disk(name: str, used: int = 50, roles: Iterable[str] = ("cluster_manager", "data")) -> Json:
+    """A member's disk of 100 GiB in `_nodes/stats/fs`, with so many percent in use."""
+    path = {"total_in_bytes": 100 * 1024**3, "available_in_bytes": (100 - used) * 1024**3}
+    return {"name": name, "roles": list(roles), "fs": {"data": [path]}}
+
+
+def task(action: str, description: str = "", parent: str | None = None) -> Json:
+    """A task in `_tasks`."""
+    whole = {"id": 7, "action": action, "description": description}
+    return whole | ({"parent_task_id": parent} if parent else {})
+
+
+def snapshot(name: str, *shards: tuple[str, str, str]) -> Json:
+    """A snapshot being taken in `snapshots` of the cluster state: of shard 0 each the index, the state, the member."""
+    return {
+        "repository": "nightly",
+        "snapshot": name,
+        "shards": [
+            {"index": {"index_name": index}, "shard": 0, "state": state, "node": identity(member)}
+            for index, state, member in shards
+        ],
+    }
+
 
 def recorded(name: str) -> Json:
     """What a real cluster answered, by the kind of request."""
@@ -91,6 +125,7 @@ def state_answer(
     voting: Json | None = None,
     indices: Mapping[str, Json] | None = None,
     blocks: Mapping[str, Json] | None = None,
+    snapshots: Sequence[Json] = (),
 ) -> Json:
     """The cluster state as the elected manager answers it; all members vote unless said otherwise."""
     names = list(members)
@@ -109,6 +144,7 @@ def state_answer(
         },
         "routing_table": {"indices": table},
         **({"blocks": {"global": dict(blocks)}} if blocks else {}),
+        **({"snapshots": {"snapshots": list(snapshots)}} if snapshots else {}),
     }
 
 

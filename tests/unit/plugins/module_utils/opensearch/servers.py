@@ -14,9 +14,12 @@ from typing import Any
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    WATERMARKS,
     Json,
+    disk,
     identity,
     info,
+    nested,
     state_answer,
 )
 
@@ -41,6 +44,9 @@ class Servers:
     nodes: Json = field(default_factory=lambda: {identity(name): info(name) for name in "abc"})
     explanations: dict[tuple[str, int, bool], Json | Refusal] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=lambda: {"persistent": {}, "transient": {}})
+    defaults: Json = field(default_factory=lambda: {"defaults": nested(WATERMARKS)})
+    stats: Json = field(default_factory=lambda: {identity(name): disk(name) for name in "abc"})
+    tasks: Json = field(default_factory=dict)
     condition: Json = field(default_factory=lambda: dict(GREEN))
     asked: list[tuple[str, str]] = field(default_factory=list)
     cut_off: int | None = None
@@ -78,9 +84,13 @@ class Servers:
 
     def _answer(self, method: str, path: str, body: Any) -> Json:
         if path == "/_cluster/settings":
-            return self._change(body) if method == "PUT" else json.loads(json.dumps(self.settings))
+            return self._change(body) if method == "PUT" else json.loads(json.dumps(self.settings | self.defaults))
         if path == "/_cluster/health":
             return self.condition
+        if path.endswith("/stats/fs"):
+            return {"_nodes": {"failed": 0}, "nodes": self.stats}
+        if path == "/_tasks":
+            return {"nodes": self.tasks}
         if path.startswith("/_nodes/"):
             return {"nodes": self.nodes}
         if path.startswith("/_cluster/state"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
     EXPLANATIONS,
     LONG_POLL,
@@ -26,6 +27,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     identity,
     info,
     state_answer,
+    task,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers, answered
 
@@ -52,12 +54,57 @@ def test_a_look_is_a_few_cheap_requests() -> None:
     assert [path.split("?")[0] for _method, path in client.asked] == [
         "/_cluster/health",
         "/_nodes/_all/_none",
-        "/_cluster/state/metadata,routing_table,nodes,blocks,version,cluster_manager_node",
+        "/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,cluster_manager_node",
         "/_cluster/settings",
+        "/_cluster/settings",
+        "/_nodes/data:true/stats/fs",
+        "/_tasks",
     ]
     later = Servers()
     looked(later)
-    assert len(later.asked) == len(client.asked) - 1  # the settings are judged before the upgrade only
+    assert later.asked == client.asked[:3]  # settings, disks and tasks are judged before the upgrade only
+
+
+def test_what_every_member_is_asked_for_is_asked_once_for_a_gate() -> None:
+    client: Any = Servers()
+    first = look(client, "before_batch", 0)
+    assert ("GET", "/_tasks") in client.asked
+    client.asked.clear()
+    look(client, "before_batch", 0, before=first)
+    assert ("GET", "/_tasks") not in client.asked
+    reindex = {"name": "a", "tasks": {"x:7": task("indices:data/write/reindex", "reindex from [logs]")}}
+    client.tasks = {identity("a"): reindex}
+    busy = look(client, "before_batch", 0)
+    client.tasks = {}
+    assert (len(busy.tasks), look(client, "before_batch", 0, before=busy).tasks) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("skipped", "path"), [("disk", "/_nodes/data:true/stats/fs"), ("tasks", "/_tasks"), ("unassigned", EXPLAIN[1])]
+)
+def test_what_is_skipped_is_not_asked_for(skipped: str, path: str) -> None:
+    client: Any = servers([copy("i", "a", primary=True), copy("i", None)], i=NO_PLACE)
+    look(client, "before_upgrade", 0)
+    assert path in [asked for _method, asked in client.asked]
+    client.asked.clear()
+    look(client, "before_upgrade", 0, Selection(frozenset({skipped})))
+    assert path not in [asked for _method, asked in client.asked]
+
+
+@pytest.mark.parametrize("broken", ["stats", "watermarks", "tasks"])
+def test_disks_and_tasks_that_cannot_be_read_are_refused(broken: str) -> None:
+    client: Any = Servers()
+    if broken == "stats":
+        client.stats[identity("a")] = {"name": "a", "roles": ["data"]}
+    elif broken == "watermarks":
+        client.defaults = {}
+    else:
+        client.tasks = {identity("a"): {"tasks": {"x:7": task("indices:data/write/reindex")}}}
+    with pytest.raises(Refusal) as caught:
+        look(client, "before_upgrade", 0)
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "opensearch_not_understood"
+    assert "skip_checks" in reason.remedy
 
 
 def test_before_a_batch_the_first_look_is_answered_at_once_and_then_the_server_holds_the_question() -> None:
@@ -147,7 +194,7 @@ def test_an_explanation_that_may_not_be_had_is_refused_at_once() -> None:
     assert caught.value is denied
 
 
-@pytest.mark.parametrize("answers", range(4))
+@pytest.mark.parametrize("answers", range(7))
 def test_a_cluster_out_of_reach_is_no_answer(answers: int) -> None:
     with pytest.raises(Unreachable):
         looked(Servers(cut_off=answers), "before_upgrade")
@@ -180,4 +227,6 @@ def test_the_proof_before_the_first_deletion_is_made_on_fresh_state() -> None:
         "abc", [copy("i", "a", primary=True), copy("i", "b"), copy("new", "b", primary=True)], elected="a"
     )
     verdict = prove(observe(client), ["a", "b", "c"], ["b"], Policy())
-    assert [reason.code for reason in verdict.reasons] == ["single_copy"]
+    (reason,) = verdict.reasons
+    assert reason.code == "single_copy"
+    assert "new[0]" in reason.message, "the index made between the gate and the stop is named"

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: work of others in the cluster that a restart would spoil: running snapshots and long tasks.
+
+A member that stops leaves what it has not yet written of a snapshot missing, so that the snapshot ends PARTIAL. A
+reindexing or by-query task ends with the member that coordinates it, or with a scroll on the batch; a force-merge or
+a resize begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.verdict import Verdict, waiting
+from ..common.words import enumerate_few
+from .state import ClusterState, Snapshot
+
+LONG_TASKS = {
+    "indices:data/write/reindex": "reindex",
+    "indices:data/write/update/byquery": "update by query",
+    "indices:data/write/delete/byquery": "delete by query",
+    "indices:admin/forcemerge": "force-merge",
+    "indices:admin/resize": "resize",
+    "indices:admin/shrink": "shrink",
+}
+"""Action → what people call it; the parts of a task on each shard have longer names and are left out."""
+
+LONGEST_DESCRIPTION = 120
+
+
+@dataclass(frozen=True)
+class LongTask:
+    """A task that lasts: its id (`node:number`), what it does, and on which member it is coordinated."""
+
+    id: str
+    kind: str
+    description: str
+    member: str
+
+
+def parse_tasks(answer: Mapping[str, Any]) -> tuple[LongTask, ...]:
+    """The long tasks of `_tasks?group_by=nodes`.
+
+    Raises:
+        KeyError: a field is missing.
+        ValueError: a member has not answered: what it does is not known.
+    """
+    failures = answer.get("node_failures") or answer.get("task_failures") or ()
+    if failures:
+        raise ValueError("not every member answered")
+    return tuple(
+        LongTask(f"{identity}:{task['id']}", LONG_TASKS[task["action"]], task.get("description", ""), node["name"])
+        for identity, node in answer.get("nodes", {}).items()
+        for task in node["tasks"].values()
+        if task["action"] in LONG_TASKS and "parent_task_id" not in task
+    )
+
+
+def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
+    """No task is under way that a restart would end."""
+    return Verdict(
+        tuple(
+            waiting(
+                "long_task",
+                f"On {task.member} runs a {task.kind}: {task.description[:LONGEST_DESCRIPTION]} (task {task.id}).",
+                f"Let it end, or end it with POST _tasks/{task.id}/_cancel; skip_checks: [tasks] goes on nevertheless.",
+            )
+            for task in sorted(tasks, key=lambda task: task.id)
+        )
+    )
+
+
+def judge_snapshots(state: ClusterState) -> Verdict:
+    """No snapshot is being taken."""
+    return Verdict(
+        tuple(
+            waiting(
+                "snapshot_running",
+                f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}.",
+                _remedy(snapshot),
+            )
+            for snapshot in state.snapshots
+        )
+    )
+
+
+def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
+    """No snapshot still needs a shard from the members `down` (ids); others can go on while they are away."""
+    reasons = []
+    for snapshot in state.snapshots:
+        needed = [part for part in snapshot.unfinished if part[2] in down]
+        if needed:
+            message = f"Snapshot {snapshot.name} is being taken from a member of the batch: {_left(state, needed)}."
+            reasons.append(waiting("snapshot_running", message, _remedy(snapshot)))
+    return Verdict(tuple(reasons))
+
+
+def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> str:
+    if not parts:
+        return "it is being finished"
+    members = {state.members[part[2]].name for part in parts if part[2] in state.members}
+    where = f" on {enumerate_few(members)}" if members else ""
+    return f"{enumerate_few(f'{index}[{shard}]' for index, shard, _member in parts)} still to be written{where}"
+
+
+def _remedy(snapshot: Snapshot) -> str:
+    repository, _slash, name = snapshot.name.partition("/")
+    return (
+        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}; skip_checks: [snapshots] goes on"
+        " nevertheless, and leaves it PARTIAL."
+    )

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: the disks of the members against the watermarks of the cluster.
+
+A replica is allocated to no member above the low watermark, not even where its files already are (server source,
+DiskThresholdDecider): after the restart of such a member its replicas would stay away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.verdict import Reason, Verdict, refused
+from ..common.words import enumerate_few
+
+LEVELS = ("flood_stage", "high", "low")
+"""The watermarks, the worst first."""
+_WORDS = {
+    "flood_stage": "the flood stage, where writes to its indices are blocked",
+    "high": "the high watermark, where shards are moved away from it",
+    "low": "the low watermark, where no replica is allocated to it, not even one whose files it has kept",
+}
+_BYTES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>b|[kmgtp]b?)", re.IGNORECASE)
+_POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How full a disk may be, as it is written, and as the share in use (0 to 1) or the bytes that stay free."""
+
+    text: str
+    used: float | None = None
+    free: float | None = None
+
+    def exceeded(self, disk: Disk) -> bool:
+        """Whether that disk is fuller."""
+        if self.used is not None:
+            return disk.used > self.used
+        return disk.available < (self.free or 0)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The fullest data path of a member. Bytes."""
+
+    member: str
+    total: int
+    available: int
+
+    @property
+    def used(self) -> float:
+        """The share in use, from 0 to 1."""
+        return 1 - self.available / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True)
+class Disks:
+    """The disks of the data members, and the watermarks by level; none where the cluster heeds none."""
+
+    disks: tuple[Disk, ...] = ()
+    watermarks: Mapping[str, Watermark] | None = None
+
+
+def parse_watermark(text: str) -> Watermark:
+    """A watermark from a setting: `85%` or `0.85` in use, or `500mb` free.
+
+    Raises:
+        ValueError: it is written in none of these ways.
+    """
+    text = text.strip()
+    if text.endswith("%"):
+        return Watermark(text, used=float(text[:-1]) / 100)
+    found = _BYTES.fullmatch(text)
+    if found:
+        return Watermark(text, free=float(found["number"]) * 1024 ** _POWERS[found["unit"][0].lower()])
+    return Watermark(text, used=float(text))
+
+
+def parse_watermarks(answer: Mapping[str, Any], data_members: int) -> Mapping[str, Watermark] | None:
+    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None where the cluster heeds none.
+
+    Raises:
+        KeyError: a watermark is missing.
+        ValueError: one cannot be read.
+    """
+    scopes = [_disk(answer.get(scope, {})) for scope in ("defaults", "persistent", "transient")]
+    settings: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
+    for scope in scopes:
+        settings.update(scope)
+        marks.update(scope.get("watermark", {}))
+    if str(settings["threshold_enabled"]) != "true":
+        return None
+    if data_members == 1 and str(marks.get("enable_for_single_data_node", "false")) != "true":
+        return None
+    return {level: parse_watermark(str(marks[level])) for level in LEVELS}
+
+
+def _disk(scope: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = scope
+    for name in ("cluster", "routing", "allocation", "disk"):
+        found = found.get(name, {})
+    return found
+
+
+def parse_disks(answer: Mapping[str, Any]) -> tuple[Disk, ...]:
+    """The fullest path of each member that keeps shards, from `_nodes/stats/fs`.
+
+    Members that hold nothing but a cache of remote data (roles `warm` and `search` alone) are left out.
+
+    Raises:
+        KeyError: a figure is missing.
+        ValueError: a member has not answered: its disk is not known.
+    """
+    if answer["_nodes"]["failed"]:
+        raise ValueError("not every data member answered")
+    return tuple(
+        min(
+            (Disk(node["name"], path["total_in_bytes"], path["available_in_bytes"]) for path in node["fs"]["data"]),
+            key=lambda disk: disk.available / disk.total if disk.total else 1.0,
+        )
+        for node in answer.get("nodes", {}).values()
+        if any(role == "data" or role.startswith("data_") for role in node["roles"])
+    )
+
+
+def judge_disks(seen: Disks) -> Verdict:
+    """No member is above a watermark: each is named under the worst that it is above."""
+    if not seen.watermarks:
+        return Verdict()
+    above: dict[str, list[Disk]] = {}
+    for disk in seen.disks:
+        level = next((level for level in LEVELS if seen.watermarks[level].exceeded(disk)), None)
+        if level:
+            above.setdefault(level, []).append(disk)
+    return Verdict(tuple(_too_full(above[level], level, seen.watermarks[level]) for level in LEVELS if level in above))
+
+
+def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason:
+    members = enumerate_few(
+        f"{disk.member} ({100 * disk.used:.1f}% used, {_shown(disk.available)} free)"
+        for disk in sorted(disks, key=lambda disk: -disk.used)
+    )
+    return refused(
+        "disk_watermark",
+        f"Above {_WORDS[level]} ({watermark.text}): {members}.",
+        f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}; skip_checks: [disk] goes"
+        " on nevertheless.",
+    )
+
+
+def _shown(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

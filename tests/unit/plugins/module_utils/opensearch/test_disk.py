@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Disks against watermarks in all the ways in which they can be written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import (
+    Disk,
+    Disks,
+    judge_disks,
+    parse_disks,
+    parse_watermark,
+    parse_watermarks,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    WATERMARKS,
+    Json,
+    disk,
+    identity,
+    nested,
+)
+
+GIB = 1024**3
+
+
+def answer(**scopes: Json) -> Json:
+    """The settings of the disk by scope; the defaults are those of the server."""
+    return {"defaults": nested(WATERMARKS), **{scope: nested(disk) for scope, disk in scopes.items()}}
+
+
+@pytest.mark.parametrize(
+    ("text", "available", "exceeded"),
+    [
+        ("85%", 15, False),
+        ("85%", 14, True),
+        ("0.85", 15, False),
+        ("0.85", 14, True),
+        ("14gb", 14, False),
+        ("14.5g", 14, True),
+        ("15360mb", 14, True),
+        ("0b", 0, False),
+        ("100%", 0, False),
+    ],
+)
+def test_a_watermark_is_a_share_in_use_or_bytes_that_stay_free(text: str, available: int, exceeded: bool) -> None:
+    assert parse_watermark(text).exceeded(Disk("a", 100 * GIB, available * GIB)) is exceeded
+
+
+@pytest.mark.parametrize("text", ["", "full", "85 percent", "%", "mb"])
+def test_a_watermark_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        parse_watermark(text)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "members", "expected"),
+    [
+        ({}, 3, {"low": "85%", "high": "90%", "flood_stage": "95%"}),
+        (
+            {"persistent": {"watermark": {"low": "70%"}}, "transient": {"watermark": {"low": "60%", "high": "1gb"}}},
+            3,
+            {"low": "60%", "high": "1gb", "flood_stage": "95%"},
+        ),
+        ({"persistent": {"threshold_enabled": "false"}}, 3, None),
+        ({"persistent": {"threshold_enabled": "false"}, "transient": {"threshold_enabled": "true"}}, 3, {}),
+        ({}, 1, None),
+        ({"persistent": {"watermark": {"enable_for_single_data_node": "true"}}}, 1, {}),
+    ],
+)
+def test_the_watermarks_in_force(scopes: Json, members: int, expected: dict[str, str] | None) -> None:
+    found = parse_watermarks(answer(**scopes), members)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert {level: found[level].text for level in expected} == expected
+
+
+def test_an_answer_without_watermarks_is_none() -> None:
+    with pytest.raises(KeyError):
+        parse_watermarks({"persistent": nested(WATERMARKS["watermark"])}, 3)
+
+
+def test_the_fullest_path_of_each_data_member() -> None:
+    nodes: dict[str, Any] = {identity(name): disk(name, 50) for name in "ab"}
+    nodes[identity("a")]["fs"]["data"].append({"total_in_bytes": 10, "available_in_bytes": 1})
+    nodes[identity("w")] = disk("w", 99, ["warm"])
+    nodes[identity("t")] = disk("t", 60, ["data_hot"])
+    found = parse_disks({"_nodes": {"failed": 0}, "nodes": nodes})
+    assert {each.member: round(100 * each.used) for each in found} == {"a": 90, "b": 50, "t": 60}
+    with pytest.raises(ValueError, match="not every"):
+        parse_disks({"_nodes": {"failed": 1}, "nodes": nodes})
+
+
+def test_each_member_is_named_under_the_worst_watermark_that_it_is_above() -> None:
+    disks = tuple(
+        Disk(name, 100 * GIB, (100 - used) * GIB) for name, used in zip("abcde", (85, 86, 89, 91, 96), strict=True)
+    )
+    reasons = judge_disks(Disks(disks, parse_watermarks(answer(), 5))).reasons
+    assert [reason.state for reason in reasons] == [State.REFUSED] * 3
+    flood, high, low = (reason.message for reason in reasons)
+    assert "flood stage" in flood
+    assert "(95%): e (96.0% used, 4 GiB free)." in flood
+    assert "(90%): d (91.0% used" in high
+    assert "(85%): b (86.0% used, 14 GiB free), c (89.0% used" in low
+    assert "a (" not in low
+    assert "watermark.low" in reasons[2].remedy
+    assert not judge_disks(Disks(disks, None)).reasons
+    assert not judge_disks(Disks()).reasons
