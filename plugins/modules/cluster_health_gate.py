@@ -23,8 +23,9 @@ version_added: 0.1.0
 options:
   moment:
     description:
-      - V(before_upgrade) checks versions, index versions, blocks, voting configurations and allocation settings.
-      - V(before_batch) proves that O(batch) may go down now.
+      - V(before_upgrade) checks versions, index versions, blocks, voting configurations, allocation settings and disks,
+        and waits for snapshots and long tasks.
+      - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
@@ -66,10 +67,12 @@ extends_documentation_fragment:
   - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.consent
+  - stateful.upgrade.checks
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
-    C(cluster:monitor/settings/get), C(cluster:monitor/allocation/explain)."
+    C(cluster:monitor/settings/get), C(cluster:monitor/allocation/explain); for the check V(disk)
+    C(cluster:monitor/nodes/stats), for the check V(tasks) C(cluster:monitor/tasks/lists)."
 seealso:
   - module: stateful.upgrade.pool_order
 """
@@ -92,6 +95,14 @@ EXAMPLES = r"""
     batch: [data-2]
     target_version: 3.8.0
     former_processes: "{{ proof.before.processes }}"
+
+- name: Begin although a snapshot is being taken, which the restart of its members makes partial
+  stateful.upgrade.cluster_health_gate:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    moment: before_upgrade
+    target_version: 3.8.0
+    skip_checks: [snapshots]
 
 - name: Look once, without waiting
   stateful.upgrade.cluster_health_gate:

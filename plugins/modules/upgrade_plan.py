@@ -73,6 +73,7 @@ extends_documentation_fragment:
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
   - stateful.upgrade.consent
+  - stateful.upgrade.checks
   - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:

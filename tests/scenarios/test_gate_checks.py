@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks of the gates on real servers: full disks, a running snapshot, an index that is yellow for ever."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL, index
+from tests.scenarios.cluster import BOOT, Cluster
+from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.tasks import Result, Tasks, step
+
+FROM, TO = "2.19.6", "3.8.0"
+MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
+DISK = "cluster.routing.allocation.disk"
+WATERMARK = f"{DISK}.watermark"
+FULL = {f"{WATERMARK}.low": "0.1%", f"{WATERMARK}.high": "99.8%", f"{WATERMARK}.flood_stage": "99.9%"}
+"""Watermarks of which every disk in the world is above the first."""
+
+
+@pytest.fixture(scope="module")
+def repository() -> Iterator[Path]:
+    """A folder that all members can write to, for a snapshot repository."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o777)  # the members are another user
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, repository: Path) -> Iterator[Cluster]:
+    """Three members that heed the watermarks of the disk, and may write snapshots."""
+    settings = {"path.repo": str(repository), f"{DISK}.threshold_enabled": "true"}
+    cluster = Cluster.start(lab, "gate-checks", three_combined, FROM, settings=settings)
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture
+def tasks(cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
+    """Plays tasks against the cluster."""
+    return Tasks(cluster, tmp_path, ansible_environment)
+
+
+def said(result: Result) -> list[tuple[str, str]]:
+    """The reasons of a verdict: state and code."""
+    return [(reason["state"], reason["code"]) for reason in result["verdict"]["reasons"]]
+
+
+def sentences(result: Result, code: str) -> list[str]:
+    """What is said under a code."""
+    return [reason["message"] for reason in result["verdict"]["reasons"] if reason["code"] == code]
+
+
+@contextlib.contextmanager
+def full_disks(cluster: Cluster) -> Iterator[None]:
+    """Every disk is above the low watermark, for a while."""
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": FULL})
+    try:
+        yield
+    finally:
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(FULL)})
+        cluster.ask("/_cluster/reroute", "POST")
+
+
+def holder(cluster: Cluster, name: str) -> str:
+    """The id of the member with the replica of shard 0."""
+    table = json.loads(cluster.ask(f"/_cluster/state/routing_table/{name}"))["routing_table"]["indices"]
+    return str(next(copy["node"] for copy in table[name]["shards"]["0"] if not copy["primary"]))
+
+
+def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cluster, tasks: Tasks) -> None:
+    """What the check `disk` is for: also the member that has the files of a replica is refused it."""
+    with index(cluster, "kept", shards=1, replicas=1), full_disks(cluster):
+        cancel = {"index": "kept", "shard": 0, "node": holder(cluster, "kept")}
+        cluster.ask("/_cluster/reroute", "POST", {"commands": [{"cancel": cancel}]})
+        gate = tasks.one("cluster_health_gate", moment="after_upgrade", members=MEMBERS, target_version=FROM)
+    (message,) = sentences(gate, "unassigned")
+    assert "The replica of kept[0] fits on none of the 3 data members" in message
+    assert "disk_threshold on 3" in message
+
+
+def test_members_above_a_watermark_are_refused_by_name(
+    cluster: Cluster, tasks: Tasks, ansible_environment: Mapping[str, str]
+) -> None:
+    look: dict[str, Any] = {"moment": "before_upgrade", "members": MEMBERS, "target_version": TO}
+    with full_disks(cluster):
+        refuses, skips = tasks.play(
+            step("cluster_health_gate", **look), step("cluster_health_gate", **look, skip_checks=["disk"])
+        )
+        plan = play(PLAN, cluster.variables(TO), ansible_environment)
+        allowed = play(PLAN, cluster.variables(TO, upgrade_skip_checks=["disk"]), ansible_environment)
+    assert said(refuses) == [("refused", "disk_watermark")]
+    (message,) = sentences(refuses, "disk_watermark")
+    for word in (*MEMBERS, "low watermark", "(0.1%)", "% used", "GiB free"):
+        assert word in message
+    assert said(skips) == [("passed", "check_skipped")]
+    assert plan.code != 0
+    assert f"raise {WATERMARK}.low" in plan.message
+    assert allowed.code == 0
+    assert "Note: The check disk was not made before the upgrade (skip_checks)." in allowed.output
+    assert said(tasks.one("cluster_health_gate", **look)) == []
+
+
+@contextlib.contextmanager
+def snapshot(cluster: Cluster, repository: Path, name: str) -> Iterator[None]:
+    """A snapshot of that index that lasts, while the block does."""
+    slow = {"type": "fs", "settings": {"location": str(repository), "max_snapshot_bytes_per_sec": "10kb"}}
+    cluster.ask("/_snapshot/slow", "PUT", slow)
+    for _number in range(20):
+        cluster.ask(f"/{name}/_doc", "POST", {"text": secrets.token_hex(100_000)})
+    cluster.ask("/_snapshot/slow/night?wait_for_completion=false", "PUT", {"indices": name})
+    try:
+        yield
+    finally:
+        cluster.ask("/_snapshot/slow/night", "DELETE")
+        cluster.ask("/_snapshot/slow", "DELETE")
+
+
+def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks, repository: Path) -> None:
+    def gate(moment: str, batch: int | None = None, **options: Any) -> Any:
+        own = {} if batch is None else {"batch": [MEMBERS[batch]]}
+        return step("cluster_health_gate", moment=moment, members=MEMBERS, target_version=TO, **own, **options)
+
+    with index(cluster, "logs", shards=1, replicas=1), snapshot(cluster, repository, "logs"):
+        table = json.loads(cluster.ask("/_cluster/state/routing_table,nodes/logs"))
+        copies = table["routing_table"]["indices"]["logs"]["shards"]["0"]
+        source = table["nodes"][next(copy["node"] for copy in copies if copy["primary"])]["name"]
+        waits, gives_up, skips, *batches = tasks.play(
+            gate("before_upgrade", wait=False),
+            gate("before_upgrade", wait_timeout=1),
+            gate("before_upgrade", skip_checks=["snapshots"]),
+            *(gate("before_batch", number, wait=False) for number in range(3)),
+        )
+    assert said(waits) == [("waiting", "snapshot_running")]
+    assert said(gives_up) == [("refused", "snapshot_running"), ("refused", "timed_out")]
+    assert said(skips) == [("passed", "check_skipped")]
+    (message,) = sentences(waits, "snapshot_running")
+    assert message == f"Snapshot slow/night is being taken: logs[0] still to be written on {source}."
+    assert [said(each) for each in batches] == [
+        [("waiting", "snapshot_running")] if name == source else [] for name in MEMBERS
+    ]
+    assert said(tasks.play(gate("before_upgrade"))[0]) == []
+
+
+def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    """Comes last: it upgrades the cluster."""
+    pinned = {"number_of_shards": 1, "number_of_replicas": 2, "index.routing.allocation.exclude._name": MEMBERS[2]}
+    cluster.ask("/pinned", "PUT", {"settings": pinned})
+    until("two copies to be there", lambda: cluster.health()["active_shards"] == 2, BOOT)
+    plan = play(PLAN, cluster.variables(TO), ansible_environment)
+    assert plan.code != 0
+    for word in ("The replica of pinned[0] fits on none of the 3 data members", "filter on 1", "same_shard on 2"):
+        assert word in plan.message
+    played = upgrade(cluster.variables(TO, upgrade_skip_checks=["unassigned"]), ansible_environment)
+    print(played.output)
+    assert played.code == 0
+    assert "Note: The check unassigned was not made after the upgrade (skip_checks)." in played.output
+    assert set(cluster.versions().values()) == {TO}
+    assert cluster.health()["status"] == "yellow"
