@@ -8,7 +8,7 @@ PYTEST = $(RUN) -m pytest
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo benchmark benchmark-plans test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -21,6 +21,9 @@ benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tes
 
 benchmark-plans: ## what it costs to plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
 	@$(RUN) -m tests.benchmarks.plans $(ARGS)
+
+benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
+	@$(RUN) -m tests.benchmarks.gates $(ARGS)
 
 test: checks unit lab scenarios ## everything, as continuous integration does
 

@@ -130,7 +130,7 @@ def snapshot(cluster: Cluster, repository: Path, name: str) -> Iterator[None]:
 
 def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks, repository: Path) -> None:
     def gate(moment: str, batch: int | None = None, **options: Any) -> Any:
-        own = {} if batch is None else {"batch": [MEMBERS[batch]]}
+        own: dict[str, Any] = {} if batch is None else {"batch": [MEMBERS[batch]]}
         return step("cluster_health_gate", moment=moment, members=MEMBERS, target_version=TO, **own, **options)
 
     with index(cluster, "logs", shards=1, replicas=1), snapshot(cluster, repository, "logs"):

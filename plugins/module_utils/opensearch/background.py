@@ -101,7 +101,8 @@ def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
 def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> str:
     if not parts:
         return "it is being finished"
-    members = {state.members[part[2]].name for part in parts if part[2] in state.members}
+    holders = {member for _index, _shard, member in parts if member}
+    members = {state.members[identity].name for identity in holders & state.members.keys()}
     where = f" on {enumerate_few(members)}" if members else ""
     return f"{enumerate_few(f'{index}[{shard}]' for index, shard, _member in parts)} still to be written{where}"
 

@@ -81,7 +81,7 @@ def test_the_watermarks_in_force(scopes: Json, members: int, expected: dict[str,
 
 def test_an_answer_without_watermarks_is_none() -> None:
     with pytest.raises(KeyError):
-        parse_watermarks({"persistent": nested(WATERMARKS["watermark"])}, 3)
+        parse_watermarks({"persistent": nested({"threshold_enabled": "true"})}, 3)
 
 
 def test_the_fullest_path_of_each_data_member() -> None:

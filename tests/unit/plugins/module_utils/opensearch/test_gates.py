@@ -3,34 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import LongTask
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
-    ADDABLE,
-    CHECKS,
     MOMENTS,
-    SKIPPABLE,
-    Selection,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disk, Disks, Watermark
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
     BACKLOG,
-    JUDGES,
-    Look,
-    Scope,
-    judge,
     judge_joined,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Change, Settings, Undo
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
     RECOVERING,
@@ -38,67 +23,19 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     cluster,
     coordination,
     copy,
-    health,
     identity,
     index_metadata,
     info,
-    snapshot,
 )
-
-ENABLE = "cluster.routing.allocation.enable"
-NEW = Version(3, 8, 0)
-UNTOUCHED, STRICT = Settings({}, {}), Policy()
-ALL = "abc"
-WHOLE = [copy("i", "a", primary=True), copy("i", "b"), copy("j", "c", primary=True), copy("j", "b")]
-Said = set[tuple[str, State]]
-
-
-@dataclass
-class Case:
-    """A cluster of three members that all vote, changed by keyword, and the gate it stands before."""
-
-    present: str = ALL
-    versions: Mapping[str, str] = field(default_factory=dict)
-    copies: Sequence[Json] = tuple(WHOLE)
-    status: str = "green"
-    health: Json = field(default_factory=dict)
-    settings: Settings = UNTOUCHED
-    explanations: tuple[Explanation, ...] = ()
-    batch: str = ""
-    members: str = ALL
-    target: Version | None = NEW
-    policy: Policy = STRICT
-    parts: Json = field(default_factory=dict)
-    disks: Disks = field(default_factory=Disks)
-    tasks: tuple[LongTask, ...] = ()
-    skip: tuple[str, ...] = ()
-    add: tuple[str, ...] = ()
-
-    def judged(self, moment: str) -> Verdict:
-        members = {name: info(name, self.versions.get(name, "2.19.6")) for name in self.present}
-        parts = {"voting": coordination(ALL), **self.parts}
-        seen = Look(
-            cluster(members, self.copies, **parts),
-            health(self.status, **self.health),
-            self.settings,
-            self.explanations,
-            self.disks,
-            self.tasks,
-        )
-        selection = Selection(frozenset(self.skip), frozenset(self.add))
-        scope = Scope(moment, frozenset(self.members), frozenset(self.batch), self.target, self.policy, selection)
-        verdict = judge(seen, scope)
-        made = selection.at(moment)
-        known = {code for check in CHECKS if check.name in made for code in check.codes}
-        assert {reason.code for reason in verdict.reasons} <= known | {"check_skipped"}
-        return verdict
-
-    def said(self, moment: str) -> Said:
-        return {(reason.code, reason.state) for reason in self.judged(moment).reasons}
-
-
-def case(**changes: Any) -> Case:
-    return Case(**changes)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.gate_case import (
+    ALL,
+    ENABLE,
+    NEW,
+    UPGRADED,
+    WHOLE,
+    Said,
+    case,
+)
 
 
 def left_restricted(set_to: str = "primaries", now: str | None = "primaries", was: str | None = None) -> Settings:
@@ -107,7 +44,6 @@ def left_restricted(set_to: str = "primaries", now: str | None = "primaries", wa
     return Settings({UNDO: undo.dumps(), **({ENABLE: now} if now else {})}, {})
 
 
-UPGRADED = dict.fromkeys(ALL, "3.8.0")
 LOST = [copy("i", "a", primary=True), copy("i", None), copy("j", "a", primary=True), copy("j", None)]
 """What is left when b and c are away."""
 NO_PLACE = tuple(Explanation(name, 0, False, "no", {identity("a"): frozenset({"same_shard"})}) for name in "ij")
@@ -309,144 +245,3 @@ def test_every_member_that_has_not_joined_is_named() -> None:
     state = cluster({"a": info("a", "3.8.0"), "b": info("b")})
     verdict = judge_joined(state.named, "cba", NEW)
     assert [(r.code, r.message.split()[0]) for r in verdict.reasons] == [("wrong_version", "b"), ("not_joined", "c")]
-
-
-# Checks by name.
-
-FULL = Disks((Disk("b", 100, 5),), dict.fromkeys(("low", "high", "flood_stage"), Watermark("90%", used=0.9)))
-REINDEX = (LongTask("x:7", "reindex", "reindex from [logs] to [copy]", "a"),)
-FOR_EVER = (Explanation("k", 0, False, "no", {identity(name): frozenset({"filter"}) for name in ALL}),)
-YELLOW: Json = {
-    "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", None)],
-    "status": "yellow",
-    "explanations": FOR_EVER,
-}
-SAVING = [snapshot("one", ("i", "SUCCESS", "b"), ("j", "INIT", "c"))]
-
-
-def test_every_check_of_the_table_has_its_judge() -> None:
-    assert [check.name for check in CHECKS] == list(JUDGES)
-
-
-FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
-    ("disk", "before_upgrade", {"disks": FULL}, ("disk_watermark", State.REFUSED)),
-    ("tasks", "before_upgrade", {"tasks": REINDEX}, ("long_task", State.WAITING)),
-    ("tasks", "before_batch", {"tasks": REINDEX, "batch": "b"}, ("long_task", State.WAITING)),
-    ("snapshots", "before_upgrade", {"parts": {"snapshots": SAVING}}, ("snapshot_running", State.WAITING)),
-    (
-        "snapshots",
-        "before_batch",
-        {"parts": {"snapshots": SAVING}, "batch": "c"},
-        ("snapshot_running", State.WAITING),
-    ),
-    ("unassigned", "before_upgrade", YELLOW, ("unassigned", State.REFUSED)),
-    ("unassigned", "before_batch", {**YELLOW, "batch": "b"}, ("unassigned", State.REFUSED)),
-    ("unassigned", "after_upgrade", {**YELLOW, "versions": UPGRADED}, ("unassigned", State.REFUSED)),
-    (
-        "archived",
-        "before_upgrade",
-        {"settings": Settings({"archived.old": "1"}, {})},
-        ("archived_setting_found", State.PASSED),
-    ),
-    (
-        "allocation",
-        "before_upgrade",
-        {"settings": Settings({ENABLE: "none"}, {})},
-        ("allocation_disabled", State.REFUSED),
-    ),
-    (
-        "overrides",
-        "before_upgrade",
-        {
-            "parts": {
-                "indices": {"i": index_metadata(number_of_replicas="1", routing={"allocation": {"enable": "none"}})}
-            }
-        },
-        ("index_allocation_disabled", State.REFUSED),
-    ),
-    (
-        "progress",
-        "after_upgrade",
-        {"versions": UPGRADED, "copies": [*WHOLE, copy("k", "b", "INITIALIZING")]},
-        ("recovering", State.WAITING),
-    ),
-    ("pending_tasks", "before_upgrade", {"health": {"timed_out": True}}, ("tasks_pending", State.WAITING)),
-]
-
-
-@pytest.mark.parametrize(("name", "moment", "changes", "expected"), FOUND)
-def test_a_check_is_made_and_when_it_is_skipped_that_is_said(
-    name: str, moment: str, changes: Json, expected: tuple[str, State]
-) -> None:
-    assert case(**changes).said(moment) == {expected}
-    skipping = case(**changes, skip=(name,)).judged(moment)
-    (said,) = skipping.reasons
-    assert (said.code, said.state) == ("check_skipped", State.PASSED)
-    assert name in said.message
-
-
-def test_every_check_that_can_be_skipped_was_tried() -> None:
-    assert {name for name, _moment, _changes, _expected in FOUND} == set(SKIPPABLE)
-
-
-def test_a_snapshot_that_needs_nothing_of_the_batch_goes_on() -> None:
-    assert case(parts={"snapshots": SAVING}, batch="b").said("before_batch") == set()
-    (reason,) = case(parts={"snapshots": SAVING}, batch="c").judged("before_batch").reasons
-    for word in ("nightly/one", "j[0]", " c"):
-        assert word in reason.message
-
-
-@pytest.mark.parametrize(
-    ("name", "moment", "changes", "expected"),
-    [
-        (
-            "progress",
-            "before_batch",
-            {"copies": [*WHOLE, copy("k", "c", "INITIALIZING")], "batch": "b", "status": "yellow"},
-            ("recovering", State.WAITING),
-        ),
-        ("disk", "before_batch", {"disks": FULL, "batch": "b"}, ("disk_watermark", State.REFUSED)),
-        (
-            "overrides",
-            "before_batch",
-            {
-                "batch": "b",
-                "parts": {
-                    "indices": {"i": index_metadata(number_of_replicas="1", routing={"allocation": {"enable": "none"}})}
-                },
-            },
-            ("index_allocation_disabled", State.REFUSED),
-        ),
-    ],
-)
-def test_a_check_is_made_where_it_is_added(name: str, moment: str, changes: Json, expected: tuple[str, State]) -> None:
-    assert name in ADDABLE
-    assert case(**changes).said(moment) == set()
-    assert case(**changes, add=(name,)).said(moment) == {expected}
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_nothing_skips_the_proof(moment: str) -> None:
-    everything = Selection(frozenset(check.name for check in CHECKS))
-    proof = {check.name for check in CHECKS if check.proof and moment in check.moments}
-    assert everything.at(moment) == proof
-    assert {reason.message.split()[2] for reason in everything.said(moment).reasons} == {
-        check.name for check in CHECKS if moment in check.moments and not check.proof
-    }
-    assert {"copies", "recoveries", "voting", "present", "blocks", "elected", "primaries"} <= everything.at(
-        "before_batch"
-    )
-
-
-def test_a_lost_primary_is_waited_for_before_the_upgrade() -> None:
-    red = case(copies=[*WHOLE, copy("k", None, primary=True)], status="red", skip=("unassigned",))
-    assert ("primary_unassigned", State.WAITING) in red.said("before_upgrade")
-
-
-def test_delayed_shards_are_counted() -> None:
-    (reason,) = (
-        case(versions=UPGRADED, copies=YELLOW["copies"], status="yellow", health={"delayed": 4})
-        .judged("after_upgrade")
-        .reasons
-    )
-    assert "4 delayed" in reason.message

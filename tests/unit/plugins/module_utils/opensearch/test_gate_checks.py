@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks of the gates by name: made, skipped, added."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import LongTask
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
+    ADDABLE,
+    CHECKS,
+    MOMENTS,
+    SKIPPABLE,
+    Selection,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disk, Disks, Watermark
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
+    JUDGES,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    copy,
+    identity,
+    index_metadata,
+    snapshot,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.gate_case import (
+    ALL,
+    ENABLE,
+    UPGRADED,
+    WHOLE,
+    case,
+)
+
+FULL = Disks((Disk("b", 100, 5),), dict.fromkeys(("low", "high", "flood_stage"), Watermark("90%", used=0.9)))
+REINDEX = (LongTask("x:7", "reindex", "reindex from [logs] to [copy]", "a"),)
+FOR_EVER = (Explanation("k", 0, False, "no", {identity(name): frozenset({"filter"}) for name in ALL}),)
+YELLOW: Json = {
+    "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", None)],
+    "status": "yellow",
+    "explanations": FOR_EVER,
+}
+SAVING = [snapshot("one", ("i", "SUCCESS", "b"), ("j", "INIT", "c"))]
+
+
+def test_every_check_of_the_table_has_its_judge() -> None:
+    assert [check.name for check in CHECKS] == list(JUDGES)
+
+
+FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
+    ("disk", "before_upgrade", {"disks": FULL}, ("disk_watermark", State.REFUSED)),
+    ("tasks", "before_upgrade", {"tasks": REINDEX}, ("long_task", State.WAITING)),
+    ("tasks", "before_batch", {"tasks": REINDEX, "batch": "b"}, ("long_task", State.WAITING)),
+    ("snapshots", "before_upgrade", {"parts": {"snapshots": SAVING}}, ("snapshot_running", State.WAITING)),
+    (
+        "snapshots",
+        "before_batch",
+        {"parts": {"snapshots": SAVING}, "batch": "c"},
+        ("snapshot_running", State.WAITING),
+    ),
+    ("unassigned", "before_upgrade", YELLOW, ("unassigned", State.REFUSED)),
+    ("unassigned", "before_batch", {**YELLOW, "batch": "b"}, ("unassigned", State.REFUSED)),
+    ("unassigned", "after_upgrade", {**YELLOW, "versions": UPGRADED}, ("unassigned", State.REFUSED)),
+    (
+        "archived",
+        "before_upgrade",
+        {"settings": Settings({"archived.old": "1"}, {})},
+        ("archived_setting_found", State.PASSED),
+    ),
+    (
+        "allocation",
+        "before_upgrade",
+        {"settings": Settings({ENABLE: "none"}, {})},
+        ("allocation_disabled", State.REFUSED),
+    ),
+    (
+        "overrides",
+        "before_upgrade",
+        {
+            "parts": {
+                "indices": {"i": index_metadata(number_of_replicas="1", routing={"allocation": {"enable": "none"}})}
+            }
+        },
+        ("index_allocation_disabled", State.REFUSED),
+    ),
+    (
+        "progress",
+        "after_upgrade",
+        {"versions": UPGRADED, "copies": [*WHOLE, copy("k", "b", "INITIALIZING")]},
+        ("recovering", State.WAITING),
+    ),
+    ("pending_tasks", "before_upgrade", {"health": {"timed_out": True}}, ("tasks_pending", State.WAITING)),
+]
+
+
+@pytest.mark.parametrize(("name", "moment", "changes", "expected"), FOUND)
+def test_a_check_is_made_and_when_it_is_skipped_that_is_said(
+    name: str, moment: str, changes: Json, expected: tuple[str, State]
+) -> None:
+    assert case(**changes).said(moment) == {expected}
+    skipping = case(**changes, skip=(name,)).judged(moment)
+    (said,) = skipping.reasons
+    assert (said.code, said.state) == ("check_skipped", State.PASSED)
+    assert name in said.message
+
+
+def test_every_check_that_can_be_skipped_was_tried() -> None:
+    assert {name for name, _moment, _changes, _expected in FOUND} == set(SKIPPABLE)
+
+
+def test_a_snapshot_that_needs_nothing_of_the_batch_goes_on() -> None:
+    assert case(parts={"snapshots": SAVING}, batch="b").said("before_batch") == set()
+    (reason,) = case(parts={"snapshots": SAVING}, batch="c").judged("before_batch").reasons
+    for word in ("nightly/one", "j[0]", " c"):
+        assert word in reason.message
+
+
+@pytest.mark.parametrize(
+    ("name", "moment", "changes", "expected"),
+    [
+        (
+            "progress",
+            "before_batch",
+            {"copies": [*WHOLE, copy("k", "c", "INITIALIZING")], "batch": "b", "status": "yellow"},
+            ("recovering", State.WAITING),
+        ),
+        ("disk", "before_batch", {"disks": FULL, "batch": "b"}, ("disk_watermark", State.REFUSED)),
+        (
+            "overrides",
+            "before_batch",
+            {
+                "batch": "b",
+                "parts": {
+                    "indices": {"i": index_metadata(number_of_replicas="1", routing={"allocation": {"enable": "none"}})}
+                },
+            },
+            ("index_allocation_disabled", State.REFUSED),
+        ),
+    ],
+)
+def test_a_check_is_made_where_it_is_added(name: str, moment: str, changes: Json, expected: tuple[str, State]) -> None:
+    assert name in ADDABLE
+    assert case(**changes).said(moment) == set()
+    assert case(**changes, add=(name,)).said(moment) == {expected}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_nothing_skips_the_proof(moment: str) -> None:
+    everything = Selection(frozenset(check.name for check in CHECKS))
+    proof = {check.name for check in CHECKS if check.proof and moment in check.moments}
+    assert everything.at(moment) == proof
+    assert {reason.message.split()[2] for reason in everything.said(moment).reasons} == {
+        check.name for check in CHECKS if moment in check.moments and not check.proof
+    }
+    assert {"copies", "recoveries", "voting", "present", "blocks", "elected", "primaries"} <= everything.at(
+        "before_batch"
+    )
+
+
+def test_a_lost_primary_is_waited_for_before_the_upgrade() -> None:
+    red = case(copies=[*WHOLE, copy("k", None, primary=True)], status="red", skip=("unassigned",))
+    assert ("primary_unassigned", State.WAITING) in red.said("before_upgrade")
+
+
+def test_delayed_shards_are_counted() -> None:
+    (reason,) = (
+        case(versions=UPGRADED, copies=YELLOW["copies"], status="yellow", health={"delayed": 4})
+        .judged("after_upgrade")
+        .reasons
+    )
+    assert "4 delayed" in reason.message
