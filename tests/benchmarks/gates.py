@@ -189,9 +189,7 @@ def main(argv: list[str]) -> int:
     options.add_argument("--shards", type=int, default=50, help="shards with one replica for each member")
     given = options.parse_args(argv)
     print(f"{given.shards} shards with one replica for each member, all green; bytes of the answers\n")
-    print(
-        f"{'members':>7}  {'gate':<22} {'calls':>5} {'to every member':>15} {'JSON':>11} {'sent':>11} {'one look':>10}"
-    )
+    print(print("members  gate                   calls  to every member        JSON        sent   one look"))
     for members in given.members:
         for name, cost, seconds in measure(members, given.shards * members):
             sizes = [f"{each / 1000:9.1f} kB" for each in (cost.plain, cost.sent)]
