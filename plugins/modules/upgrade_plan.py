@@ -78,7 +78,7 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
-    and those of the allocation explanation that M(stateful.upgrade.cluster_health_gate) names."
+    and the others that M(stateful.upgrade.cluster_health_gate) names."
   - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
 seealso:
   - module: stateful.upgrade.pool_order

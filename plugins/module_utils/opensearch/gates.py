@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, repeat
+from typing import TypeVar
 
-from ..common.errors import Refusal
+from ..common.errors import Refusal, refusal
 from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ..planning.versions import Version, judge_created, judge_path
 from .background import LongTask, judge_snapshots, judge_snapshots_of, judge_tasks
@@ -35,6 +36,8 @@ from .safety import (
 from .settings import ARCHIVED, Settings, carried_undo, removals, split_ours
 from .shard_allocation import ENABLE, read_settings
 from .state import ClusterMember, ClusterState, Health, ShardCopy
+
+Seen = TypeVar("Seen")
 
 EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
@@ -103,10 +106,26 @@ def look(
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
     disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
     if "disk" in made and before is None:
-        disks = observe_disks(client)
+        disks = _unless_denied("disk", lambda: observe_disks(client))
     if "tasks" in made and (before is None or tasks):
-        tasks = observe_tasks(client)
+        tasks = _unless_denied("tasks", lambda: observe_tasks(client))
     return Look(state, health, settings, explanations, disks, tasks)
+
+
+def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
+    """What is asked for one check alone.
+
+    Raises:
+        Refusal: it cannot be had; where it is not allowed, with the way to go on without.
+    """
+    try:
+        return ask()
+    except Refusal as error:
+        reason = error.verdict.reasons[0]
+        if reason.code != "opensearch_rights":
+            raise
+        remedy = f"Give the user that permission, or leave the check out with skip_checks: [{check}]."
+        raise refusal("opensearch_rights", reason.message, remedy) from error
 
 
 def explain(client: OpenSearchClient, state: ClusterState, copies: Collection[ShardCopy]) -> tuple[Explanation, ...]:

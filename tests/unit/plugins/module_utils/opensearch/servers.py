@@ -47,6 +47,8 @@ class Servers:
     defaults: Json = field(default_factory=lambda: {"defaults": nested(WATERMARKS)})
     stats: Json = field(default_factory=lambda: {identity(name): disk(name) for name in "abc"})
     tasks: Json = field(default_factory=dict)
+    denied: dict[str, str] = field(default_factory=dict)
+    """Path → the permission that the user lacks for it."""
     condition: Json = field(default_factory=lambda: dict(GREEN))
     asked: list[tuple[str, str]] = field(default_factory=list)
     cut_off: int | None = None
@@ -87,6 +89,9 @@ class Servers:
             return self._change(body) if method == "PUT" else json.loads(json.dumps(self.settings | self.defaults))
         if path == "/_cluster/health":
             return self.condition
+        if path in self.denied:
+            said = f"OpenSearch does not allow {method} {path}: no permissions for [{self.denied[path]}]."
+            raise refusal("opensearch_rights", said, "Give it.")
         if path.endswith("/stats/fs"):
             return {"_nodes": {"failed": 0}, "nodes": self.stats}
         if path == "/_tasks":

@@ -211,6 +211,26 @@ def test_an_answer_that_cannot_be_read_is_refused() -> None:
         looked(client, "before_upgrade")
 
 
+@pytest.mark.parametrize(
+    ("check", "path", "permission"),
+    [
+        ("disk", "/_nodes/data:true/stats/fs", "cluster:monitor/nodes/stats"),
+        ("tasks", "/_tasks", "cluster:monitor/tasks/lists"),
+    ],
+)
+def test_a_permission_that_one_check_needs_is_named_and_so_is_the_way_without(
+    check: str, path: str, permission: str
+) -> None:
+    client: Any = Servers(denied={path: permission})
+    with pytest.raises(Refusal) as caught:
+        look(client, "before_upgrade", 0)
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "opensearch_rights"
+    assert permission in reason.message
+    assert f"skip_checks: [{check}]" in reason.remedy
+    look(client, "before_upgrade", 0, Selection(frozenset({check})))
+
+
 def test_the_members_that_are_back() -> None:
     client: Any = Servers()
     del client.state["nodes"][identity("b")]
