@@ -27,7 +27,8 @@ import conftest  # noqa: F401  # makes the collection importable; pylint: disabl
 # isort: split
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import MOMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Look, Scope, judge, look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look, look
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)

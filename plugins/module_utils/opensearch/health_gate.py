@@ -15,8 +15,9 @@ from ..common.verdict import Verdict
 from ..planning.versions import Version
 from .checks import ADDABLE, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .client import connect
-from .gates import Look, Scope, judge, look, polls
+from .gates import Scope, judge
 from .joining import wait_joined
+from .looks import Look, look, polls
 from .safety import Policy
 from .state import ClusterMember
 

@@ -14,11 +14,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks
     Selection,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disks
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
-    Look,
-    Scope,
-    judge,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings

@@ -14,9 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks
     Selection,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disk, Disks, Watermark
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
-    JUDGES,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import JUDGES
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (

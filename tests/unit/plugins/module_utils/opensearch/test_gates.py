@@ -9,10 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
     MOMENTS,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
-    BACKLOG,
-    judge_joined,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import BACKLOG, judge_joined
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Change, Settings, Undo

@@ -10,11 +10,10 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import (
     EXPLANATIONS,
     LONG_POLL,
-    Scope,
-    judge,
     look,
     polls,
 )
