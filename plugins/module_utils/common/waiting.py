@@ -117,9 +117,7 @@ def wait_for(
             return found[0], verdict
         spent = clock.now() - start
         if spent >= patience.timeout - INSTANT:
-            if found and patience.hands_back:
-                return found[0], verdict
-            verdict = _timed_out(verdict, spent)
+            verdict = verdict if found and patience.hands_back else _timed_out(verdict, spent)
             if found:
                 return found[0], verdict
             raise Refusal(*verdict.reasons)
