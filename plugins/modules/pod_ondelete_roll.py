@@ -11,8 +11,8 @@ DOCUMENTATION = r"""
 module: pod_ondelete_roll
 short_description: Replace the pods of one batch, proven safe immediately before, and followed until they have joined
 description:
-  - Brings the members of one batch onto the revision that their StatefulSet wants, by deleting their pods, and follows
-    the new pods until they are Ready and OpenSearch says that they have joined.
+  - Brings the members of one batch onto the revision that the StatefulSet of each wants, by deleting their pods, and
+    follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
     quorum its majority without the batch. Without it nothing is deleted.
   - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
@@ -25,13 +25,15 @@ author:
 version_added: 0.1.0
 options:
   pools:
-    description: Names of the StatefulSets that the members of O(batch) are of.
+    description:
+      - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
+      - Nothing is taken down while a pod of any of them is down that is not in O(batch).
     type: list
     elements: str
     required: true
     aliases: [pool]
   batch:
-    description: Names of the pods of these pools that go down together.
+    description: Names of the pods that go down together. Each is of one of O(pools).
     type: list
     elements: str
     required: true
@@ -100,7 +102,7 @@ EXAMPLES = r"""
     namespace: search
     opensearch:
       hosts: [https://search.example.com:9200]
-    pools: [data]
+    pool: data
     batch: [data-2]
     members: [data-0, data-1, data-2]
     target_version: 3.8.0
@@ -110,11 +112,20 @@ EXAMPLES = r"""
     namespace: search
     opensearch:
       hosts: [https://search.example.com:9200]
-    pools: [data]
+    pool: data
     batch: [data-1, data-2]
     members: [data-0, data-1, data-2]
     wait: false
   register: pass_result
+
+- name: Replace members of two pools together
+  stateful.upgrade.pod_ondelete_roll:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    pools: [data, ingest]
+    batch: [data-2, ingest-1]
+    members: [data-0, data-1, data-2, ingest-0, ingest-1]
 """
 
 RETURN = r"""
@@ -134,10 +145,11 @@ verdict:
         message: Pod data-2 has started and is not Ready yet.
         remedy: Read its log.
 before:
-  description: The revision that each pool wants, and those that the pods of the batch had.
+  description:
+    - The revision that the pool wants, of several pools one after the other, and those that the pods of the batch had.
   returned: always
   type: dict
-  sample: {revisions: {data: data-6d4cf56db}, pods: {data-2: data-79bd4c5f64}}
+  sample: {revision: data-6d4cf56db, pods: {data-2: data-79bd4c5f64}}
 members:
   description:
     - What became of each member of the batch.
@@ -150,6 +162,10 @@ members:
       description: Name of the pod.
       type: str
       sample: data-2
+    pool:
+      description: Name of its StatefulSet.
+      type: str
+      sample: data
     action:
       description: V(replaced) by this task, V(followed) on its way, V(kept) as it was, or V(untouched).
       type: str

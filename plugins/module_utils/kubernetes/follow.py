@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -35,8 +35,8 @@ _PHASES = (
 class View:
     """One look at all members followed."""
 
-    pools: Mapping[str, StatefulSet]
-    """By name; none while the API gives no answer."""
+    pools: tuple[StatefulSet, ...]
+    """Empty while the API gives no answer."""
     sightings: tuple[Sighting, ...]
     joined: Verdict
     """What the cluster says of the batch; asked once all are Ready."""
@@ -96,6 +96,11 @@ class _Trail:
                 self.reached.setdefault(each, now)
 
 
+def pool_named_in(pools: Sequence[StatefulSet], member: str) -> StatefulSet:
+    """The pool of a member that is followed, by name alone: the pool may have been scaled down meanwhile."""
+    return next(pool for pool in pools if pool.name == member.rpartition("-")[0])
+
+
 class Follower:
     """Looks at the members of a batch; `old_uids` names the pods that were deleted for it (empty: none was)."""
 
@@ -103,7 +108,7 @@ class Follower:
         self,
         client: KubernetesClient,
         clock: Clock,
-        pools: Iterable[StatefulSet],
+        pools: Sequence[StatefulSet],
         old_uids: Mapping[str, str],
         joined: Callable[[], Verdict],
         early: Callable[[Collection[str]], bool] | None = None,
@@ -112,7 +117,7 @@ class Follower:
         self._early = early
         self._client = client
         self._clock = clock
-        self._pools = {pool.name: pool for pool in pools}
+        self._pools = tuple(pools)
         self._joined = joined
         start = clock.now()
         self._trails = {
@@ -123,17 +128,17 @@ class Follower:
     def look(self) -> View:
         """One look; while the API gives no answer, that is all it says."""
         try:
-            pools = {name: get_stateful_set(self._client, pool.namespace, name) for name, pool in self._pools.items()}
-            pods = {name: pods_of(self._client, pool) for name, pool in pools.items()}
+            pools = tuple(get_stateful_set(self._client, each.namespace, each.name) for each in self._pools)
+            pods = {name: pod for pool in pools for name, pod in pods_of(self._client, pool).items()}
             now = self._clock.now()
             sightings = tuple(
-                self._sighting(pools[pool_of(member)], pods[pool_of(member)], member, now) for member in self._trails
+                self._sighting(pool_named_in(pools, member), pods, member, now) for member in self._trails
             )
         except Unreachable as error:
-            return View({}, (), Verdict(), error.as_waiting())
+            return View((), (), Verdict(), error.as_waiting())
         view = View(pools, sightings, Verdict(), Verdict())
         if not verdict_of(view).passed:
-            if not self._joined_early(view):
+            if not self._joined_early(pools, sightings):
                 return view
             self._all_joined()
             return View(pools, sightings, Verdict(), Verdict(), early=True)
@@ -142,12 +147,12 @@ class Follower:
             self._all_joined()
         return View(pools, sightings, joined, Verdict())
 
-    def _joined_early(self, view: View) -> bool:
+    def _joined_early(self, pools: tuple[StatefulSet, ...], sightings: tuple[Sighting, ...]) -> bool:
         started = all(
             each.pod is not None
             and each.stage >= Stage.STARTING
-            and each.pod.revision == view.pools[pool_of(each.member)].update_revision
-            for each in view.sightings
+            and each.pod.revision == pool_named_in(pools, each.member).update_revision
+            for each in sightings
         )
         return started and self._early is not None and self._early([*self._trails])
 
@@ -191,7 +196,8 @@ class Follower:
         """The last events and log lines of a member that is stuck, where they may be read."""
         pod = sighting.pod
         try:
-            events = [each.sentence() for each in self._events(self._pools[pool_of(sighting.member)], pod)[-EVENTS:]]
+            pool = pool_named_in(self._pools, sighting.member)
+            events = [each.sentence() for each in self._events(pool, pod)[-EVENTS:]]
             log = self._log(pod) if pod else []
         except Refusal:
             return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], "log": []}
@@ -216,16 +222,11 @@ def verdict_of(view: View) -> Verdict:
         return view.unreachable
     if view.early:
         return Verdict()
-    revision = combine(judge_revision(pool) for pool in view.pools.values())
+    revision = combine([judge_revision(pool) for pool in view.pools])
     if not revision.passed:
         return revision
-    verdicts = [judge_replacement(view.pools[pool_of(each.member)], each) for each in view.sightings]
+    verdicts = [judge_replacement(pool_named_in(view.pools, each.member), each) for each in view.sightings]
     return combine([*verdicts, view.joined])
-
-
-def pool_of(member: str) -> str:
-    """The name of the StatefulSet that makes the pod of this name."""
-    return member.rpartition("-")[0]
 
 
 def timings_text(timings: Mapping[str, float | None]) -> str:

@@ -10,7 +10,7 @@ Pure: from observations to verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..common.verdict import Reason, Verdict, refused, waiting
@@ -49,44 +49,57 @@ def unsettled(pool: StatefulSet, pods: Mapping[str, Pod]) -> tuple[str, ...]:
     return tuple(name for name in pool.member_names() if name not in pods or not pod_is_settled(pool, pods[name]))
 
 
-def judge_others(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
-    """Nothing of the pool outside the batch is down, unless the batch is down itself and is to be cured."""
+def pool_of(pools: Iterable[StatefulSet], member: str) -> StatefulSet | None:
+    """The pool that keeps a pod of this name; at most one does, for a set names its pods after itself."""
+    return next((pool for pool in pools if pool.ordinal(member) is not None), None)
+
+
+def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+    """Nothing of these pools outside the batch is down, unless the batch is down itself and is to be cured.
+
+    A batch of which only a part is down is no cure: what is up of it would go down as well, whatever pool it is of.
+    """
     if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
         return Verdict()
-    down = [
-        name
-        for name in pool.member_names()
-        if name not in batch and (name not in pods or not pods[name].ready or pods[name].terminating)
-    ]
-    if not down:
-        return Verdict()
+    down = {
+        pool.name: [name for name in pool.member_names() if name not in batch and _down(pods, name)] for pool in pools
+    }
     return Verdict(
-        (
+        tuple(
             waiting(
                 "other_pod_not_ready",
-                f"Not Ready in pool {pool.name}: {enumerate_few(down)}; nothing else of it is taken down meanwhile.",
+                f"Not Ready in pool {pool}: {enumerate_few(names)}; "
+                f"nothing else {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
                 "Bring these pods back first.",
-            ),
+            )
+            for pool, names in down.items()
+            if names
         )
     )
 
 
-def judge_members(pool: StatefulSet, members: Collection[str]) -> Verdict:
-    """Whether every name is that of a pod this pool keeps."""
-    strangers = [name for name in members if pool.ordinal(name) is None]
+def _down(pods: Mapping[str, Pod], name: str) -> bool:
+    return name not in pods or not pods[name].ready or pods[name].terminating
+
+
+def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Verdict:
+    """Whether every name is that of a pod one of these pools keeps."""
+    strangers = [name for name in members if pool_of(pools, name) is None]
     if not strangers:
         return Verdict()
+    spans = [_span(pool) for pool in pools]
+    if len(pools) == 1:
+        message = f"StatefulSet {pools[0].name} keeps no pod {', '.join(strangers)} (its pods are {spans[0]})."
+    else:
+        named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
+        message = f"None of the StatefulSets keeps a pod {', '.join(strangers)} (their pods are {named or 'none'})."
+    remedy = "Make the plan again: it names members that are no longer there."
+    return Verdict((refused("member_unknown", message, remedy),))
+
+
+def _span(pool: StatefulSet) -> str:
     names = pool.member_names()
-    span = f"{names[0]} to {names[-1]}" if names else "none: it has no replicas"
-    return Verdict(
-        (
-            refused(
-                "member_unknown",
-                f"StatefulSet {pool.name} keeps no pod {', '.join(strangers)} (its pods are {span}).",
-                "Make the plan again: it names members that are no longer there.",
-            ),
-        )
-    )
+    return f"{names[0]} to {names[-1]}" if names else "none: it has no replicas"
 
 
 def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:

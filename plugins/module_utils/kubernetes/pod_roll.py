@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Replacing the members of one batch: prove, delete exactly the pods observed, follow the new ones until they joined.
 
-Knows nothing of what runs in the pods: the caller brings the proof (may they go down now?) and the question whether
-they have joined.
+They may be of several pools. Knows nothing of what runs in the pods: the caller brings the proof (may they go down
+now?) and the question whether they have joined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from .client import KubernetesClient
-from .follow import Follower, View, pool_of, timings_text, verdict_of
+from .follow import Follower, View, pool_named_in, timings_text, verdict_of
 from .judge import (
     judge_controller,
     judge_members,
@@ -26,6 +26,7 @@ from .judge import (
     judge_strategy,
     pod_is_current,
     pod_is_settled,
+    pool_of,
 )
 from .pods import pod_path, pods_of
 from .state import Pod, StatefulSet
@@ -33,62 +34,36 @@ from .stateful_sets import get_stateful_set
 
 
 @dataclass(frozen=True)
-class _Share:
-    """The members of a batch that are of one pool, as observed immediately before anything is done to them."""
-
-    pool: StatefulSet
-    pods: Mapping[str, Pod]
-    members: Sequence[str]
-
-    @property
-    def outdated(self) -> tuple[Pod, ...]:
-        """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
-        found = (self.pods[name] for name in self.members if name in self.pods)
-        return tuple(pod for pod in found if not pod_is_current(self.pool, pod) and not pod.terminating)
-
-    @property
-    def settled(self) -> tuple[str, ...]:
-        """The members that are where they should be."""
-        return tuple(n for n in self.members if n in self.pods and pod_is_settled(self.pool, self.pods[n]))
-
-    def judge_observed(self) -> Verdict:
-        """Whether what is seen of the pool can be built on."""
-        return combine([judge_revision(self.pool), judge_controller(self.pool), judge_members(self.pool, self.members)])
-
-    def judge_alone(self) -> Verdict:
-        """Whether the deletion does what it should, and nothing else of the pool is down."""
-        return combine(
-            [judge_strategy(self.pool, self.pods, self.members), judge_others(self.pool, self.pods, self.members)]
-        )
-
-
-@dataclass(frozen=True)
 class _Batch:
-    """A batch over all its pools, and whether it may go down."""
+    """A batch as observed immediately before anything is done to it."""
 
-    shares: Sequence[_Share]
+    pools: tuple[StatefulSet, ...]
+    pods: Mapping[str, Pod]
+    """The pods of all these pools, by name."""
     members: Sequence[str]
     verdict: Verdict
 
     @property
+    def homes(self) -> dict[str, StatefulSet]:
+        """The pool of each member, in the order of the batch; without those that no pool keeps."""
+        found = ((name, pool_of(self.pools, name)) for name in self.members)
+        return {name: pool for name, pool in found if pool is not None}
+
+    def of(self, pool: StatefulSet) -> list[str]:
+        """The members that are of this pool."""
+        return [name for name, home in self.homes.items() if home is pool]
+
+    @property
     def outdated(self) -> tuple[Pod, ...]:
-        """The pods to delete."""
-        return tuple(pod for share in self.shares for pod in share.outdated)
+        """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
+        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
+        return tuple(pod for pool, pod in found if not pod_is_current(pool, pod) and not pod.terminating)
 
     @property
     def settled(self) -> tuple[str, ...]:
         """The members that are where they should be."""
-        return tuple(name for share in self.shares for name in share.settled)
-
-    @property
-    def pods(self) -> dict[str, Pod]:
-        """The pods of all its pools."""
-        return {name: pod for share in self.shares for name, pod in share.pods.items()}
-
-    @property
-    def revisions(self) -> dict[str, str]:
-        """The revision that each pool wants."""
-        return {share.pool.name: share.pool.update_revision or "" for share in self.shares}
+        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
+        return tuple(pod.name for pool, pod in found if pod_is_settled(pool, pod))
 
     def followed(self) -> dict[str, str]:
         """The members to follow, each with the UID that is to go; empty for one that is gone, going, or not Ready."""
@@ -108,7 +83,7 @@ class Questions:
     """What is asked of whatever runs in the pods."""
 
     proof: Callable[[Sequence[StatefulSet]], Verdict]
-    """May they, of these pools, go down? On fresh state, after the pods were observed and before the first deletion."""
+    """May they, of these pools, go down together? On fresh state, after all pods were observed, before any deletion."""
     joined: Callable[[], Verdict]
     """Have they joined? Asked once all pods of the batch are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
@@ -125,11 +100,11 @@ def roll(
 ) -> Outcome:
     """Bring the members of one batch onto the revision that the pool of each wants.
 
-    Members already there are left alone; one that is on its way is followed.
+    The proof is asked once, for the whole batch. Members already there are left alone; one on its way is followed.
     A refusal after a deletion still tells what was done, in `actions` and `members`.
 
     Raises:
-        Refusal: before anything was done, if the pool cannot be observed.
+        Refusal: before anything was done, if a pool cannot be observed.
     """
 
     def observe() -> _Batch:
@@ -142,8 +117,7 @@ def roll(
     done = _Done()
     if not verdict.passed:
         return _outcome(batch, done, verdict)
-    followed = [share.pool for share in batch.shares]
-    follower = Follower(client, task.clock, followed, batch.followed(), questions.joined, questions.early)
+    follower = Follower(client, task.clock, batch.pools, batch.followed(), questions.joined, questions.early)
     try:
         _delete(task, client, batch, done)
         view, verdict = task.wait(follower.look, verdict_of)
@@ -159,29 +133,23 @@ def roll(
 def _observe(
     client: KubernetesClient,
     namespace: str,
-    pools: Sequence[str],
+    names: Sequence[str],
     members: Sequence[str],
     proof: Callable[[Sequence[StatefulSet]], Verdict],
 ) -> _Batch:
-    seen = [get_stateful_set(client, namespace, name) for name in pools]
-    bare = [_Share(pool, {}, each) for pool, each in zip(seen, _divided(seen, members), strict=True)]
-    verdict = combine(share.judge_observed() for share in bare)
+    pools = tuple(get_stateful_set(client, namespace, name) for name in dict.fromkeys(names))
+    governed = [verdict for pool in pools for verdict in (judge_revision(pool), judge_controller(pool))]
+    verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:
-        return _Batch(bare, members, verdict)
-    batch = _Batch([_Share(one.pool, pods_of(client, one.pool), one.members) for one in bare], members, verdict)
+        return _Batch(pools, {}, members, verdict)
+    found = [pods_of(client, pool) for pool in pools]
+    pods = {name: pod for each in found for name, pod in each.items()}
+    batch = _Batch(pools, pods, members, verdict)
     if not batch.outdated:
         return batch
-    alone = combine(share.judge_alone() for share in batch.shares if share.outdated)
-    return _Batch(batch.shares, members, proof(seen) if alone.passed else alone)
-
-
-def _divided(pools: Sequence[StatefulSet], members: Sequence[str]) -> list[list[str]]:
-    """The members of each pool; those that are of none are left to the first, which does not know them."""
-    divided: list[list[str]] = [[] for _pool in pools]
-    for name in members:
-        place = next((number for number, pool in enumerate(pools) if pool.ordinal(name) is not None), 0)
-        divided[place].append(name)
-    return divided
+    strategies = [judge_strategy(pool, each, batch.of(pool)) for pool, each in zip(pools, found, strict=True)]
+    alone = combine([*strategies, judge_others(pools, pods, members)])
+    return _Batch(pools, pods, members, proof(pools) if alone.passed else alone)
 
 
 def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
@@ -216,31 +184,37 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
             task.progress(f"{pod.name} was deleted by something else in this moment")
             continue
         task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
-        task.progress(f"{pod.name} deleted, to come back on revision {batch.revisions[pool_of(pod.name)]}")
+        task.progress(f"{pod.name} deleted, to come back on revision {batch.homes[pod.name].update_revision}")
 
 
 def _outcome(
     batch: _Batch, done: _Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
 ) -> Outcome:
     sightings = {each.member: each for each in view.sightings} if view else {}
-    pods = batch.pods
+    homes = batch.homes
     results: list[dict[str, Any]] = []
     for name in batch.members:
-        pod = sightings[name].pod if name in sightings else pods.get(name)
+        pod = sightings[name].pod if name in sightings else batch.pods.get(name)
         node = pod.kubernetes_node if pod else ""
-        result: dict[str, Any] = {"name": name, "action": _action(batch, done, name, follower), "kubernetes_node": node}
+        result: dict[str, Any] = {
+            "name": name,
+            "pool": homes[name].name if name in homes else "",
+            "action": _action(batch, done, name, follower),
+            "kubernetes_node": node,
+        }
         if follower is not None:
             result.update(follower.timings(name))
             if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
                 result.update(follower.evidence(sightings[name]))
         results.append(result)
-    wanted, had = batch.revisions, {name: pods[name].revision for name in batch.members if name in pods}
-    deleted = {name: wanted[pool_of(name)] for name in done.deleted}
+    revision = ", ".join(pool.update_revision or "" for pool in batch.pools)
+    wanted = {name: homes[name].update_revision or "" for name in done.deleted}
+    revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}
     return Outcome(
         verdict=verdict,
         changed=bool(done.deleted),
-        before={"revisions": wanted, "pods": had},
-        after={"revisions": wanted, "pods": {**had, **deleted}},
+        before={"revision": revision, "pods": revisions},
+        after={"revision": revision, "pods": {**revisions, **wanted}},
         next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
         more={"members": results},
     )
@@ -258,4 +232,4 @@ def _settled(view: View | None, name: str) -> bool:
     if view is None or not view.pools:
         return False
     pods = [each.pod for each in view.sightings if each.member == name]
-    return any(pod is not None and pod_is_settled(view.pools[pool_of(name)], pod) for pod in pods)
+    return any(pod is not None and pod_is_settled(pool_named_in(view.pools, name), pod) for pod in pods)

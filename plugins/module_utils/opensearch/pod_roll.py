@@ -14,6 +14,7 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
+from ..kubernetes.judge import pool_of
 from ..kubernetes.pod_roll import Questions, roll
 from ..kubernetes.state import StatefulSet
 from ..planning.versions import Version
@@ -52,12 +53,8 @@ def run(task: Task) -> Outcome:
     def proof(pools: Sequence[StatefulSet]) -> Verdict:
         state = observe(search)
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
-        lost = [
-            judge_lost(state, [name for name in params["batch"] if pool.ordinal(name) is not None], pool.name)
-            for pool in pools
-            if pool.ephemeral
-        ]
-        return combine((prove(state, params["members"], params["batch"], policy), *lost))
+        proven = prove(state, params["members"], params["batch"], policy)
+        return combine((proven, judge_ephemeral(state, pools, params["batch"])))
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
@@ -73,6 +70,15 @@ def run(task: Task) -> Outcome:
 def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
     """The proof, of one look immediately before the first delete."""
     return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
+
+
+def judge_ephemeral(state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str]) -> Verdict:
+    """What would be lost for good with the members of each pool that keeps no data.
+
+    Copies that only several members hold between them are the proof's: without a copy outside the batch nothing goes.
+    """
+    members = {pool.name: [name for name in batch if pool_of([pool], name)] for pool in pools if pool.ephemeral}
+    return combine([judge_lost(state, going, pool) for pool, going in members.items()])
 
 
 def have_come_back(

@@ -16,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.judge 
     judge_revision,
     judge_strategy,
     pod_is_current,
+    pool_of,
     unsettled,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
@@ -77,12 +78,12 @@ def test_ordinals(name: str, ordinals: int, ordinal: int | None) -> None:
 
 
 def test_members_that_the_pool_does_not_keep_are_named() -> None:
-    assert judge_members(pool(), ["data-0", "data-2"]).passed
-    verdict = judge_members(pool(), ["data-0", "data-7"])
+    assert judge_members([pool()], ["data-0", "data-2"]).passed
+    verdict = judge_members([pool()], ["data-0", "data-7"])
     assert verdict.state is State.REFUSED
     assert "data-7" in verdict.reasons[0].message
     assert "data-0 to data-2" in verdict.reasons[0].message
-    assert judge_members(pool(replicas=0), ["data-0"]).state is State.REFUSED
+    assert judge_members([pool(replicas=0)], ["data-0"]).state is State.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -103,10 +104,44 @@ def test_nothing_is_taken_down_while_another_pod_of_the_pool_is(
     pods = {"data-0": member("data-0"), "data-2": member("data-2", **batch)}
     if others is not None:
         pods["data-1"] = member("data-1", **others)
-    verdict = judge_others(pool(), pods, ["data-2"])
+    verdict = judge_others([pool()], pods, ["data-2"])
     assert verdict.state is (State.WAITING if waits else State.PASSED)
     if waits:
         assert "data-1" in verdict.reasons[0].message
+
+
+def test_members_of_several_pools_belong_to_the_one_that_keeps_a_pod_of_that_name() -> None:
+    pools = [pool(), pool("data-1", replicas=1)]
+    assert judge_members(pools, ["data-1", "data-1-0"]).passed
+    assert [found.name for name in ("data-1", "data-1-0") if (found := pool_of(pools, name))] == ["data", "data-1"]
+    assert pool_of(pools, "data-1-1") is None
+    verdict = judge_members(pools, ["data-0", "data-1-1"])
+    assert [reason.code for reason in verdict.deciding()] == ["member_unknown"]
+    assert "a pod data-1-1 (their pods are data: data-0 to data-2; data-1: data-1-0 to data-1-0)" in (
+        verdict.reasons[0].message
+    )
+    assert judge_members([], ["data-0"]).state is State.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("down", "batch", "named"),
+    [
+        ([], ["data-0", "web-0"], []),
+        (["data-0", "web-0"], ["data-0", "web-0"], []),
+        (["web-2"], ["data-0", "web-0"], ["web"]),
+        (["data-1", "web-2"], ["data-0", "web-0"], ["data", "web"]),
+        # Part of the batch is down: for the part that is not, this is no cure.
+        (["data-0", "data-1"], ["data-0", "web-0"], ["data"]),
+        (["data-0", "data-1", "web-0"], ["data-0", "web-0"], []),
+    ],
+)
+def test_nothing_of_any_pool_of_the_batch_is_down_outside_of_it(
+    down: list[str], batch: list[str], named: list[str]
+) -> None:
+    pools = [pool(), pool("web")]
+    pods = {name: member(name, ready=name not in down) for each in pools for name in each.member_names()}
+    reasons = judge_others(pools, pods, batch).reasons
+    assert [reason.message.split()[4].rstrip(":") for reason in reasons] == named
 
 
 def rolling(partition: int) -> dict[str, Any]:

@@ -240,6 +240,61 @@ def test_pods_of_another_set_with_the_same_labels_are_not_touched() -> None:
     assert outcome.verdict.state is State.WAITING
 
 
+def test_members_of_two_pools_are_proven_once_and_go_one_right_after_the_other() -> None:
+    world, proof = World(), Asked(PASSED)
+    world.add("web")
+    outcome = turn(world, "data-2", "web-1", proof=proof, pools=["data", "web", "data"])
+    assert outcome.verdict.passed
+    assert proof.times == 1
+    assert world.deleted == [("data-2", "data-2-old"), ("web-1", "web-1-old")]
+    assert [(each["name"], each["pool"], each["action"]) for each in outcome.more["members"]] == [
+        ("data-2", "data", "replaced"),
+        ("web-1", "web", "replaced"),
+    ]
+    assert outcome.before == {"revision": "data-new, web-new", "pods": {"data-2": "data-old", "web-1": "web-old"}}
+    assert outcome.after == {"revision": "data-new, web-new", "pods": {"data-2": "data-new", "web-1": "web-new"}}
+    assert turn(world, "data-2", "web-1", pools=["data", "web"]).changed is False
+
+
+@pytest.mark.parametrize(
+    ("web", "batch", "pools", "code"),
+    [
+        (
+            {"updateStrategy": {"type": "RollingUpdate"}},
+            ["data-2", "web-1"],
+            ["data", "web"],
+            "strategy_rolls_by_itself",
+        ),
+        ({"observedGeneration": 1}, ["data-2", "web-1"], ["data", "web"], "revision_not_observed"),
+        (
+            {"ownerReferences": [{"kind": "K", "name": "n", "apiVersion": "v", "controller": True}]},
+            ["data-2", "web-1"],
+            ["data", "web"],
+            "pool_owned",
+        ),
+        ({}, ["data-2", "web-2"], ["data", "web"], "member_unknown"),
+        ({}, ["data-2", "web-1"], ["data"], "member_unknown"),
+    ],
+)
+def test_what_forbids_a_deletion_in_one_pool_forbids_it_in_all(
+    web: Json, batch: list[str], pools: list[str], code: str
+) -> None:
+    world, proof = World(), Asked(PASSED)
+    world.add("web", **web)
+    outcome = turn(world, *batch, proof=proof, pools=pools, params={"wait": False})
+    assert [reason.code for reason in outcome.verdict.deciding()] == [code]
+    assert (world.deleted, proof.times) == ([], 0)
+
+
+def test_a_pod_of_another_pool_that_is_down_outside_the_batch_is_waited_for() -> None:
+    world = World()
+    world.add("web")
+    world.pods["web-0"] = objects.pod_json("web-0", "w", revision="web-old", ready=False)
+    outcome = turn(world, "data-2", "web-1", pools=["data", "web"], params={"wait": False})
+    assert [reason.code for reason in outcome.verdict.deciding()] == ["other_pod_not_ready"]
+    assert world.deleted == []
+
+
 def test_a_proof_that_does_not_hold_in_time_is_handed_back_with_nothing_done() -> None:
     world = World()
     waits = Verdict((waiting("last_started_copy", "data-2 holds the last started copy of new[0]."),))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A scripted pool whose pods come back when they are deleted, for the tests of rolling a batch."""
+"""Scripted pools whose pods come back when they are deleted, for the tests of rolling a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -22,10 +22,11 @@ REFUSED = Verdict((refused("only_copy", "data-2 holds the only copy.", "Add a re
 
 
 class World:
-    """One pool whose pods, once deleted, come back in a second; also the clock of the task."""
+    """One pool, or several, whose pods, once deleted, come back in a second; also the clock of the task."""
 
     def __init__(self, outdated: tuple[str, ...] = NAMES, **pool: Any) -> None:
         self.pool = objects.pool_json(**pool)
+        self.pools = {"data": self.pool}
         self.pods: dict[str, Json] = {}
         for name in NAMES:
             revision = "data-old" if name in outdated else "data-new"
@@ -34,6 +35,12 @@ class World:
         self.failures: dict[str, Refusal] = {}
         self.on_tick: list[Callable[[], None]] = []
         self.time = 0.0
+
+    def add(self, name: str, **pool: Any) -> None:
+        """Another pool, of two pods of the old revision."""
+        self.pools[name] = objects.pool_json(name, replicas=2, **pool)
+        for member in (f"{name}-0", f"{name}-1"):
+            self.pods[member] = objects.pod_json(member, f"{member}-old", revision=f"{name}-old")
 
     def now(self) -> float:
         """Seconds."""
@@ -54,7 +61,7 @@ class World:
         self._may_fail("get")
         if "/nodes/" in path:
             raise Refusal(refused("kubernetes_rights", "The user has rights in one namespace only.", ""))
-        return self.pool if path.endswith("/statefulsets/data") else None
+        return self.pools.get(path.rpartition("/")[2]) if "/statefulsets/" in path else None
 
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Any:
         """The pods, or their events."""
@@ -103,6 +110,7 @@ def turn(
     proof: Verdict | Asked = PASSED,
     joined: Verdict | Asked = PASSED,
     early: Callable[[Collection[str]], bool] | None = None,
+    pools: Sequence[str] = ("data",),
     **task: Any,
 ) -> Outcome:
     """One run of the module's work on a batch."""
@@ -111,9 +119,7 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    outcome = roll(
-        surroundings, client, "search", ["data"], list(batch), Questions(lambda _pools: proof(), joined, early)
-    )
+    outcome = roll(surroundings, client, "search", pools, list(batch), Questions(lambda _pools: proof(), joined, early))
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether members have come back, as other processes than those that were stopped."""
+"""What OpenSearch has to say to a batch: what would be lost for good, and whether its members have come back."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import have_come_back
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import (
+    have_come_back,
+    judge_ephemeral,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    cluster,
+    coordination,
+    copy,
+)
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
 
@@ -35,3 +46,28 @@ def test_one_that_is_away_or_was_not_seen_before_has_not_come_back() -> None:
     assert not have_come_back({}, ["a"], {"a": "first"}, NEW)
     assert not have_come_back({"a": member("second", NEW)}, ["a"], {}, NEW)
     assert not have_come_back({"a": member("second", NEW)}, ["a", "b"], {"a": "first", "b": "first"}, NEW)
+
+
+KEPT: dict[str, Any] = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
+
+
+@pytest.mark.parametrize(
+    ("hot", "cold", "batch", "named"),
+    [
+        ({}, {}, ["hot-0"], []),
+        ({}, {}, ["hot-1"], ["hot"]),
+        ({}, {}, ["hot-1", "cold-0"], ["hot", "cold"]),
+        (KEPT, {}, ["hot-1", "cold-0"], ["cold"]),
+        # The only copy in a volume comes back with its pod, whatever else goes with it.
+        (KEPT, {}, ["hot-1"], []),
+        (KEPT, KEPT, ["hot-1", "cold-0"], []),
+    ],
+)
+def test_what_a_pool_without_volumes_would_lose_is_asked_of_each_with_its_own_members(
+    hot: dict[str, Any], cold: dict[str, Any], batch: list[str], named: list[str]
+) -> None:
+    copies = [copy("i", "hot-1", primary=True), copy("j", "cold-0", primary=True)]
+    state = cluster(["hot-0", "hot-1", "cold-0"], copies, voting=coordination(["hot-0", "hot-1", "cold-0"]))
+    verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], batch)
+    assert [reason.code for reason in verdict.reasons] == ["ephemeral_pool"] * len(named)
+    assert all(f"Pool {name} keeps" in reason.message for name, reason in zip(named, verdict.reasons, strict=True))
