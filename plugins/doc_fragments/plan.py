@@ -62,6 +62,15 @@ options:
     type: str
     choices: [serial, zones, disjoint]
     default: serial
+  strategy:
+    description:
+      - By which update strategy a StatefulSet is rolled. With V(OnDelete) it is set for the roll and put back.
+      - With V(RollingUpdate) a pool that has this strategy keeps it. Its partition is set above all pods with the new
+        image, lowered for one member after the other, and put back at the end. Its members then go one at a time in the
+        order of their ordinals, also the elected manager.
+    type: str
+    choices: [OnDelete, RollingUpdate]
+    default: OnDelete
   zone_attribute:
     description: The node attribute that says in which zone a member is.
     type: str

@@ -51,10 +51,12 @@ options:
       - By default the only one, or the only one whose image has the same name.
     type: str
   strategy:
-    description: The update strategy to set.
+    description:
+      - The update strategy under which no pod is replaced before M(stateful.upgrade.pod_ondelete_roll) does it.
+      - With V(RollingUpdate) its partition is set above all pods, and lowered by that module.
     type: str
     default: OnDelete
-    choices: [OnDelete]
+    choices: [OnDelete, RollingUpdate]
   allow_field_managers:
     description: Go on although one of these deploys the pool. At its next run it may put the old image back.
     type: list

@@ -110,6 +110,7 @@ pools:
       image: opensearchproject/opensearch:2.19.6
       target_image: opensearchproject/opensearch:3.8.0
       strategy: RollingUpdate
+      rolled_by: OnDelete
       ephemeral: false
       members: [data-0, data-1]
 batches:

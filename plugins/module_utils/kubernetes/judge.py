@@ -111,7 +111,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
     if pool.strategy == "OnDelete":
         return Verdict()
     remedy = "Set the pool's strategy to OnDelete first: module stateful.upgrade.pool_image does it with the image."
-    below = [name for name in batch if (pool.ordinal(name) or 0) < pool.partition]
+    below = [name for name in batch if pool.place(name) < pool.partition]
     if below:
         message = (
             f"StatefulSet {pool.name} is RollingUpdate with partition {pool.partition}: "
@@ -121,7 +121,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
     others = [
         name
         for name, pod in sorted(pods.items())
-        if name not in batch and (pool.ordinal(name) or 0) >= pool.partition and not pod_is_current(pool, pod)
+        if name not in batch and pool.place(name) >= pool.partition and not pod_is_current(pool, pod)
     ]
     if others:
         message = (

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..common.conflicts import until_unchanged
 from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
@@ -28,9 +29,13 @@ from .judge import (
     pod_is_settled,
     pool_of,
 )
+from .partition import judge_one_at_a_time, lowered_for, lowering
 from .pods import pod_path, pods_of
 from .state import Pod, StatefulSet
-from .stateful_sets import get_stateful_set
+from .stateful_sets import get_stateful_set, path_of
+
+ATTEMPTS = 10
+"""Every status update changes the resourceVersion that guards the lowering of a partition."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,14 @@ class _Batch:
     def of(self, pool: StatefulSet) -> list[str]:
         """The members that are of this pool."""
         return [name for name, home in self.homes.items() if home is pool]
+
+    def going(self, pool: StatefulSet) -> list[str]:
+        """The members of this pool that are to be replaced."""
+        return [pod.name for pod in self.outdated if self.homes[pod.name] is pool]
+
+    def lowered(self, pool: StatefulSet) -> StatefulSet:
+        """The pool with its partition, where that is ours, low enough for what is to be replaced."""
+        return lowered_for(pool, self.going(pool))
 
     @property
     def outdated(self) -> tuple[Pod, ...]:
@@ -76,6 +89,8 @@ class _Done:
     """What has been done so far, kept through any refusal."""
 
     deleted: list[str] = field(default_factory=list)
+    let_through: list[str] = field(default_factory=list)
+    """What the controller replaces by itself, since the partition was lowered for it."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +128,15 @@ def roll(
     if task.check_mode:
         return _planned(task, observe(), questions.joined)
     given = task.params.get("proof_timeout")
-    batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
     done = _Done()
+
+    def proven() -> tuple[_Batch, Verdict]:
+        batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
+        if verdict.passed:
+            _lower(task, client, batch, done)
+        return batch, verdict
+
+    batch, verdict = until_unchanged(proven, ATTEMPTS)
     if not verdict.passed:
         return _outcome(batch, done, verdict)
     follower = Follower(client, task.clock, batch.pools, batch.followed(), questions.joined, questions.early)
@@ -147,7 +169,12 @@ def _observe(
     batch = _Batch(pools, pods, members, verdict)
     if not batch.outdated:
         return batch
-    strategies = [judge_strategy(pool, each, batch.of(pool)) for pool, each in zip(pools, found, strict=True)]
+    strategies = [
+        combine(
+            [judge_one_at_a_time(pool, batch.going(pool)), judge_strategy(batch.lowered(pool), each, batch.of(pool))]
+        )
+        for pool, each in zip(pools, found, strict=True)
+    ]
     alone = combine([*strategies, judge_others(pools, pods, members)])
     return _Batch(pools, pods, members, proof(pools) if alone.passed else alone)
 
@@ -163,8 +190,29 @@ def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcom
     return _outcome(batch, done, verdict)
 
 
+def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
+    """Lower partitions that are ours; the controller then replaces what is Ready by itself.
+
+    Raises:
+        Conflict: a pool was changed since it was observed.
+    """
+    for pool in batch.pools:
+        wanted = batch.lowered(pool)
+        if wanted is pool:
+            continue
+        task.still_wanted()
+        details = {"partition": wanted.partition, "was": pool.partition}
+        with task.journal.doing(("lower_partition", pool.name, details)):
+            client.patch(path_of(pool.namespace, pool.name), lowering(pool, wanted))
+        task.progress(f"{pool.name} lets {', '.join(batch.going(pool))} through (partition {wanted.partition})")
+        done.let_through += [name for name in batch.going(pool) if batch.pods[name].ready]
+
+
 def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
     for pod in batch.outdated:
+        if pod.name in done.let_through:
+            done.deleted.append(pod.name)
+            continue
         task.still_wanted()
         # Noted first: where the answer is lost, the deletion may have been made all the same.
         done.deleted.append(pod.name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.errors import refusal
@@ -42,7 +42,12 @@ class Undo:
         return json.dumps(content, separators=(",", ":"), sort_keys=True)
 
     def holds(self, pool: StatefulSet) -> bool:
-        """Whether the strategy is still what the run set; if not, something else changed it and this undo is void."""
+        """Whether the strategy is still what the run set; if not, something else changed it and this undo is void.
+
+        A partition that the run has in its hands it lowers itself.
+        """
+        if self.strategy_set == "RollingUpdate":
+            return pool.strategy == "RollingUpdate"
         return pool.update_strategy == {"type": self.strategy_set}
 
 
@@ -96,15 +101,22 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, run
     Init containers that run the same image as the container follow it. An undo that still holds is kept; one that does
     not is void, since something else has changed the strategy after it, and a new one takes its place.
     """
-    was = pool.images[container]
-    same_image, same_strategy = was == image, pool.update_strategy == {"type": strategy}
+    was, undo = pool.images[container], carried_undo(pool)
+    held = undo if undo is not None and undo.holds(pool) else None
+    wanted, same_image = strategy_of(pool, strategy), was == image
+    if strategy == "RollingUpdate":
+        # With another image the partition has to go up again, or what it lets through would be replaced at once.
+        same_strategy = same_image and held is not None and held.strategy_set == strategy
+    else:
+        same_strategy = pool.update_strategy == wanted
     if same_image and same_strategy:
         return None
-    undo = carried_undo(pool)
     patch: Patch = {"metadata": {"resourceVersion": pool.resource_version}, "spec": {}}
-    if undo is None or not undo.holds(pool):
-        undo = Undo(run, at, dict(pool.update_strategy), strategy, container, was)
-        patch["metadata"]["annotations"] = {UNDO: undo.text()}
+    if held is None:
+        fresh = Undo(run, at, dict(pool.update_strategy), strategy, container, was)
+        patch["metadata"]["annotations"] = {UNDO: fresh.text()}
+    elif held.strategy_set != strategy:
+        patch["metadata"]["annotations"] = {UNDO: replace(held, strategy_set=strategy).text()}
     if not same_image:
         following = [{"name": name, "image": image} for name, each in pool.init_images.items() if each == was]
         template: Patch = {"containers": [{"name": container, "image": image}]}
@@ -112,8 +124,16 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, run
             template["initContainers"] = following
         patch["spec"]["template"] = {"spec": template}
     if not same_strategy:
-        patch["spec"]["updateStrategy"] = replacing(pool.update_strategy, {"type": strategy})
+        patch["spec"]["updateStrategy"] = replacing(pool.update_strategy, wanted)
     return patch
+
+
+def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
+    """The update strategy under which nothing is replaced by itself: OnDelete, or a partition above every pod."""
+    if strategy != "RollingUpdate":
+        return {"type": strategy}
+    rolling = {**(pool.update_strategy.get("rollingUpdate") or {}), "partition": pool.replicas}
+    return {"type": strategy, "rollingUpdate": rolling}
 
 
 def way_back(pool: StatefulSet, undo: Undo) -> Patch:

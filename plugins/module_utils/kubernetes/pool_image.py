@@ -31,7 +31,7 @@ CONTRACT = Contract(
         "state": {"type": "str", "default": "present", "choices": ["present", "restored"]},
         "image": {"type": "str"},
         "container": {"type": "str"},
-        "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete"]},
+        "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "allow_field_managers": {"type": "list", "elements": "str", "choices": list(DEPLOYERS), "default": []},
     },
     required_if=[("state", "present", ("pool", "image"))],
@@ -127,7 +127,8 @@ def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
     left = unsettled(pool, pods)
     if not left:
         return None
-    said = f"StatefulSet {pool.name} stays {pool.strategy}: not every pod is Ready on its revision ({', '.join(left)})."
+    stays = pool.strategy if pool.strategy == "OnDelete" else f"at partition {pool.partition}"
+    said = f"StatefulSet {pool.name} stays {stays}: not every pod is Ready on its revision ({', '.join(left)})."
     outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
     if outdated:
         return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")

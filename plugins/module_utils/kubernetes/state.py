@@ -57,7 +57,7 @@ class StatefulSet:
 
     @property
     def partition(self) -> int:
-        """The ordinal below which RollingUpdate keeps pods on their revision; 0 where there is none."""
+        """The place below which RollingUpdate keeps pods on their revision; 0 where there is none."""
         return int((self.update_strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
     def ordinal(self, pod: str) -> int | None:
@@ -67,6 +67,11 @@ class StatefulSet:
             return None
         ordinal = int(number)
         return ordinal if self.first_ordinal <= ordinal < self.first_ordinal + self.replicas else None
+
+    def place(self, pod: str) -> int:
+        """The place among this set's pods, from 0, as a partition counts; 0 for a pod that is none of them."""
+        ordinal = self.ordinal(pod)
+        return 0 if ordinal is None else ordinal - self.first_ordinal
 
     def member_names(self) -> tuple[str, ...]:
         """The names of all the pods this set keeps, in order."""

@@ -41,6 +41,7 @@ CONTRACT = Contract(
         "container": {"type": "str"},
         "members": {"type": "list", "elements": "str", "default": []},
         "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
+        "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "zone_attribute": {"type": "str", "default": "zone"},
         "max_unavailable": {"type": "str"},
         "allow_field_managers": {
@@ -86,7 +87,7 @@ def run(task: Task) -> Outcome:
     )
     conditions = [
         *(name for name in CONSENT if params[name]),
-        f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']}",
+        f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
     return _outcome(state, pools, batches, verdict, target, digest)
@@ -198,6 +199,7 @@ def _pool_result(pool: Pool, target: Version) -> dict[str, Any]:
         "target_image": pool.target_image,
         "strategy": pool.strategy,
         "ephemeral": pool.ephemeral,
+        "rolled_by": "RollingUpdate" if pool.by_partition else "OnDelete",
     }
     members = [member.name for member in pool.members]
     common = {"name": pool.name, "status": pool.status(target), "kind": pool.kind.words, "members": members}

@@ -156,6 +156,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
         ephemeral=stateful_set.ephemeral,
+        by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
     )
 
 

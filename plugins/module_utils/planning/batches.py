@@ -67,7 +67,10 @@ def batches_of(
     if cutting.batching == "serial":
         steps: list[Step] = [(member,) for member in rest]
     else:
-        steps = _together(rest, known, cutting.batching, most, placement)
+        free = [member for member in rest if not known[member.pool].by_partition]
+        steps = _together(free, known, cutting.batching, most, placement)
+        # What a partition lets through is replaced by itself: never more than one at a time, in its order.
+        steps += [(member,) for member in rest if known[member.pool].by_partition]
     deferred = _deferred(steps, target)
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
@@ -142,6 +145,8 @@ def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
         return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is cured first"
+    if first.elected and pools[first.pool].by_partition:
+        return f"{words}; it is the elected manager, and goes by its ordinal, as a partition demands"
     return f"{words}; the elected manager goes last" if first.elected else words
 
 

@@ -73,6 +73,8 @@ class Pool:
     """The members that run another image than the present one, and would come back on it if they died now."""
     ephemeral: bool = False
     """Whether its members keep no data over a restart."""
+    by_partition: bool = False
+    """Whether it is rolled by its partition, which lets the highest ordinals through first."""
     uid: str = ""
     """Of its StatefulSet."""
 
@@ -110,7 +112,12 @@ def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
 
 
 def order_members(pool: Pool) -> tuple[Member, ...]:
-    """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first."""
+    """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first.
+
+    A partition lets no other order through than that of the ordinals.
+    """
+    if pool.by_partition:
+        return tuple(sorted(pool.members, key=lambda member: -member.ordinal))
     return tuple(
         sorted(
             pool.members, key=lambda member: (member.version is not None, member.elected, -member.ordinal, member.name)
