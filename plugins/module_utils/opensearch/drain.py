@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Draining: do the shards of members that keep no data fit elsewhere, and have they gone there?
 
-Asked before anything is excluded, `_cluster/allocation/explain` says of a copy that has a member which deciders keep it
-off every other one. Once its member is excluded, it also says whether it can move at all (`can_move_to_other_node`).
-Seen on 2.19 and 3.8, also with rebalancing switched off.
+`_cluster/allocation/explain` says of a copy that has a member which deciders keep it off every other one, before its
+member is excluded and after, also with rebalancing switched off (seen on 2.19 and 3.8). What it says in one word once
+the member is excluded, `can_move_to_other_node`, is `no` also where a copy only waits for its turn, so nothing is made
+of it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,6 @@ class Move:
 
     shards: tuple[str, ...]
     """The copies that this was said of, all in the same situation."""
-    answer: str | None
-    """Whether it can move: `yes`, `no`, `throttled`, `awaiting_info`; None while it may stay where it is."""
     refusing: Mapping[str, frozenset[str]]
     """Name of every other data member -> names of the deciders that say no."""
 
@@ -53,7 +52,7 @@ def standing_still(state: ClusterState) -> bool:
     return not any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
 
 
-def explain_moves(client: OpenSearchClient, state: ClusterState, left: Iterable[ShardCopy]) -> tuple[Move, ...]:
+def explain_moves(client: OpenSearchClient, state: ClusterState, left: Sequence[ShardCopy]) -> tuple[Move, ...]:
     """What the server says of these copies; those in the same situation share one question.
 
     Replicas that the server itself adds and takes away with the members (`auto_expand_replicas`) need no other place.
@@ -62,6 +61,8 @@ def explain_moves(client: OpenSearchClient, state: ClusterState, left: Iterable[
         Refusal: the server does not let us ask, or cannot be reached.
     """
     found = []
+    holders = {copy.member for copy in left}
+    there_are_others = any(member.holds_data and member.id not in holders for member in state.members.values())
     for group in list(_alike(state, left))[:EXPLANATIONS]:
         copy = group[0]
         body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary, "current_node": copy.member}
@@ -69,14 +70,16 @@ def explain_moves(client: OpenSearchClient, state: ClusterState, left: Iterable[
             answer = client.post(
                 "/_cluster/allocation/explain",
                 body,
-                filter_path="can_move_to_other_node,node_allocation_decisions.node_name,"
-                "node_allocation_decisions.deciders.decider,node_allocation_decisions.deciders.decision",
+                filter_path="node_allocation_decisions.node_name,node_allocation_decisions.deciders.decider,"
+                "node_allocation_decisions.deciders.decision",
             )
         except Refusal as error:
             if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
                 raise
             # The copy has gone between the two calls: the next look sees it.
             continue
+        if there_are_others and "node_allocation_decisions" not in answer:
+            continue  # It has begun to move between the two calls.
         found.append(parse_move(tuple(f"{each.index}[{each.shard}]" for each in group), answer))
     return tuple(found)
 
@@ -85,7 +88,6 @@ def parse_move(shards: tuple[str, ...], answer: Mapping[str, Any]) -> Move:
     """What is said of copies, from the JSON."""
     return Move(
         shards,
-        answer.get("can_move_to_other_node"),
         {
             decision["node_name"]: frozenset(
                 decider["decider"] for decider in decision.get("deciders", ()) if decider["decision"] == "NO"
@@ -110,32 +112,13 @@ def _alike(state: ClusterState, left: Iterable[ShardCopy]) -> Iterable[list[Shar
 
 
 def judge_room(names: Collection[str], moves: Iterable[Move]) -> Verdict:
-    """Before anything is excluded: some member that stays takes each copy, by what the deciders say."""
-    return _stuck(names, [move for move in moves if all(_of_others(names, move).values())])
-
-
-def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Verdict:
-    """Whether the members hold nothing any more; refused where the server says that what is left cannot move."""
-    if not left:
-        return Verdict()
-    stuck = _stuck(names, [move for move in moves if move.answer == "no"])
-    if stuck.reasons:
-        return stuck
-    text = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
-    return Verdict((waiting("draining", text, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace."),))
-
-
-def _of_others(names: Collection[str], move: Move) -> dict[str, frozenset[str]]:
-    return {name: deciders for name, deciders in move.refusing.items() if name not in names}
-
-
-def _stuck(names: Collection[str], moves: Iterable[Move]) -> Verdict:
+    """By what the deciders say, some member that stays takes each copy, at once or when it is its turn."""
     by_deciders: dict[str, list[str]] = defaultdict(list)
     for move in moves:
-        count: dict[str, int] = defaultdict(int)
-        for deciders in _of_others(names, move).values():
-            for decider in deciders:
-                count[decider] += 1
+        others = [deciders for name, deciders in move.refusing.items() if name not in names]
+        if not all(others):
+            continue
+        count = Counter(decider for deciders in others for decider in deciders)
         said = ", ".join(f"{decider} on {number}" for decider, number in sorted(count.items()))
         by_deciders[said or "there is no other data member"].extend(move.shards)
     return Verdict(
@@ -148,3 +131,12 @@ def _stuck(names: Collection[str], moves: Iterable[Move]) -> Verdict:
             for said, shards in by_deciders.items()
         )
     )
+
+
+def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Verdict:
+    """Whether the members hold nothing any more; refused where what is left has no place elsewhere."""
+    if not left:
+        return Verdict()
+    text = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
+    moving = waiting("draining", text, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
+    return Verdict(judge_room(names, moves).reasons or (moving,))

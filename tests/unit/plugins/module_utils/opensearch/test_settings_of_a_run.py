@@ -275,7 +275,11 @@ def test_where_no_other_member_takes_a_shard_nothing_is_excluded() -> None:
 def test_a_drain_that_cannot_go_on_is_refused_once_nothing_moves() -> None:
     client = draining(decided(b="same_shard", c=""), *LOGS)
     act(client, "drained")
-    client.explanations[("logs", 0, True)] = {**decided(b="same_shard", c="filter"), "can_move_to_other_node": "no"}
+    throttled = {**decided(b="same_shard", c=""), "can_move_to_other_node": "no"}
+    throttled["node_allocation_decisions"][1]["deciders"] = [{"decider": "throttling", "decision": "THROTTLE"}]
+    client.explanations[("logs", 0, True)] = throttled
+    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
+    client.explanations[("logs", 0, True)] = decided(b="same_shard", c="filter")
     assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["drain_impossible"]
     client.state = state_answer("abc", [*LOGS, copy("other", "b", to="c", primary=True)], elected="a")
     assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
@@ -329,3 +333,15 @@ def test_members_that_can_hold_no_shard_are_not_excluded() -> None:
     client = Servers(nodes={identity(name): info(name, roles=["cluster_manager"]) for name in "abc"})
     assert act(client, "drained").verdict.passed
     assert client.settings == {"persistent": {}, "transient": {}}
+
+
+def test_a_copy_that_has_begun_to_move_meanwhile_is_not_stuck() -> None:
+    client = draining({"explanation": "the shard is in the process of relocating"}, *LOGS)
+    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
+
+
+def test_the_only_data_member_cannot_be_drained() -> None:
+    state = state_answer("a", [copy("logs", "a", primary=True)], elected="a")
+    client = Servers(state=state, nodes={identity("a"): info("a")}, explanations={("logs", 0, True): {}})
+    with pytest.raises(Refusal, match="there is no other data member"):
+        act(client, "drained")
