@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..common.errors import Refusal, refusal
+from ..common.errors import Refusal, Unreachable, refusal
+from ..common.verdict import refused
 from ..common.words import enumerate_few
 from .background import LONG_TASKS, LongTask, parse_tasks
 from .client import OpenSearchClient
@@ -173,6 +174,7 @@ def observe_disks(client: OpenSearchClient) -> Disks:
         "/_nodes/data:true/stats/fs",
         filter_path="_nodes,nodes.*.name,nodes.*.roles,nodes.*.fs.data.total_in_bytes,nodes.*.fs.data.available_in_bytes",
     )
+    _all_answered(stats.get("_nodes", {}).get("failed"), "disks", "disk")
     try:
         disks = parse_disks(stats)
         return Disks(disks, parse_watermarks(settings, len(disks)))
@@ -199,6 +201,7 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
         detailed="true",
         filter_path=",".join(("node_failures", "task_failures", *(f"nodes.*.{name}" for name in wanted))),
     )
+    _all_answered(answer.get("node_failures") or answer.get("task_failures"), "tasks", "tasks")
     try:
         return parse_tasks(answer)
     except (KeyError, ValueError, TypeError) as error:
@@ -207,3 +210,19 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
             f"The tasks of OpenSearch could not be read: {type(error).__name__} {error}.",
             "See GET _tasks, and what keeps a member from answering; skip_checks: [tasks] goes on without.",
         ) from error
+
+
+def _all_answered(failures: Any, what: str, check: str) -> None:
+    """A member that is just coming or going may not answer: it is asked again.
+
+    Raises:
+        Unreachable: one has not.
+    """
+    if failures:
+        raise Unreachable(
+            refused(
+                "opensearch_unavailable",
+                f"Not every member of OpenSearch has answered for its {what}.",
+                f"If this does not pass, see which member is overloaded; skip_checks: [{check}] goes on without.",
+            )
+        )

@@ -47,6 +47,8 @@ class Servers:
     defaults: Json = field(default_factory=lambda: {"defaults": nested(WATERMARKS)})
     stats: Json = field(default_factory=lambda: {identity(name): disk(name) for name in "abc"})
     tasks: Json = field(default_factory=dict)
+    silent: list[Json] = field(default_factory=list)
+    """What is said of members that do not answer for themselves."""
     denied: dict[str, str] = field(default_factory=dict)
     """Path → the permission that the user lacks for it."""
     condition: Json = field(default_factory=lambda: dict(GREEN))
@@ -93,9 +95,9 @@ class Servers:
             said = f"OpenSearch does not allow {method} {path}: no permissions for [{self.denied[path]}]."
             raise refusal("opensearch_rights", said, "Give it.")
         if path.endswith("/stats/fs"):
-            return {"_nodes": {"failed": 0}, "nodes": self.stats}
+            return {"_nodes": {"failed": len(self.silent)}, "nodes": self.stats}
         if path == "/_tasks":
-            return {"nodes": self.tasks}
+            return {"nodes": self.tasks, **({"node_failures": self.silent} if self.silent else {})}
         if path.startswith("/_nodes/"):
             return {"nodes": self.nodes}
         if path.startswith("/_cluster/state"):

@@ -41,12 +41,6 @@ def test_long_tasks_are_named_with_member_and_what_they_do() -> None:
     assert f"POST _tasks/{identity('a')}:7/_cancel" in reason.remedy
 
 
-@pytest.mark.parametrize("failures", ["node_failures", "task_failures"])
-def test_a_member_that_does_not_answer_is_not_idle(failures: str) -> None:
-    with pytest.raises(ValueError, match="not every member"):
-        parse_tasks({failures: [{"type": "failed_node_exception"}], "nodes": {}})
-
-
 def test_a_snapshot_is_named_with_what_is_left() -> None:
     shards = [("logs", "INIT", "a"), ("old", "SUCCESS", "b"), ("late", "WAITING", "b"), ("bad", "FAILED", "c")]
     state = cluster("abc", snapshots=[snapshot("night", *shards), snapshot("done", ("old", "SUCCESS", "b"))])

@@ -210,6 +210,14 @@ def test_an_answer_that_cannot_be_read_is_refused() -> None:
         looked(client, "before_upgrade")
 
 
+@pytest.mark.parametrize("skipped", ["disk", "tasks"])
+def test_a_member_that_does_not_answer_is_asked_again(skipped: str) -> None:
+    client: Any = Servers(silent=[{"type": "failed_node_exception"}])
+    with pytest.raises(Unreachable, match="Not every member"):
+        look(client, "before_upgrade", 0, Selection(frozenset({skipped})))
+    look(client, "before_upgrade", 0, Selection(frozenset({"disk", "tasks"})))
+
+
 @pytest.mark.parametrize(
     ("check", "path", "permission"),
     [
