@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import LongTask
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
@@ -15,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disk, Disks, Watermark
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import JUDGES
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.health_gate import CONTRACT, run
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -169,3 +171,17 @@ def test_delayed_shards_are_counted() -> None:
         .reasons
     )
     assert "4 delayed" in reason.message
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"skip_checks": ["voting"]}, "check_is_proof"),
+        ({"skip_checks": ["disk"], "add_checks": ["disk"]}, "check_skipped_and_added"),
+    ],
+)
+def test_what_cannot_be_skipped_is_refused_before_anything_is_asked(options: Json, code: str) -> None:
+    defaults = {name: option.get("default") for name, option in CONTRACT.argument_spec.items()}
+    result = perform(run, Task({**defaults, "moment": "before_upgrade", **options}))
+    assert result["failed"]
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == [code]

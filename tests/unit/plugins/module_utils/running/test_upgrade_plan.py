@@ -92,6 +92,12 @@ def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(module
     assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["seconds"]) == ("free", "uuid", "night", 60)
 
 
+def test_the_gate_is_told_which_checks_to_make(modules: Modules) -> None:
+    modules.plan(skip_checks=["disk"], add_checks=["progress"])
+    gate = dict(modules.asked)["cluster_health_gate"]
+    assert (gate["skip_checks"], gate["add_checks"]) == (["disk"], ["progress"])
+
+
 def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
     for name in ASKED:
         modules.says[name] = Verdict((refused(f"no_{name}", f"{name} says no.", "Cure it."),))
