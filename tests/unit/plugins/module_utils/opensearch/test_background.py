@@ -11,11 +11,18 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.backgr
     judge_tasks,
     parse_tasks,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import (
+    Disks,
+    judge_disks,
+    parse_disks,
+    parse_watermarks,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import parse_snapshots
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,
     identity,
+    recorded,
     snapshot,
     task,
 )
@@ -62,3 +69,15 @@ def test_a_shard_that_waits_for_its_turn_has_no_member_yet() -> None:
     assert found.unfinished == (("i", 2, None),)
     with pytest.raises(KeyError):
         parse_snapshots({"snapshots": [{"repository": "r"}]})
+
+
+def test_the_answers_of_a_real_server() -> None:
+    """Read from 2.19.6 while it wrote a snapshot, with a persistent low watermark of 1%."""
+    answers = recorded("saving-2.19.6")
+    (found,) = parse_snapshots(answers["snapshots"])
+    assert found.name == "slow/one"
+    assert found.unfinished == (("logs", 0, identity("a")), ("logs", 1, identity("b")), ("logs", 2, identity("c")))
+    disks = parse_disks(answers["stats"])
+    (reason,) = judge_disks(Disks(disks, parse_watermarks(answers["settings"], len(disks)))).reasons
+    assert "low watermark" in reason.message
+    assert "a (71.7% used, 71 GiB free)" in reason.message
