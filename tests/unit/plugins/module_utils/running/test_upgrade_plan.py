@@ -150,3 +150,13 @@ def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Module
     modules.plan(namespace=None, hosts={"data": ["data-0", "data-1"]}, kept_in="opensearch")
     assert modules.names() == ["cluster_health_gate", "pool_order", "upgrade_lock"]
     assert dict(modules.asked)["upgrade_lock"]["kept_in"] == "opensearch"
+
+
+def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules) -> None:
+    modules.plan(wait=False)
+    asked = dict(modules.asked)
+    assert {name: asked[name]["wait"] for name in ASKED} == {
+        "cluster_health_gate": False,
+        "image_pull": True,
+        "upgrade_lock": True,
+    }
