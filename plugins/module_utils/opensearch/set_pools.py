@@ -46,8 +46,8 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     troubles: list[Verdict] = []
     params = task.params
     task.may_look()
-    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
-    state = _attempt(troubles, lambda: observe(connect(params["opensearch"], params["kubernetes"])))
+    there = _attempt(task, troubles, lambda: _in_kubernetes(params, troubles))
+    state = _attempt(task, troubles, lambda: observe(connect(params["opensearch"], params["kubernetes"])))
     if there is None or state is None:
         return None, troubles
     sets, pods = there
@@ -80,11 +80,11 @@ def _is_of_rights(error: Refusal) -> bool:
     return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
 
 
-def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+def _attempt(task: Task, troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Refusal as error:
-        troubles.append(error.verdict)
+        troubles.append(task.verdict_of(error))
         return None
 
 

@@ -160,3 +160,13 @@ def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules)
         "image_pull": True,
         "upgrade_lock": True,
     }
+
+
+@pytest.mark.parametrize(("wait", "state"), [(True, "refused"), (False, "waiting")])
+def test_servers_out_of_reach_are_waited_for_by_the_next_pass(wait: bool, state: str) -> None:
+    given = {name: option.get("default") for name, option in upgrade_plan.CONTRACT.argument_spec.items()}
+    nowhere = {"kubernetes": {"host": "http://127.0.0.1:1"}, "opensearch": {"hosts": ["http://127.0.0.1:1"]}}
+    params = {**given, **nowhere, "namespace": "search", "target_version": "3.8.0", "wait": wait}
+    result = perform(upgrade_plan.run, Task(params))
+    assert (result["verdict"]["state"], result.get("failed", False)) == (state, wait)
+    assert codes(result) == ["kubernetes_unreachable", "opensearch_unreachable"]
