@@ -60,8 +60,9 @@ def by_kind(pool: Pool) -> list[Pool]:
     if len(kinds) < 2:
         return [pool]
     away = [member for member in pool.members if member.version is None]
-    kinds[max(kinds, key=lambda kind: kind.position)] += away
-    return [_part(f"{pool.name}: {kind.words}", members) for kind, members in kinds.items()]
+    ordered = sorted(kinds, key=lambda kind: kind.position)
+    kinds[ordered[-1]] += away
+    return [_part(f"{pool.name}/{number}", kinds[kind]) for number, kind in enumerate(ordered, start=1)]
 
 
 def _part(name: str, members: Sequence[Member]) -> Pool:

@@ -59,9 +59,9 @@ def test_a_group_of_all_members_becomes_a_pool_for_each_kind() -> None:
     (pool,) = named_pools.pools_named(everything, state_of(without("d-1")), "zone")
     parts = {part.name: [member.name for member in part.members] for part in named_pools.by_kind(pool)}
     assert parts == {
-        "search: data without manager": ["d-0"],
-        "search: data with manager": ["b-0"],
-        "search: manager without data": ["m-0", "d-1"],  # it is away, and cured first wherever it is
+        "search/1": ["d-0"],
+        "search/2": ["b-0"],
+        "search/3": ["m-0", "d-1"],  # it is away, and cured first wherever it is
     }
     (alike,) = named_pools.pools_named({"data": ["d-0", "d-1"]}, state_of(VERSIONS), "zone")
     assert [part.name for part in named_pools.by_kind(alike)] == ["data"]
