@@ -101,7 +101,8 @@ def _together(
 
 
 def _is_major(members: Iterable[Member], target: Version) -> bool:
-    return any(member.version is not None and member.version.major < target.major for member in members)
+    """Whether the major version changes; of a member that is away it is not known, and taken for granted."""
+    return any(member.version is None or member.version.major < target.major for member in members)
 
 
 def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
