@@ -103,7 +103,8 @@ def _cures_at_fault(batches: Sequence[Batch], pools: Sequence[Pool]) -> list[str
 def _order_at_fault(batches: Sequence[Batch], known: dict[str, Member], target: Version) -> list[str]:
     if target.major == OLD.major:
         return []
-    there = [[known[name] for name in batch.members] for batch in batches if not batch.cures]
+    broken = sum(member.version is None for member in known.values())
+    there = [[known[name] for name in batch.members] for batch in batches[broken:]]
     electing = [number for number, step in enumerate(there) if any(each.manager_eligible for each in step)]
     clients = [n for n, step in enumerate(there) if any(not m.manager_eligible and not m.holds_data for m in step)]
     late = bool(electing and clients and max(clients) > max(electing))
