@@ -89,10 +89,10 @@ class Siege:
     outputs: list[str] = field(default_factory=list)
 
     @classmethod
-    def lay(cls, cluster: Cluster, target: str, environment: Mapping[str, str]) -> Siege:
+    def lay(cls, cluster: Cluster, target: str, environment: Mapping[str, str], **inputs: Any) -> Siege:
         """Begin; consents to the plan once, for all runs."""
         before = cluster.fingerprint()
-        variables = confirmed(cluster.variables(target), environment)
+        variables = confirmed(cluster.variables(target, **inputs), environment)
         return cls(cluster, variables, environment, before)
 
     def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
