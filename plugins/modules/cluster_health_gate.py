@@ -32,7 +32,7 @@ options:
       - V(after_upgrade) checks the same for all O(members).
     type: str
     required: true
-    choices: [before_upgrade, before_batch, joined, after_batch, after_upgrade]
+    choices: [before_upgrade, before_batch, after_batch, after_upgrade, joined]
   members:
     description:
       - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
