@@ -143,10 +143,13 @@ def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
 
 
 def _stopping(sighting: Sighting, pod: Pod) -> Reason:
-    if sighting.kubernetes_node_ready is False:
+    # Who may not look at Kubernetes nodes is told by the event that the node controller makes for each pod of one.
+    lost = _latest(sighting.events, "NodeNotReady") if sighting.kubernetes_node_ready is None else None
+    if sighting.kubernetes_node_ready is False or lost:
+        since = f"was lost at {lost.last_seen}" if lost else "is not Ready"
         return waiting(
             "kubernetes_node_down",
-            f"Pod {pod.name} cannot stop, because its Kubernetes node {pod.kubernetes_node} is not Ready.",
+            f"Pod {pod.name} cannot stop, because its Kubernetes node {pod.kubernetes_node} {since}.",
             f"Bring {pod.kubernetes_node} back; only if it is certainly off, "
             f"kubectl delete pod {pod.name} -n {pod.namespace} --grace-period=0 --force.",
         )

@@ -81,6 +81,12 @@ ENDED = {"exitCode": 78, "reason": "Error"}
             "kubernetes_node_down",
             ["data-2", "worker-1", "--force"],
         ),
+        (
+            {"pod": member(uid=OLD, terminating=True), "events": (event("NodeNotReady", "Node is not ready"),)},
+            State.WAITING,
+            "kubernetes_node_down",
+            ["data-2", "worker-1", "was lost at", "--force"],
+        ),
         ({"pod": None}, State.WAITING, "pod_not_recreated", ["data-2"]),
         (
             {"pod": None, "events": (event("FailedCreate", "exceeded quota: pods=3"),)},
