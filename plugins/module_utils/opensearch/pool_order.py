@@ -87,6 +87,7 @@ def run(task: Task) -> Outcome:
     )
     conditions = [
         *(name for name in CONSENT if params[name]),
+        *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
