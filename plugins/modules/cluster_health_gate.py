@@ -47,6 +47,12 @@ options:
   target_version:
     description: The version that is upgraded to.
     type: str
+  split_after:
+    description:
+      - After so many seconds, or at once where O(batch) is refused as a whole, the part of it that may go is let
+        through. RV(going) names it; ask again for the others when it is back. By default a batch is never split.
+      - For V(before_batch) only.
+    type: int
   former_processes:
     description:
       - For V(joined), what C(before.processes) of the gate V(before_batch) was, so that a member that has not been
@@ -130,6 +136,12 @@ verdict:
       elements: dict
       sample:
         - {state: waiting, code: recovering, message: "2 shards recover: logs[0], logs[1].", remedy: ''}
+going:
+  description: The members of O(batch) that may go, all of them unless it was split.
+  returned: success, except at V(joined)
+  type: list
+  elements: str
+  sample: [data-2]
 before:
   description: What was seen.
   returned: always

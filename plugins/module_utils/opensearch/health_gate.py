@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
-from ..common.verdict import Verdict
+from ..common.verdict import State, Verdict, combine, remark
+from ..common.words import enumerate_few
+from ..planning.parts import safe_part
 from ..planning.versions import Version
-from .checks import ADDABLE, MOMENTS, SKIPPABLE, Selection, judge_selection
+from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .client import connect
 from .gates import Scope, judge
 from .joining import wait_joined
@@ -40,6 +43,7 @@ CONTRACT = Contract(
         "batch": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
         "former_processes": {"type": "dict", "default": {}},
+        "split_after": {"type": "int"},
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
@@ -63,13 +67,47 @@ def run(task: Task) -> Outcome:
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
     held = polls(scope.moment)
     before: list[Look] = []
+    split = _Split(task, scope)
 
     def looking() -> Look:
         before[:] = [look(client, scope.moment, next(held), scope.selection, before[0] if before else None)]
         return before[0]
 
-    seen, verdict = task.wait(looking, lambda looked: judge(looked, scope), stoppable=True, pace=PACE)
-    return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict))
+    seen, verdict = task.wait(looking, split.judge, stoppable=True, pace=PACE)
+    return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
+
+
+class _Split:
+    """Judges a batch, and once the whole has not been provable for long enough, the part of it that is."""
+
+    def __init__(self, task: Task, scope: Scope) -> None:
+        self.going: list[str] = list(task.params["batch"])
+        """The members that may go, once the verdict is passed."""
+        self._task, self._scope = task, scope
+        self._whole, self._since = list(task.params["batch"]), task.clock.now()
+
+    def judge(self, seen: Look) -> Verdict:
+        """The verdict of the whole batch, or of the part that may go."""
+        verdict = judge(seen, self._scope)
+        if verdict.passed or not self._may_split(verdict):
+            return verdict
+        part = safe_part(self._whole, lambda names: self._of(seen, names).passed)
+        if not part:
+            return verdict
+        self.going = part
+        left = enumerate_few(name for name in self._whole if name not in part)
+        why = next(iter(verdict.deciding())).message
+        told = remark("batch_split", f"{left} cannot go with the others of the batch, which go first: {why}")
+        return combine((self._of(seen, part), Verdict((told,))))
+
+    def _may_split(self, verdict: Verdict) -> bool:
+        after = self._task.params["split_after"]
+        if after is None or self._scope.moment != BEFORE_BATCH or len(self._whole) < 2:
+            return False
+        return verdict.state is State.REFUSED or self._task.clock.now() - self._since >= after
+
+    def _of(self, seen: Look, names: Sequence[str]) -> Verdict:
+        return judge(seen, replace(self._scope, batch=frozenset(names)))
 
 
 def scope_of(task: Task) -> Scope:
