@@ -87,7 +87,8 @@ notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
   - "Kubernetes rights needed in the namespace: C(get) of C(statefulsets) (group C(apps)); C(list) and C(delete) of
-    C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log)."
+    C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
+    PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/settings/get)."
 seealso:

@@ -18,6 +18,7 @@ from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from .client import KubernetesClient
+from .disruption import judge_budgets, list_budgets
 from .follow import Follower, View, pool_named_in, timings_text, verdict_of
 from .judge import (
     judge_controller,
@@ -175,7 +176,8 @@ def _observe(
         )
         for pool, each in zip(pools, found, strict=True)
     ]
-    alone = combine([*strategies, judge_others(pools, pods, members)])
+    budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
+    alone = combine([*strategies, judge_others(pools, pods, members), budgets])
     return _Batch(pools, pods, members, proof(pools) if alone.passed else alone)
 
 

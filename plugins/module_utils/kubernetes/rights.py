@@ -23,7 +23,7 @@ class Right:
     group: str
     resource: str
     explains: bool = False
-    """Whether it is only used to say more: why a pod is stuck, or in the events of a pool that a plan was refused."""
+    """Whether it is done without where it is missing: it says why a pod is stuck, or keeps to a budget."""
 
 
 ROLE = (
@@ -38,6 +38,7 @@ ROLE = (
     Right("get", "", "pods/log", explains=True),
     Right("list", "", "events", explains=True),
     Right("create", "", "events", explains=True),
+    Right("list", "policy", "poddisruptionbudgets", explains=True),
 )
 """All that the modules of this collection ask of a namespace."""
 
@@ -94,6 +95,6 @@ def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
     message = f"The user of the Kubernetes API may not {said} {where}"
     remedy = f"Add to a {kind} bound to it: {rules}."
     if missing[0].explains:
-        message += ", so less is said where a pod is stuck or a plan is refused"
+        message += ", so less is said where a pod is stuck or a plan is refused, and budgets are not respected"
         return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))
     return Verdict((refused("kubernetes_rights", f"{message}.", remedy),))

@@ -14,6 +14,7 @@ from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
+from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.pods import pods_of
 from ..kubernetes.rights import ROLE, missing_rights
 from ..kubernetes.state import Pod, StatefulSet
@@ -39,6 +40,7 @@ class Seen:
     pods: Mapping[str, tuple[Pod, ...]]
     """Pods by the name of their set, in the order of their names."""
     state: ClusterState
+    budgets: tuple[Budget, ...] = ()
 
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
@@ -50,17 +52,17 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     state = _attempt(task, troubles, lambda: observe(connect(params["opensearch"], params["kubernetes"])))
     if there is None or state is None:
         return None, troubles
-    sets, pods = there
+    sets, pods, budgets = there
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
     if not named:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
-    return Seen(named, pods, state), troubles
+    return Seen(named, pods, state, budgets), troubles
 
 
 def _in_kubernetes(
     params: Mapping[str, Any], troubles: list[Verdict]
-) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]]] | None:
+) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]], tuple[Budget, ...]] | None:
     """The sets and their pods. Whatever right is missing, all that are missing are told."""
     cluster = kubernetes.connect(params["kubernetes"])
     try:
@@ -73,7 +75,7 @@ def _in_kubernetes(
         troubles.append(rights)
         return None
     troubles.append(missing_rights(cluster, params["namespace"], ROLE))
-    return sets, pods
+    return sets, pods, list_budgets(cluster, params["namespace"])
 
 
 def _is_of_rights(error: Refusal) -> bool:
@@ -197,7 +199,7 @@ def judge_membership(seen: Seen) -> Verdict:
     return Verdict(tuple(reasons))
 
 
-def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> Verdict:
+def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> Verdict:
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
     leaving = {name for batch in batches for name in batch.members}
@@ -210,7 +212,9 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Iterable[Batch]) -> V
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
             following = "That a member has joined on the target version is asked of the cluster all the same."
             verdicts.append(Verdict((remark("no_readiness_probe", text, following),)))
-    return combine(verdicts)
+    pods = {pod.name: pod for found in seen.pods.values() for pod in found}
+    going = [[pods[name] for name in batch.members if name in pods] for batch in batches]
+    return combine((*verdicts, judge_planned(seen.budgets, going)))
 
 
 def judge_returning(pools: Iterable[Pool]) -> Verdict:

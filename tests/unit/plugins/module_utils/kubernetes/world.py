@@ -32,6 +32,7 @@ class World:
             revision = "data-old" if name in outdated else "data-new"
             self.pods[name] = objects.pod_json(name, f"{name}-old", revision=revision)
         self.deleted: list[tuple[str, str]] = []
+        self.budgets: list[Json] = []
         self.failures: dict[str, Refusal] = {}
         self.on_tick: list[Callable[[], None]] = []
         self.time = 0.0
@@ -67,6 +68,8 @@ class World:
         """The pods, or their events."""
         if path.endswith("/events"):
             return [{"reason": "Unhealthy", "message": "got 503", "metadata": {}, "type": "Warning"}]
+        if path.endswith("/poddisruptionbudgets"):
+            return list(self.budgets)
         return list(self.pods.values())
 
     def log(self, namespace: str, pod: str, container: str, lines: int, previous: bool) -> Any:
