@@ -97,3 +97,23 @@ def index(cluster: Cluster, name: str, *, shards: int, replicas: int) -> Iterato
         yield
     finally:
         cluster.ask(f"/{name}", "DELETE")
+
+
+@contextlib.contextmanager
+def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
+    """A PodDisruptionBudget over all pods of the namespace, for a while; from when its controller has counted them."""
+    metadata = {"name": name, "namespace": cluster.namespace}
+    spec = {"minAvailable": healthy, "selector": {}}
+    cluster.lab.apply([{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}])
+    with cluster.lab.client() as api:
+        policy: Any = client.PolicyV1Api(api)
+
+        def counted() -> bool:
+            status = policy.read_namespaced_pod_disruption_budget(name, cluster.namespace).status
+            return bool(status and status.expected_pods)
+
+        try:
+            until(f"Budget {name} to be counted", counted, BOOT)
+            yield
+        finally:
+            policy.delete_namespaced_pod_disruption_budget(name, cluster.namespace)

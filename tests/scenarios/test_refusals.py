@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL, index, marked, owner, setting, user_without
+from tests.scenarios.circumstances import POOL, budget, index, marked, owner, setting, user_without
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.front import Front, in_front_of
 from tests.scenarios.playbook import PLAYBOOK, Played, play
@@ -357,6 +357,11 @@ def test_a_pool_that_is_deployed_by_another(key: str, standing: Cluster, refuse:
 
 
 # A cluster that is not fit for it.
+
+
+def test_a_budget_that_could_never_be_kept(standing: Cluster, refuse: Refuse) -> None:
+    with budget(standing, "keep", healthy=3):
+        refuse(says=("PodDisruptionBudget keep never lets more than 0 of its 3 pods go", "change the budget"))
 
 
 def test_allocation_that_was_switched_off(standing: Cluster, refuse: Refuse) -> None:

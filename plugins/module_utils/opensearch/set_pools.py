@@ -213,8 +213,8 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
             following = "That a member has joined on the target version is asked of the cluster all the same."
             verdicts.append(Verdict((remark("no_readiness_probe", text, following),)))
     pods = {pod.name: pod for found in seen.pods.values() for pod in found}
-    going = [[pods[name] for name in batch.members if name in pods] for batch in batches]
-    return combine((*verdicts, judge_planned(seen.budgets, going)))
+    steps = [[pods[name] for name in batch.members if name in pods] for batch in batches]
+    return combine((*verdicts, judge_planned(seen.budgets, steps)))
 
 
 def judge_returning(pools: Iterable[Pool]) -> Verdict:
