@@ -117,3 +117,11 @@ def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
             yield
         finally:
             policy.delete_namespaced_pod_disruption_budget(name, cluster.namespace)
+
+
+def events_of(cluster: Cluster, name: str) -> list[Any]:
+    """The events about the object of this name."""
+    with cluster.lab.client() as api:
+        core: Any = client.CoreV1Api(api)
+        found = core.list_namespaced_event(cluster.namespace, field_selector=f"involvedObject.name={name}")
+        return list(found.items)

@@ -128,8 +128,10 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
 
 
 def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1")
+    # Of pools that are OnDelete by themselves.
+    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1", update_strategy="OnDelete")
     try:
+        before = cluster.fingerprint()
         refused = play(PLAN, cluster.variables(TO), ansible_environment)
         assert refused.code != 0
         assert "2.19" in refused.message
@@ -143,6 +145,9 @@ def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_envir
         assert set(cluster.versions().values()) == {FROM}
         assert report.loss is not None
         assert (report.loss.count, report.health["red"]) == (0, 0)
+        after = cluster.fingerprint()
+        assert after.settings == before.settings
+        assert [pool["spec"]["updateStrategy"] for pool in after.pools.values()] == [{"type": "OnDelete"}]
         assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
     finally:
         cluster.remove()

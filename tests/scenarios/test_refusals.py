@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL, budget, index, marked, owner, setting, user_without
+from tests.scenarios.circumstances import POOL, budget, events_of, index, marked, owner, setting, user_without
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.front import Front, in_front_of
 from tests.scenarios.playbook import PLAYBOOK, Played, play
@@ -367,6 +367,13 @@ def test_a_budget_that_could_never_be_kept(standing: Cluster, refuse: Refuse) ->
 def test_allocation_that_was_switched_off(standing: Cluster, refuse: Refuse) -> None:
     with setting(standing, "cluster.routing.allocation.enable", "none"):
         refuse(says=("cluster.routing.allocation.enable is set to none", "could not come back", "to all or null"))
+
+
+def test_a_refusal_is_told_among_the_events_of_the_pool(standing: Cluster, refuse: Refuse) -> None:
+    with setting(standing, "cluster.routing.allocation.enable", "new_primaries"):
+        refuse(says=("cluster.routing.allocation.enable is set to new_primaries",))
+    told = [event for event in events_of(standing, POOL) if "new_primaries" in event.message]
+    assert [(event.type, event.reason) for event in told] == [("Warning", "UpgradeRefused")]
 
 
 def test_a_cluster_that_is_read_only(standing: Cluster, refuse: Refuse) -> None:
