@@ -119,8 +119,10 @@ def test_a_kubernetes_node_that_is_dead(room: Room) -> None:
     room.faults.node_dead(node)
     try:
         until(f"{node} to be not Ready", lambda: not kubernetes_node_is_ready(room.admin, node), TIMEOUT)
-        # The Role does not include Kubernetes nodes, so it is the grace period that tells.
-        assert codes(room.roll(member(0), wait_timeout=14))[0] == "pod_does_not_stop"
+        # The Role does not include Kubernetes nodes, so it is the event of the pod that tells.
+        stuck = room.roll(member(0), wait_timeout=14)
+        assert codes(stuck)[0] == "kubernetes_node_down"
+        assert f"{node} was lost at" in stuck.verdict.reasons[0].message
         assert codes(room.roll(member(0), client=room.admin, wait_timeout=8))[0] == "kubernetes_node_down"
     finally:
         room.faults.mend_node(node)
