@@ -60,4 +60,4 @@ def partition_of(cluster: Cluster) -> int:
     (pool,) = cluster.fingerprint().pools.values()
     strategy: dict[str, Any] = pool["spec"]["updateStrategy"]
     assert strategy["type"] == "RollingUpdate"
-    return int(strategy["rollingUpdate"]["partition"])
+    return int(strategy.get("rollingUpdate", {}).get("partition", 0))
