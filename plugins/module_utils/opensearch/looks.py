@@ -28,8 +28,6 @@ EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 LONG_POLL = 2.0
 """Seconds the server holds the health request until green: reacts at once, without asking more often."""
-SHORT_POLL = 0.5
-"""The same where a batch may be proven safe before the cluster is green."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,11 @@ class Look:
 
 
 def polls(moment: str) -> Iterator[float]:
-    """For how many seconds the server holds the health request of each look."""
-    return chain([0.0], repeat(SHORT_POLL)) if moment == BEFORE_BATCH else repeat(LONG_POLL)
+    """For how many seconds the server holds the health request of each look; asking more often only slows recoveries.
+
+    A batch may be proven safe before the cluster is green, so the first look before it is not held.
+    """
+    return chain([0.0] if moment == BEFORE_BATCH else [], repeat(LONG_POLL))
 
 
 def look(
