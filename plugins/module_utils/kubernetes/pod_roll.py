@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..common.conflicts import until_unchanged
@@ -49,7 +50,7 @@ class _Batch:
     members: Sequence[str]
     verdict: Verdict
 
-    @property
+    @cached_property
     def homes(self) -> dict[str, StatefulSet]:
         """The pool of each member, in the order of the batch; without those that no pool keeps."""
         found = ((name, pool_of(self.pools, name)) for name in self.members)
@@ -67,13 +68,13 @@ class _Batch:
         """The pool with its partition, where that is ours, low enough for what is to be replaced."""
         return lowered_for(pool, self.going(pool))
 
-    @property
+    @cached_property
     def outdated(self) -> tuple[Pod, ...]:
         """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
         found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
         return tuple(pod for pool, pod in found if not pod_is_current(pool, pod) and not pod.terminating)
 
-    @property
+    @cached_property
     def settled(self) -> tuple[str, ...]:
         """The members that are where they should be."""
         found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
