@@ -16,7 +16,7 @@ from tests.benchmarks.rest import Rest, poll
 from tests.benchmarks.results import Result, document, passed, table, task_table
 from tests.benchmarks.tasks import seconds_by_task
 from tests.benchmarks.watch import Watch
-from tests.benchmarks.ways import LOG, WAYS, Work
+from tests.benchmarks.ways import LOG, WAYS, Work, first_served
 from tests.figures import member_times
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
@@ -68,7 +68,8 @@ def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) 
     print(f"· {way.title}", flush=True)
     with Traffic.start(cluster.target, directory) as traffic, Watch(Rest(cluster.url)) as watch:
         began = time.monotonic()
-        failure = _failure(work)
+        with first_served():
+            failure = _failure(work)
         done = time.monotonic()
         whole = _whole(cluster, options.target)
         report = traffic.stop()

@@ -8,6 +8,8 @@ from typing import Any
 
 INDICES = tuple(f"traffic-{number}" for number in range(4))
 SHARDS, REPLICAS = 3, 1
+REFRESH = "5s"
+"""As clusters with much to write are set. The default of a second is half of all that the members would do here."""
 WORDS = (
     *("amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbor", "island", "juniper"),
     *("kelp", "lagoon", "meadow", "nimbus", "ocean", "prairie", "quartz", "river", "summit", "tundra"),
@@ -17,8 +19,8 @@ WORDS = (
 def index_body() -> dict[str, Any]:
     """Gives the settings and mapping of an index, as the body of its creation."""
     properties = {"number": {"type": "long"}, "text": {"type": "text"}}
-    settings = {"index": {"number_of_shards": SHARDS, "number_of_replicas": REPLICAS}}
-    return {"settings": settings, "mappings": {"properties": properties}}
+    index = {"number_of_shards": SHARDS, "number_of_replicas": REPLICAS, "refresh_interval": REFRESH}
+    return {"settings": {"index": index}, "mappings": {"properties": properties}}
 
 
 def index_of(number: int) -> str:
