@@ -67,8 +67,9 @@ options:
     default: 1h
   recoveries:
     description:
-      - How many shards a member may recover at a time, C(cluster.routing.allocation.node_concurrent_recoveries)
-        (2 where nothing else is set). By default it is not touched.
+      - How many shards a member may recover at a time at the least,
+        C(cluster.routing.allocation.node_concurrent_recoveries) (2 where nothing else is set). A higher value stays.
+        By default, and with V(0), it is not touched.
       - It has no effect where C(node_concurrent_incoming_recoveries) and C(node_concurrent_outgoing_recoveries) are
         set.
     type: int

@@ -43,8 +43,9 @@ from .settings import (
 from .state import ClusterState
 
 ENABLE = "cluster.routing.allocation.enable"
+RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
 OF_RUN = {
-    "cluster.routing.allocation.node_concurrent_recoveries": "recoveries",
+    RECOVERIES: "recoveries",
     "indices.recovery.max_bytes_per_sec": "recovery_bytes",
     "cluster.routing.rebalance.enable": "rebalance",
 }
@@ -137,7 +138,9 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     wanted = {
         name: str(value)
         for name, value in given.items()
-        if value not in (None, UNCHANGED) and name not in {change.setting for change in others}
+        if value not in (None, UNCHANGED, 0)
+        and name not in {change.setting for change in others}
+        and not (name == RECOVERIES and _reaches(settings.effective(name), value))
     }
     fresh = _fresh(task, settings, undo, wanted)
     state = observe(client)
@@ -147,6 +150,11 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         return Outcome(Verdict(remarks), before=before, after=before, next=following)
     done = _change(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
     return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
+
+
+def _reaches(present: object, least: int) -> bool:
+    """Whether a number of recoveries is high enough already: a limit that is raised is never lowered by it."""
+    return str(present).isdigit() and int(str(present)) >= least
 
 
 def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:

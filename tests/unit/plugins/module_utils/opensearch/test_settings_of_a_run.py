@@ -200,6 +200,20 @@ def test_what_is_not_given_is_not_touched() -> None:
     assert client.settings == {"persistent": {}, "transient": {}}
 
 
+@pytest.mark.parametrize(
+    ("present", "asked", "then"), [(None, 10, "10"), ("4", 10, "10"), ("10", 10, "10"), ("16", 10, "16"), (None, 0, None)]
+)
+def test_recoveries_are_raised_and_never_lowered(present: str | None, asked: int, then: str | None) -> None:
+    client = Servers()
+    if present:
+        client.settings["transient"][RECOVERIES] = present
+    act(client, "prepared", recoveries=asked, recovery_bytes=None, rebalance="unchanged")
+    found = {**client.settings["persistent"], **client.settings["transient"]}
+    assert found.get(RECOVERIES) == then
+    act(client, "restored")
+    assert client.settings == {"persistent": {}, "transient": {RECOVERIES: present} if present else {}}
+
+
 def test_a_limit_that_another_has_changed_stays_theirs_and_the_run_goes_on() -> None:
     client = Servers()
     act(client, "prepared")
