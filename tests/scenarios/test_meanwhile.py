@@ -12,7 +12,7 @@ import pytest
 from kubernetes import client
 
 from tests.lab.lab import Lab
-from tests.lab.opensearch.layouts import three_combined
+from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
@@ -53,6 +53,37 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
     assert siege.deleted() == sorted(siege.before.pods)
     assert siege.left_behind() == {}
     assert cluster.health()["status"] == "green"
+
+
+def test_of_a_batch_that_cannot_go_together_any_more_the_part_that_may_goes_first(
+    lab: Lab, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "split", seven_members, FROM)
+    data = sorted(name for name in cluster.fingerprint().pods if "-data-" in name)
+    method, path, holds = ACTS["flush"]
+
+    def make() -> None:
+        # Whichever two data members were to go together, they hold both copies of one of these.
+        for number, pair in enumerate(itertools.combinations(data, 2)):
+            index = {"number_of_shards": 1, "number_of_replicas": 1, "routing.allocation.include._name": ",".join(pair)}
+            cluster.ask(f"/pair-{number}?wait_for_active_shards=2", "PUT", {"settings": {"index": index}})
+
+    try:
+        # With a copy on each of the three data members, any two of them can go at once.
+        cluster.ask("/held?wait_for_active_shards=3", "PUT", {"settings": {"index": {"number_of_replicas": 2}}})
+        siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
+        with siege.running() as (wire, run):
+            wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
+            played = run.wait()
+        print(played.output)
+        assert wire.trap.sprung
+        assert played.code == 0, played.message
+        assert "cannot go with the others of the batch, which go first" in played.output
+        assert set(cluster.versions().values()) == {TO}
+        assert siege.deleted() == sorted(siege.before.pods)
+        assert siege.left_behind() == {}
+    finally:
+        cluster.remove()
 
 
 def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
