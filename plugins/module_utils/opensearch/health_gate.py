@@ -54,6 +54,8 @@ CONTRACT = Contract(
 )
 
 
+SPLIT = "batch_split"
+"""The code of the remark that only a part of the batch may go."""
 PACE = 0.2
 """A look at a large cluster takes long: then something of that time passes before the next one."""
 
@@ -74,6 +76,9 @@ def run(task: Task) -> Outcome:
         return before[0]
 
     seen, verdict = task.wait(looking, split.judge, stoppable=True, pace=PACE)
+    for reason in verdict.reasons:
+        if reason.code == SPLIT:
+            task.progress(reason.message)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
 
 
@@ -97,7 +102,7 @@ class _Split:
         self.going = part
         left = enumerate_few(name for name in self._whole if name not in part)
         why = next(iter(verdict.deciding())).message
-        told = remark("batch_split", f"{left} cannot go with the others of the batch, which go first: {why}")
+        told = remark(SPLIT, f"{left} cannot go with the others of the batch, which go first: {why}")
         return combine((self._of(seen, part), Verdict((told,))))
 
     def _may_split(self, verdict: Verdict) -> bool:
