@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .colouring import Placement, disjoint
+from .colouring import Placement, disjoint, keeps_majority, may_join
 from .pools import Kind, Member, Pool, order_members
 from .versions import Version
 
@@ -31,6 +31,8 @@ class Cutting:
     """One of `BATCHING`: one at a time, members of one zone together, or whichever members can go together."""
     max_unavailable: str | None = None
     """The most members of a pool that may be away at once, as a number or a percentage."""
+    hands_over: bool = False
+    """Whether whoever takes a batch down lets the elected manager hand over first, where that is possible."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def batches_of(
         steps: list[Step] = [(member,) for member in rest]
     else:
         free = [member for member in rest if not known[member.pool].by_partition]
-        steps = _together(free, known, cutting.batching, most, placement)
+        steps = _together(free, known, cutting, most, placement)
         # What a partition lets through is replaced by itself: never more than one at a time, in its order.
         steps += [(member,) for member in rest if known[member.pool].by_partition]
     deferred = _deferred(steps, target)
@@ -78,7 +80,7 @@ def batches_of(
     return (
         *first,
         *(
-            _batch(number, step, known, deferred=step is deferred)
+            _batch(number, step, known, deferred=step is deferred, hands_over=cutting.hands_over and _may(step, placement))
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
     )
@@ -87,17 +89,40 @@ def batches_of(
 def _together(
     rest: Sequence[Member],
     pools: Mapping[str, Pool],
-    batching: str,
+    cutting: Cutting,
     most: Mapping[str, int | None],
     placement: Placement,
 ) -> list[Step]:
-    """Batches over all pools: none of them goes away as a whole, and the elected manager goes alone and last."""
+    """Batches over all pools: none of them goes away as a whole, and the elected manager is in the last one.
+
+    It goes alone, unless it hands over before: then it joins the last batch where it may.
+    """
     keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
     others = [member for member in rest if not member.elected]
     by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, keeping)]
-    fewest = disjoint(others, most, keeping) if batching == "disjoint" else by_zones
-    steps = fewest if len(fewest) < len(by_zones) else by_zones
-    return [*steps, *((member,) for member in rest if member.elected)]
+    fewest = disjoint(others, most, keeping) if cutting.batching == "disjoint" else by_zones
+    for elected in (member for member in rest if member.elected):
+        host = keeping if cutting.hands_over and _may((elected,), placement) else None
+        fewest = _joined(elected, fewest, most, host, of_zone=cutting.batching == "zones")
+        by_zones = _joined(elected, by_zones, most, host, of_zone=True)
+    return fewest if len(fewest) < len(by_zones) else by_zones
+
+
+def _joined(
+    elected: Member, steps: Sequence[Step], most: Mapping[str, int | None], keeping: Placement | None, *, of_zone: bool
+) -> list[Step]:
+    """The batches with the elected manager in the last one; without `keeping` it is alone there."""
+    for step in reversed(steps) if keeping else ():
+        same = bool(elected.zone) and all(member.zone == elected.zone for member in step)
+        if (same or not of_zone) and keeping and may_join(elected, step, most, keeping):
+            # At the end of its batch: where that has to be divided, what comes first in it goes first.
+            return [*(other for other in steps if other is not step), (*step, elected)]
+    return [*steps, (elected,)]
+
+
+def _may(step: Step, placement: Placement) -> bool:
+    """Whether the elected manager is in the batch, and others could elect one of themselves without all of it."""
+    return any(member.elected for member in step) and keeps_majority({member.name for member in step}, placement)
 
 
 def _is_major(members: Iterable[Member], target: Version) -> bool:
@@ -121,9 +146,19 @@ def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
     return steps[electing[-1]] if any(not m.holds_data and not m.manager_eligible for m in after) else None
 
 
-def _batch(number: int, step: Step, pools: Mapping[str, Pool], *, cures: bool = False, deferred: bool = False) -> Batch:
+def _batch(
+    number: int,
+    step: Step,
+    pools: Mapping[str, Pool],
+    *,
+    cures: bool = False,
+    deferred: bool = False,
+    hands_over: bool = False,
+) -> Batch:
     more = f"-and-{len(step) - 1}-more" if len(step) > 1 else ""
     reason = _reason(step, pools, cures=cures)
+    if hands_over:
+        reason += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
     if deferred:
         reason += "; it waits until the members without data that cannot be elected are on the new major version"
     return Batch(

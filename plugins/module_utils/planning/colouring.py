@@ -11,7 +11,7 @@ batches left to it first (Brélaz 1979, DSATUR).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .pools import Member
@@ -39,6 +39,22 @@ class Placement:
     def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
         """This placement, where of each group, too, one member has to stay."""
         return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters)
+
+
+def keeps_majority(names: Collection[str], placement: Placement) -> bool:
+    """Whether there are voting configurations, and each keeps its majority without these members."""
+    configurations = placement.voters
+    return bool(configurations) and all(2 * len(voters.difference(names)) > len(voters) for voters in configurations)
+
+
+def may_join(member: Member, batch: Sequence[Member], most: Mapping[str, int | None], placement: Placement) -> bool:
+    """Whether one more member may go with a batch: copies, majorities and `most` of its pool are kept."""
+    names = {member.name, *(each.name for each in batch)}
+    limit = most[member.pool]
+    if limit is not None and sum(each.pool == member.pool for each in batch) >= limit:
+        return False
+    held = [placement.holders[place] for place in placement.held.get(member.name, ())]
+    return keeps_majority(names, placement) and all(len(holders) == 1 or holders - names for holders in held)
 
 
 def disjoint(

@@ -45,7 +45,13 @@ def names(batches: Sequence[Batch]) -> list[tuple[str, ...]]:
 
 
 def faults(
-    batches: Sequence[Batch], pools: Sequence[Pool], placement: Placement, most: str | None, target: Version = NEW
+    batches: Sequence[Batch],
+    pools: Sequence[Pool],
+    placement: Placement,
+    most: str | None,
+    target: Version = NEW,
+    *,
+    hands_over: bool = False,
 ) -> list[str]:
     """What is wrong with the batches, from the definition of a safe batch."""
     known = {each.name: each for one in pools for each in one.members}
@@ -55,6 +61,8 @@ def faults(
         together = [known[name] for name in batch.members]
         found += [f"{batch.name} {fault}" for fault in _together_at_fault(together, placement)]
         found += [f"{batch.name} {fault}" for fault in _share_at_fault(together, pools, most)]
+        last = batch is batches[-1]
+        found += [f"{batch.name} {fault}" for fault in _elected_at_fault(together, placement, last and hands_over)]
         if {each.pool for each in together} != set(batch.pools):
             found.append(f"{batch.name} names other pools than those of its members")
     if sorted(name for batch in batches for name in batch.members) != sorted(known):
@@ -75,8 +83,17 @@ def _together_at_fault(members: Sequence[Member], placement: Placement) -> list[
             for voters in placement.voters
             if together & voters and len(voters - together) <= len(voters) / 2
         ]
-        found += ["takes the elected manager together with others" for each in members if each.elected]
     return found
+
+
+def _elected_at_fault(members: Sequence[Member], placement: Placement, could_hand_over: bool) -> list[str]:
+    """Others go with the elected manager only in the last batch, and only where it hands over to one who stays."""
+    if len(members) == 1 or not any(each.elected for each in members):
+        return []
+    together = {each.name for each in members}
+    staying = [len(voters - together) / len(voters) for voters in placement.voters]
+    could = could_hand_over and bool(staying) and min(staying) > 1 / 2
+    return [] if could else ["takes the elected manager together with others"]
 
 
 def _share_at_fault(members: Sequence[Member], pools: Sequence[Pool], most: str | None) -> list[str]:
@@ -157,14 +174,19 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
     st.sampled_from(["serial", "zones", "disjoint"]),
     st.sampled_from([None, "1", "2", "50%"]),
     st.sampled_from([NEW, MINOR]),
+    st.booleans(),
 )
 def test_every_batch_of_any_cluster_is_safe(
-    cluster: tuple[list[Pool], Placement], batching: str, max_unavailable: str | None, target: Version
+    cluster: tuple[list[Pool], Placement],
+    batching: str,
+    max_unavailable: str | None,
+    target: Version,
+    hands_over: bool,
 ) -> None:
     pools, placement = cluster
-    cutting = Cutting(batching, max_unavailable)
+    cutting = Cutting(batching, max_unavailable, hands_over)
     batches = batches_of(pools, target, (), cutting, placement)
-    assert faults(batches, pools, placement, max_unavailable, target) == []
+    assert faults(batches, pools, placement, max_unavailable, target, hands_over=hands_over) == []
     assert batches == batches_of(pools, target, (), cutting, placement)
     if batching == "serial":
         assert all(len(batch.members) == 1 for batch in batches)
@@ -173,13 +195,27 @@ def test_every_batch_of_any_cluster_is_safe(
         assert all(len(batch.members) == 1 or len({zones[name] for name in batch.members}) == 1 for batch in batches)
 
 
-@given(clusters(), st.sampled_from([NEW, MINOR]))
+@given(clusters(), st.sampled_from([NEW, MINOR]), st.booleans())
 def test_together_never_takes_more_batches_than_one_at_a_time_or_by_zones(
-    cluster: tuple[list[Pool], Placement], target: Version
+    cluster: tuple[list[Pool], Placement], target: Version, hands_over: bool
 ) -> None:
     pools, placement = cluster
-    counts = [len(batches_of(pools, target, (), Cutting(way), placement)) for way in ("disjoint", "zones", "serial")]
+    ways = [Cutting(way, hands_over=hands_over) for way in ("disjoint", "zones", "serial")]
+    counts = [len(batches_of(pools, target, (), way, placement)) for way in ways]
     assert counts == sorted(counts)
+
+
+@given(clusters(), st.sampled_from(["zones", "disjoint"]), st.sampled_from([NEW, MINOR]))
+def test_with_a_hand_over_there_is_at_most_one_batch_less_and_never_one_more(
+    cluster: tuple[list[Pool], Placement], batching: str, target: Version
+) -> None:
+    pools, placement = cluster
+    alone, joined = (
+        len(batches_of(pools, target, (), Cutting(batching, hands_over=hands_over), placement))
+        for hands_over in (False, True)
+    )
+    assert alone - joined <= sum(one.elected for one in pools)
+    assert joined <= alone
 
 
 def test_the_checker_sees_what_is_wrong() -> None:
@@ -286,6 +322,33 @@ def test_members_of_several_pools_share_a_batch() -> None:
         " 3 members without whom every shard keeps a copy"
     )
     assert batches_of(three_pools(), NEW, (), Cutting("disjoint"), placement) == batches
+
+
+@pytest.mark.parametrize("batching", ["disjoint", "zones"])
+@pytest.mark.parametrize("target", [MINOR, NEW])
+def test_an_elected_manager_that_hands_over_joins_the_last_batch(batching: str, target: Version) -> None:
+    pairs = [frozenset({"data-0", "data-1"}), frozenset({"data-1", "data-2"}), frozenset({"data-0", "data-2"})]
+    cutting, placement = Cutting(batching, hands_over=True), Placement(pairs, [MANAGERS])
+    pools = three_pools()
+    if batching == "zones":
+        pools = [one for one in pools if one.name != "coordinating"]
+    batches = batches_of(pools, target, (), cutting, placement)
+    assert len(batches) == 3
+    assert batches[-1].members == ("data-0", "manager-0")
+    assert batches[-1].reason.endswith("; the elected manager hands over first")
+    assert not any("hands over" in batch.reason for batch in batches[:-1])
+
+
+@pytest.mark.parametrize("voters", [[], [frozenset({"manager-0"})], [frozenset({"manager-0", "manager-1"})]])
+def test_where_nobody_could_be_elected_the_elected_manager_goes_alone(voters: list[frozenset[str]]) -> None:
+    batches = batches_of(three_pools(), MINOR, (), Cutting("disjoint", hands_over=True), Placement([], voters))
+    assert batches[-1].members == ("manager-0",)
+    assert batches[-1].reason == "manager without data; the elected manager goes last"
+
+
+def test_one_at_a_time_the_elected_manager_hands_over_too() -> None:
+    batches = batches_of(three_pools(), MINOR, (), Cutting(hands_over=True), Placement([], [MANAGERS]))
+    assert batches[-1].reason == "manager without data; the elected manager goes last, and hands over first"
 
 
 def test_on_a_major_upgrade_the_last_manager_waits_for_those_that_hold_no_version_down() -> None:
