@@ -53,6 +53,14 @@ options:
         through. RV(going) names it; ask again for the others when it is back. By default a batch is never split.
       - For V(before_batch) only.
     type: int
+  hands_over:
+    description:
+      - Whether whoever takes O(batch) down lets an elected manager in it hand over before, as
+        M(stateful.upgrade.pod_ondelete_roll) does. Then it may share the batch with others, where those who stay can
+        elect another one. By default an elected manager goes alone.
+      - For V(before_batch) only.
+    type: bool
+    default: false
   former_processes:
     description:
       - For V(joined), what C(before.processes) of the gate V(before_batch) was, so that a member that has not been

@@ -92,8 +92,11 @@ def _judge_present(gate: _Gate) -> Verdict:
 
 
 def _judge_voting(gate: _Gate) -> Verdict:
+    """What an interrupted run left excluded counts as put back: that is done before the first batch."""
     down = gate.down if gate.scope.moment == BEFORE_BATCH else frozenset()
-    return judge_voting(gate.state, down, gate.scope.policy)
+    undo = carried_undo(gate.seen.settings)
+    ours = frozenset(undo.excluded) if undo else frozenset()
+    return judge_voting(gate.state, down, gate.scope.policy, ours)
 
 
 def _judge_back(gate: _Gate) -> Verdict:
@@ -123,7 +126,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "copies": lambda gate: judge_copies(gate.state, gate.down, gate.scope.policy),
     "recoveries": lambda gate: judge_recoveries(gate.state, gate.down),
     "voting": _judge_voting,
-    "elected": lambda gate: judge_elected(gate.state, gate.down),
+    "elected": lambda gate: judge_elected(gate.state, gate.down, gate.scope.policy),
     "primaries": _of_progress("primaries"),
     "unassigned": _of_progress("unassigned"),
     "progress": _of_progress("progress"),

@@ -44,6 +44,7 @@ CONTRACT = Contract(
         "target_version": {"type": "str"},
         "former_processes": {"type": "dict", "default": {}},
         "split_after": {"type": "int"},
+        "hands_over": {"type": "bool", "default": False},
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
@@ -128,7 +129,7 @@ def scope_of(task: Task) -> Scope:
         members=frozenset(params["members"]),
         batch=frozenset(params["batch"]),
         target=target_of(params["target_version"]) if params["target_version"] else None,
-        policy=Policy(params["allow_single_copy"], params["allow_quorum_loss"]),
+        policy=Policy(params["allow_single_copy"], params["allow_quorum_loss"], params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
     )
 

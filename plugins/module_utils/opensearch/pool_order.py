@@ -91,7 +91,7 @@ def run(task: Task) -> Outcome:
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
-    return _outcome(state, pools, batches, verdict, target, digest)
+    return _outcome(state, pools, batches, verdict, target, digest, cutting)
 
 
 def _on_hosts(params: Mapping[str, Any]) -> bool:
@@ -156,9 +156,15 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
 
 
 def _outcome(
-    state: ClusterState, pools: Sequence[Pool], batches: Sequence[Batch], verdict: Verdict, target: Version, digest: str
+    state: ClusterState,
+    pools: Sequence[Pool],
+    batches: Sequence[Batch],
+    verdict: Verdict,
+    target: Version,
+    digest: str,
+    cutting: Cutting,
 ) -> Outcome:
-    proofs = Proofs(state)
+    proofs = Proofs(state, hands_over=cutting.hands_over)
     versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}

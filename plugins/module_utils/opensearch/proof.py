@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from ..planning.colouring import Placement
+from .safety import successors
 from .state import ClusterState
 
 _Shard = tuple[str, int, bool]
@@ -29,8 +30,9 @@ def placement_of(state: ClusterState) -> Placement:
 class Proofs:
     """The proofs of batches on one state; made once, so that each costs no more than the copies of its batch."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, *, hands_over: bool = False) -> None:
         self._state = state
+        self._hands_over = hands_over
         self._held: dict[str | None, set[_Shard]] = defaultdict(set)
         self._serving: dict[_Shard, set[str | None]] = defaultdict(set)
         for copy in state.copies:
@@ -47,7 +49,10 @@ class Proofs:
         kept = sum(bool(self._serving[shard] - down) for shard in shards)
         voters = state.voting.committed | state.voting.accepted
         left = len((voters & state.members.keys()) - down)
-        lead = "; it is the elected manager" if state.elected in down else ""
+        lead = ""
+        if state.elected in down:
+            hands_over = self._hands_over and successors(state, down)
+            lead = "; the elected manager hands over first" if hands_over else "; it is the elected manager"
         return (
             f"{kept} of {len(shards)} shards keep a started copy elsewhere,"
             f" {left} of {len(voters)} voting members stay{lead}"

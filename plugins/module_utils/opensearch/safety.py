@@ -15,15 +15,17 @@ from dataclasses import dataclass
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
-from .state import Block, ClusterState, ShardCopy
+from .state import Block, ClusterMember, ClusterState, ShardCopy
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the user consented to by name."""
+    """What the user consented to by name, and what whoever takes the batch down does before."""
 
     allow_single_copy: bool = False
     allow_quorum_loss: bool = False
+    hands_over: bool = False
+    """Whether the elected manager hands over first, where it can."""
 
 
 def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
@@ -34,7 +36,7 @@ def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> 
             judge_copies(state, down, policy),
             judge_recoveries(state, down),
             judge_voting(state, down, policy),
-            judge_elected(state, down),
+            judge_elected(state, down, policy),
         )
     )
 
@@ -180,16 +182,19 @@ def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
     )
 
 
-def judge_voting(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+def judge_voting(
+    state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
+) -> Verdict:
     """More than half of the committed and of the accepted configuration stays; exclusions are empty.
 
+    `ours` are exclusions that are put back before anything goes down: that an interrupted run left.
     Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
-    return Verdict((*_exclusions(state), *_majorities(state, down, policy)))
+    return Verdict((*_exclusions(state, ours), *_majorities(state, down, policy)))
 
 
-def _exclusions(state: ClusterState) -> Iterator[Reason]:
-    if state.voting.exclusions:
+def _exclusions(state: ClusterState, ours: frozenset[str]) -> Iterator[Reason]:
+    if not state.voting.exclusions <= ours:
         yield refused(
             "voting_exclusions",
             f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
@@ -221,9 +226,29 @@ def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> It
             )
 
 
-def judge_elected(state: ClusterState, down: frozenset[str]) -> Verdict:
-    """There is an elected manager, and it goes alone."""
-    if state.elected is None or state.elected not in state.members:
+def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
+    """Who could be elected before the members in `down` go, where the elected manager is one of them.
+
+    Empty where it should not hand over: without the batch a majority of both configurations has to be there.
+    Source: a member that is excluded leaves the configuration, and an elected one that is in none abdicates to one
+    that is not excluded (Reconfigurator.reconfigure, Coordinator.nodeMayWinElection and abdicateTo).
+    """
+    if state.elected not in down or state.elected not in state.members or state.voting.exclusions:
+        return frozenset()
+    staying = frozenset(state.members) - down
+    return state.voting.committed & staying if _elects(state, staying) else frozenset()
+
+
+def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
+    """Whether these members are a majority of both configurations."""
+    configurations = (state.voting.committed, state.voting.accepted)
+    return all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
+
+
+def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+    """There is an elected manager, and it goes alone, unless it hands over first."""
+    elected = state.members.get(state.elected or "")
+    if elected is None:
         return Verdict(
             (
                 waiting(
@@ -233,18 +258,30 @@ def judge_elected(state: ClusterState, down: frozenset[str]) -> Verdict:
                 ),
             )
         )
-    if state.elected in down and len(down) > 1:
-        name = state.members[state.elected].name
-        return Verdict(
-            (
-                refused(
-                    "elected_manager_not_alone",
-                    f"{name} is the elected manager and shares a batch with others.",
-                    "Run again: the new plan takes it alone and last.",
-                ),
-            )
+    if elected.id not in down or len(down) == 1:
+        return Verdict()
+    return Verdict((_sharing(state, elected, down, hands_over=policy.hands_over and not state.voting.exclusions),))
+
+
+def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], *, hands_over: bool) -> Reason:
+    """What is said of an elected manager that shares its batch."""
+    message = f"{elected.name} is the elected manager and shares a batch with others"
+    others = successors(state, down)
+    if hands_over and others:
+        names = enumerate_few(state.members[identity].name for identity in others)
+        return remark("elected_manager_hands_over", f"{message}, so it hands over before, to one of {names}.")
+    voters = state.voting.committed | state.voting.accepted
+    if hands_over and _elects(state, voters - down):
+        return waiting(
+            "elected_manager_not_alone",
+            f"{message}, and without them there is no majority now that could elect another one.",
+            "Bring the missing manager-eligible members back.",
         )
-    return Verdict()
+    return refused(
+        "elected_manager_not_alone",
+        f"{message}{', and there is no other one to hand over to' if hands_over else ''}.",
+        "Run again: the new plan takes it alone and last.",
+    )
 
 
 def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:

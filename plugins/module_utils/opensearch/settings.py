@@ -80,11 +80,14 @@ class Undo:
     at: str
     cluster: str
     changes: tuple[Change, ...]
+    excluded: tuple[str, ...] = ()
+    """The names of the members that are excluded from voting for a moment."""
 
     def dumps(self) -> str:
         """The JSON string that the cluster carries."""
         changes = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
-        return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes})
+        excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
+        return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes, **excluded})
 
 
 def names_in(value: Any) -> list[str]:
@@ -118,8 +121,11 @@ def carried_undo(settings: Settings) -> Undo | None:
         changes = tuple(Change(c["setting"], c["scope"], c["was"], c["set_to"]) for c in raw["settings"])
         if any(change.scope not in SCOPES for change in changes):
             raise ValueError("unknown scope")
-        return Undo(raw["run"], raw["at"], raw["cluster"], changes)
-    except (ValueError, KeyError, TypeError) as error:
+        excluded = tuple(raw.get("voting_exclusions", ()))
+        if not all(isinstance(name, str) for name in excluded):
+            raise ValueError("unknown exclusion from voting")
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes, excluded)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",

@@ -80,7 +80,9 @@ def batches_of(
     return (
         *first,
         *(
-            _batch(number, step, known, deferred=step is deferred, hands_over=cutting.hands_over and _may(step, placement))
+            _batch(
+                number, step, known, deferred=step is deferred, hands_over=cutting.hands_over and _may(step, placement)
+            )
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
     )

@@ -15,6 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety
     judge_consent,
     judge_lost,
     judge_present,
+    judge_voting,
+    successors,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -211,6 +213,50 @@ def test_the_elected_manager_goes_alone(
 ) -> None:
     state = cluster("abcd", elected=elected, voting=coordination("abc"))
     assert said(judge_batch(state, list(batch), STRICT)) == expected
+
+
+HANDS_OVER = Policy(hands_over=True)
+REMARK, REFUSED = ("elected_manager_hands_over", State.PASSED), ("elected_manager_not_alone", State.REFUSED)
+WAITS = ("elected_manager_not_alone", State.WAITING)
+
+
+@pytest.mark.parametrize(
+    ("present", "committed", "accepted", "batch", "expected", "heirs"),
+    [
+        ("abcd", "abc", "abc", "ad", [REMARK], "bc"),
+        ("abcd", "abc", "abc", "a", [], "bc"),
+        ("abcd", "abc", "abc", "bd", [], ""),
+        # Two of three voters, or of what is accepted: nobody could be elected.
+        ("abcd", "abc", "abc", "ab", [("no_majority", State.REFUSED), REFUSED], ""),
+        ("abcd", "abcd", "abc", "abd", [("no_majority", State.REFUSED)] * 2 + [REFUSED], ""),
+        ("abcde", "abcde", "abcde", "ab", [REMARK], "cde"),
+        ("abd", "abc", "abc", "ad", [("no_majority", State.WAITING), WAITS], ""),
+        ("abd", "a", "a", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
+        # An elected one that has no vote hands over all the same.
+        ("abcd", "bcd", "bcd", "ab", [REMARK], "cd"),
+    ],
+)
+def test_an_elected_manager_that_hands_over_may_share_its_batch(
+    present: str, committed: str, accepted: str, batch: str, expected: list[tuple[str, State]], heirs: str
+) -> None:
+    state = cluster(present, elected="a", voting=coordination(committed, accepted))
+    assert said(judge_batch(state, batch, HANDS_OVER)) == expected
+    assert successors(state, state.ids(batch)) == state.ids(heirs)
+
+
+def test_while_somebody_is_excluded_nobody_hands_over() -> None:
+    state = cluster("abcd", elected="a", voting=coordination("abc", exclusions=["b"]))
+    assert said(judge_batch(state, "ad", HANDS_OVER)) == [("voting_exclusions", State.REFUSED), REFUSED]
+    assert successors(state, state.ids("ad")) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("exclusions", "ours", "expected"),
+    [("", "", True), ("b", "b", True), ("b", "bc", True), ("bc", "b", False), ("b", "", False)],
+)
+def test_what_a_run_excluded_itself_is_no_reason_to_refuse(exclusions: str, ours: str, expected: bool) -> None:
+    state = cluster("abc", voting=coordination("abc", exclusions=exclusions))
+    assert judge_voting(state, frozenset(), STRICT, frozenset(ours)).passed is expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
@@ -19,6 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety
     Policy,
     judge_batch,
     judge_consent,
+    successors,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -92,7 +93,7 @@ def cases(draw: st.DrawFn) -> Case:
     voting = coordination(committed, accepted, exclusions)
     answer = state_answer(names, copies, elected=elected, voting=voting)
     batch = draw(st.lists(st.sampled_from([*names, "gone-1"]), unique=True, min_size=1, max_size=3))
-    return Case(nodes, answer, tuple(batch), Policy(draw(st.booleans()), draw(st.booleans())))
+    return Case(nodes, answer, tuple(batch), Policy(*(draw(st.booleans()) for _option in range(3))))
 
 
 class Definition:
@@ -117,8 +118,14 @@ class Definition:
             and self.majority_stays("last_accepted_config")
             and not self.coordination["voting_config_exclusions"]
             and self.elected in self.alive
-            and (self.elected not in self.batch or len(self.batch) == 1)
+            and (self.elected not in self.batch or len(self.batch) == 1 or self.may_hand_over())
         )
+
+    def may_hand_over(self) -> bool:
+        """Those who stay can elect one of themselves in both configurations, and whoever acts lets them."""
+        configurations = [set(self.coordination[f"last_{which}_config"]) for which in ("committed", "accepted")]
+        staying = self.alive - self.batch
+        return self.policy.hands_over and all(len(voters & staying) > len(voters) / 2 for voters in configurations)
 
     def copies_stay(self) -> bool:
         """A shard, and its copies for search, that lose something keep something started elsewhere."""
@@ -214,6 +221,20 @@ def test_consent_only_widens_what_may_go(case: Case) -> None:
     strict = Case(case.nodes, case.answer, case.batch, Policy())
     free = Case(case.nodes, case.answer, case.batch, Policy(allow_single_copy=True, allow_quorum_loss=True))
     assert free.verdict() is State.PASSED or strict.verdict() is not State.PASSED
+
+
+@MANY
+@given(cases())
+def test_a_hand_over_only_widens_what_may_go_and_never_without_somebody_to_hand_over_to(case: Case) -> None:
+    keeps, gives = (
+        Case(case.nodes, case.answer, case.batch, replace(case.policy, hands_over=each)) for each in (False, True)
+    )
+    assert gives.verdict() is State.PASSED or keeps.verdict() is not State.PASSED
+    if keeps.verdict() is not State.PASSED and gives.verdict() is State.PASSED:
+        definition, heirs = Definition(gives), successors(gives.state, gives.state.ids(gives.batch))
+        assert heirs
+        assert heirs <= definition.alive - definition.batch
+        assert heirs <= set(definition.coordination["last_committed_config"])
 
 
 @MANY

@@ -231,4 +231,6 @@ def test_the_proof_in_words() -> None:
     assert Proofs(state).of(["a"]) == (
         "1 of 3 shards keep a started copy elsewhere, 2 of 3 voting members stay; it is the elected manager"
     )
+    assert Proofs(state, hands_over=True).of(["a"]).endswith("; the elected manager hands over first")
+    assert Proofs(state, hands_over=True).of(["a", "b"]).endswith("; it is the elected manager")
     assert Proofs(state).of(["c"]) == "1 of 1 shards keep a started copy elsewhere, 2 of 3 voting members stay"
