@@ -91,6 +91,8 @@ class _Done:
     """What has been done so far, kept through any refusal."""
 
     deleted: list[str] = field(default_factory=list)
+    prepared: bool = False
+    """Whether something was done beside the pods."""
     let_through: list[str] = field(default_factory=list)
     """What the controller replaces by itself, since the partition was lowered for it."""
 
@@ -105,6 +107,8 @@ class Questions:
     """Have they joined? Asked once all pods of the batch are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
     """Where it is enough that members have joined: have these, as other processes than at the proof?"""
+    prepare: Callable[[Collection[str]], bool] | None = None
+    """Do what has to be done before these go, once it is proven that they may; the proof is made again where it did."""
 
 
 def roll(
@@ -129,11 +133,10 @@ def roll(
 
     if task.check_mode:
         return _planned(task, observe(), questions.joined)
-    given = task.params.get("proof_timeout")
     done = _Done()
 
     def proven() -> tuple[_Batch, Verdict]:
-        batch, verdict = task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
+        batch, verdict = _proven(task, observe, questions.prepare, done)
         if verdict.passed:
             _lower(task, client, batch, done)
         return batch, verdict
@@ -152,6 +155,25 @@ def roll(
             how = "joined, and Ready soon" if view.early else "Ready and joined"
             task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
     return _outcome(batch, done, verdict, follower, view)
+
+
+def _proven(
+    task: Task,
+    observe: Callable[[], _Batch],
+    prepare: Callable[[Collection[str]], bool] | None,
+    done: _Done,
+) -> tuple[_Batch, Verdict]:
+    """Wait for the proof; where something is done to prepare what goes, it is made again afterwards."""
+
+    def looked() -> tuple[_Batch, Verdict]:
+        given = task.params.get("proof_timeout")
+        return task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
+
+    batch, verdict = looked()
+    if verdict.passed and prepare is not None and prepare([pod.name for pod in batch.outdated]):
+        done.prepared = bool(task.journal.as_result())
+        return looked()
+    return batch, verdict
 
 
 def _observe(
@@ -263,7 +285,7 @@ def _outcome(
     revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}
     return Outcome(
         verdict=verdict,
-        changed=bool(done.deleted),
+        changed=bool(done.deleted) or done.prepared,
         before={"revision": revision, "pods": revisions},
         after={"revision": revision, "pods": {**revisions, **wanted}},
         next="Run again to go on with this batch." if verdict.state is State.WAITING else "",

@@ -20,6 +20,7 @@ from ..kubernetes.state import StatefulSet
 from ..planning.versions import Version
 from .client import connect
 from .gates import judge_joined
+from .hand_over import HandOver
 from .health_gate import target_of
 from .observe import observe, observe_members
 from .safety import Policy, judge_batch, judge_blocks, judge_lost, judge_present
@@ -47,14 +48,15 @@ def run(task: Task) -> Outcome:
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"], params["kubernetes"])
-    policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"])
+    policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over=True)
     former: dict[str, str] = {}
+    hand_over = HandOver(task, search, params["batch"])
 
     def proof(pools: Sequence[StatefulSet]) -> Verdict:
         state = observe(search)
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
-        return combine((proven, judge_ephemeral(state, pools, params["batch"])))
+        return combine((proven, hand_over.judge(state), judge_ephemeral(state, pools, params["batch"])))
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
@@ -62,7 +64,7 @@ def run(task: Task) -> Outcome:
     def joined() -> Verdict:
         return judge_joined(observe_members(search, params["batch"]).get, params["batch"], target)
 
-    questions = Questions(proof, joined, early if params["until"] == "joined" else None)
+    questions = Questions(proof, joined, early if params["until"] == "joined" else None, hand_over.make)
     cluster = kubernetes.connect(params["kubernetes"])
     return roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
 

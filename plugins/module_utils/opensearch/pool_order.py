@@ -24,7 +24,7 @@ from .observe import observe
 from .proof import Proofs, placement_of
 from .safety import Policy, judge_consent
 from .set_pools import Seen, in_cluster, judge_membership, judge_returning, judge_sets, pool_of, see
-from .state import ClusterState
+from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
 
@@ -73,7 +73,8 @@ def run(task: Task) -> Outcome:
     target = target_of(params["target_version"])
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
     state, pools = drawn.state, drawn.pools
-    cutting = Cutting(params["batching"], params["max_unavailable"])
+    # On plain hosts the members are stopped by the user's own tasks, and nothing of ours comes just before.
+    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=not _on_hosts(params))
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     verdict = combine(
@@ -107,7 +108,7 @@ def _from_hosts(task: Task) -> Drawn:
     """The pools as they are named; Kubernetes is not asked."""
     task.may_look()
     groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
-    state = observe(connect(task.params["opensearch"], task.params["kubernetes"]))
+    state = voting_again(observe(connect(task.params["opensearch"], task.params["kubernetes"])))
     named = pools_named(groups, state, task.params["zone_attribute"])
     pools = order_pools(part for pool in named for part in by_kind(pool))
     return Drawn(state, pools, tuple(named), judge_groups(groups, state))

@@ -27,7 +27,7 @@ from .client import connect
 from .named_pools import member_of
 from .observe import observe
 from .safety import judge_lost
-from .state import ClusterState
+from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
 
@@ -49,7 +49,8 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     params = task.params
     task.may_look()
     there = _attempt(task, troubles, lambda: _in_kubernetes(params, troubles))
-    state = _attempt(task, troubles, lambda: observe(connect(params["opensearch"], params["kubernetes"])))
+    search = params["opensearch"], params["kubernetes"]
+    state = _attempt(task, troubles, lambda: voting_again(observe(connect(*search))))
     if there is None or state is None:
         return None, troubles
     sets, pods, budgets = there

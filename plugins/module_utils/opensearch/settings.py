@@ -121,11 +121,11 @@ def carried_undo(settings: Settings) -> Undo | None:
         changes = tuple(Change(c["setting"], c["scope"], c["was"], c["set_to"]) for c in raw["settings"])
         if any(change.scope not in SCOPES for change in changes):
             raise ValueError("unknown scope")
-        excluded = tuple(raw.get("voting_exclusions", ()))
-        if not all(isinstance(name, str) for name in excluded):
-            raise ValueError("unknown exclusion from voting")
-        return Undo(raw["run"], raw["at"], raw["cluster"], changes, excluded)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        excluded = raw.get("voting_exclusions", [])
+        if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
+            raise ValueError("unknown exclusions from voting")
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded))
+    except (ValueError, KeyError, TypeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",

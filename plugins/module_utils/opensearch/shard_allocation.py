@@ -10,7 +10,7 @@ rewritten in the request that puts a part of it back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from .settings import (
     with_names,
 )
 from .state import ClusterState
+from .voting import take_back
 
 ENABLE = "cluster.routing.allocation.enable"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
@@ -185,16 +186,20 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     undo = _undo_here(client, settings)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
-    if undo is None or (kept and not going):
+    # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.
+    voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
+    if undo is None or ((kept or undo.excluded) and not going and not voters):
         return Outcome(Verdict(), before=before, after=before)
+    strangers = take_back(task, client, voters) if voters else frozenset()
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
     removed = _removals(task, settings)
     acts = [("restored", _name(each), {"value": each.was, "was": before[_name(each)]}) for each in back]
-    left = replace(undo, changes=kept) if kept else None
-    _write(task, client, request_of(back, left, back=True, removed=removed), [*acts, *_removing(removed)])
+    left = replace(undo, changes=kept, excluded=() if voters else undo.excluded)
+    left_undo = left if left.changes or left.excluded else None
+    _write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *_removing(removed)])
     after = {**before, **{_name(change): change.was for change in back}, **{_name(each): None for each in removed}}
-    remarks = (*(_left(undo, change, settings) for change in others), *_removed(removed))
+    remarks = (*(_left(undo, change, settings) for change in others), *_strange(undo, strangers), *_removed(removed))
     return Outcome(Verdict(remarks), True, before, _there(after))
 
 
@@ -306,6 +311,15 @@ def _left(undo: Undo, change: Change, settings: Settings) -> Reason:
         f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
         f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
     )
+
+
+def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
+    if strangers:
+        yield remark(
+            "changed_by_another",
+            f"Run {undo.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
+            f" {enumerate_few(strangers)} since; these exclusions are left as they are.",
+        )
 
 
 def _removals(task: Task, settings: Settings) -> tuple[Change, ...]:

@@ -9,7 +9,7 @@ Shapes read from the servers' own answers on 2.11, 2.19, 3.6 and 3.8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..planning.versions import Version
@@ -125,6 +125,18 @@ class ClusterState:
     def serves(self, copy: ShardCopy) -> bool:
         """Whether a copy is started on a member that has answered for itself."""
         return copy.started and copy.member in self.members
+
+
+def voting_again(state: ClusterState) -> ClusterState:
+    """The state as it is to be planned with: nobody is excluded from voting any more.
+
+    A run that was interrupted may have left somebody excluded, and takes it back before the first batch. Until then the
+    configurations are smaller than they will be; then the servers let every member vote that can (Reconfigurator).
+    """
+    if not state.voting.exclusions:
+        return state
+    voters = frozenset(member.id for member in state.members.values() if member.manager_eligible)
+    return replace(state, voting=Voting(voters, voters))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ The world here is scripted; what real StatefulSets do is tested on a real contro
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import cast
 
 import pytest
@@ -86,6 +87,46 @@ def test_a_proof_that_time_gives_is_waited_for_and_asked_again() -> None:
     world, proof = World(), Asked(WAITING, WAITING, PASSED)
     assert turn(world, "data-2", proof=proof).verdict.passed
     assert proof.times == 3
+
+
+class Preparing:
+    """What is done before the pods go: noted, with what was deleted by then."""
+
+    def __init__(self, world: World, *, does: bool = True) -> None:
+        self.world, self.does = world, does
+        self.asked: list[list[str]] = []
+
+    def __call__(self, going: Collection[str]) -> bool:
+        assert self.world.deleted == []
+        self.asked.append(sorted(going))
+        return self.does
+
+
+@pytest.mark.parametrize("does", [True, False])
+def test_what_is_done_before_comes_after_the_proof_which_is_then_made_again(does: bool) -> None:
+    world, proof = World(outdated=("data-2", "data-1")), Asked(WAITING, PASSED)
+    prepare = Preparing(world, does=does)
+    assert turn(world, "data-2", "data-1", "data-0", proof=proof, prepare=prepare).verdict.passed
+    assert prepare.asked == [["data-1", "data-2"]]
+    assert proof.times == 2 + does
+    assert len(world.deleted) == 2
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_where_the_proof_does_not_hold_any_more_after_that_nothing_is_deleted(wait: bool) -> None:
+    world = World()
+    params = {"wait": wait, "proof_timeout": 15}
+    outcome = turn(world, "data-2", proof=Asked(PASSED, WAITING), prepare=Preparing(world), params=params)
+    assert (outcome.verdict.state, world.deleted) == (State.WAITING, [])
+
+
+def test_nothing_is_done_before_where_nothing_goes_or_in_check_mode() -> None:
+    world = World(outdated=())
+    prepare = Preparing(world)
+    assert turn(world, "data-2", prepare=prepare).verdict.passed
+    turn(World(), "data-2", prepare=prepare, check_mode=True)
+    turn(World(), "data-2", proof=REFUSED, prepare=prepare)
+    assert [going for going in prepare.asked if going] == []
 
 
 def test_one_pass_does_what_can_be_done_now() -> None:

@@ -113,6 +113,7 @@ def turn(
     proof: Verdict | Asked = PASSED,
     joined: Verdict | Asked = PASSED,
     early: Callable[[Collection[str]], bool] | None = None,
+    prepare: Callable[[Collection[str]], bool] | None = None,
     pools: Sequence[str] = ("data",),
     **task: Any,
 ) -> Outcome:
@@ -122,7 +123,8 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    outcome = roll(surroundings, client, "search", pools, list(batch), Questions(lambda _pools: proof(), joined, early))
+    questions = Questions(lambda _pools: proof(), joined, early, prepare)
+    outcome = roll(surroundings, client, "search", pools, list(batch), questions)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 
 

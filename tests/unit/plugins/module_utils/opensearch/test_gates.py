@@ -41,6 +41,22 @@ def left_restricted(set_to: str = "primaries", now: str | None = "primaries", wa
     return Settings({UNDO: undo.dumps(), **({ENABLE: now} if now else {})}, {})
 
 
+@pytest.mark.parametrize(
+    ("moment", "excluded", "expected"),
+    [
+        ("before_upgrade", ("c",), set()),
+        ("before_upgrade", ("b",), {("voting_exclusions", State.REFUSED)}),
+        ("before_upgrade", (), {("voting_exclusions", State.REFUSED)}),
+    ],
+)
+def test_before_the_upgrade_what_an_interrupted_run_excluded_counts_as_put_back(
+    moment: str, excluded: tuple[str, ...], expected: Said
+) -> None:
+    undo = Undo("night", "2026-11-21T00:00:00Z", "uuid", (), excluded)
+    voting = coordination("b", exclusions="c")
+    assert case(settings=Settings({UNDO: undo.dumps()}, {}), parts={"voting": voting}).said(moment) == expected
+
+
 LOST = [copy("i", "a", primary=True), copy("i", None), copy("j", "a", primary=True), copy("j", None)]
 """What is left when b and c are away."""
 NO_PLACE = tuple(Explanation(name, 0, False, "no", {identity("a"): frozenset({"same_shard"})}) for name in "ij")

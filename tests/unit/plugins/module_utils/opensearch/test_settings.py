@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,8 +102,9 @@ def test_what_another_has_changed_meanwhile_is_left_to_it(
     assert all(meddled.scope(change.scope).get(change.setting) != change.set_to for change in others)
 
 
-@given(UNDOS)
-def test_an_undo_is_read_as_it_was_written(undo: Undo) -> None:
+@given(UNDOS, st.lists(st.text()))
+def test_an_undo_is_read_as_it_was_written(undo: Undo, excluded: list[str]) -> None:
+    undo = replace(undo, excluded=tuple(excluded))
     assert carried_undo(Settings({UNDO: undo.dumps()}, {})) == undo
 
 
@@ -145,6 +147,8 @@ def test_a_change_and_its_undo_are_one_request() -> None:
         '{"run": "r", "at": "t", "cluster": "c", "settings": 7}',
         '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "persistent"}]}',
         '{"run": "r", "at": "t", "settings": []}',
+        '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": "a"}',
+        '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": [7]}',
         '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "x", "was": 1, "set_to": 2}]}',
         ["a", "list"],
     ],

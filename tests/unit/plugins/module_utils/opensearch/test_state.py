@@ -11,14 +11,17 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy, judge_consent
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import (
     Block,
     ShardCopy,
+    Voting,
     parse_blocks,
     parse_health,
     parse_index,
     parse_members,
     parse_voting,
+    voting_again,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -216,6 +219,16 @@ def test_voting() -> None:
     assert voting.exclusions == {"c"}
     nameless = parse_voting(answer | {"voting_config_exclusions": [{"node_id": "x"}]})
     assert nameless.exclusions, "an exclusion without a name is one all the same"
+
+
+def test_while_somebody_is_excluded_a_plan_is_made_for_when_all_vote_again() -> None:
+    members = {name: info(name) for name in "abc"} | {"d": info("d", roles=["data"])}
+    left = cluster(members, voting=coordination("b", exclusions="a"))
+    again = voting_again(left)
+    assert again.voting == Voting(left.ids("abc"), left.ids("abc"))
+    assert not judge_consent(left, "b", Policy()).passed
+    assert judge_consent(again, "b", Policy()).passed
+    assert voting_again(again) is again
 
 
 def test_the_proof_in_words() -> None:

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exclusions from voting, which make an elected manager hand over, and taking them back.
+
+A member that is excluded leaves the voting configuration; where it was elected, it then abdicates to one that is not
+excluded (server source, Reconfigurator.reconfigure and Coordinator.abdicateTo). With exclusions there the majority is
+weaker than it looks: of three managers, one excluded, a single one votes, until the exclusion is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..common.errors import refusal
+from ..common.task import Task
+from .client import OpenSearchClient
+from .state import ClusterState, Voting, parse_voting
+
+EXCLUSIONS = "/_cluster/voting_config_exclusions"
+
+
+def observe_voting(client: OpenSearchClient) -> Voting:
+    """The voting configurations and exclusions now.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    answer = client.get("/_cluster/state/metadata", filter_path="metadata.cluster_coordination")
+    try:
+        return parse_voting(answer["metadata"]["cluster_coordination"])
+    except (KeyError, TypeError) as error:
+        raise refusal(
+            "opensearch_not_understood",
+            f"The voting configurations of OpenSearch could not be read: {type(error).__name__} {error}.",
+            "Report this with the OpenSearch version: without them nothing can be proven.",
+        ) from error
+
+
+def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
+    """The id of the elected manager now, if any; the first major calls it otherwise."""
+    has_first_major = any(member.version.major == 1 for member in seen.members.values())
+    name = "master_node" if has_first_major else "cluster_manager_node"
+    found = client.get(f"/_cluster/state/{name}", filter_path=name).get(name)
+    return str(found) if found else None
+
+
+def exclude(task: Task, client: OpenSearchClient, names: Collection[str], seconds: float) -> None:
+    """Exclude these members from voting; the server waits for it to take effect, for so long.
+
+    Raises:
+        Refusal: it was not made; or `Unreachable`, where it may have been made.
+    """
+    listed = ",".join(sorted(names))
+    task.still_wanted()
+    with task.journal.doing(("excluded", listed, {})):
+        client.post(EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
+
+
+def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
+    """Let these members vote again. The server can only remove all exclusions: it does where all are of these names.
+
+    Gives the exclusions of others, for which nothing was done.
+    """
+    there = observe_voting(client).exclusions
+    others = there.difference(names)
+    if there and not others:
+        if not task.check_mode:
+            task.still_wanted()
+        with task.journal.doing(("included", ",".join(sorted(there)), {})):
+            if not task.check_mode:
+                client.delete(EXCLUSIONS, wait_for_removal="false")
+    return others

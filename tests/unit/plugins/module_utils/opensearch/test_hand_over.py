@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The elected manager hands over, on servers that vote and may be cut off: whatever happens, nobody stays excluded."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, combine
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.hand_over import HandOver
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Undo
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import EXCLUSIONS, Voters
+
+SETTINGS = "/_cluster/settings"
+RESTRICTED = {"state": "restricted", "flush": False, "members": []}
+
+
+@dataclass
+class VirtualClock:
+    """Time that passes when it is slept."""
+
+    time: float = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@dataclass
+class Guard:
+    """The lock of the run, lost after some acts."""
+
+    acts: int = 99
+    looks: list[bool] = field(default_factory=list)
+
+    def before_look(self, _doing: str, stoppable: bool) -> None:
+        self.looks.append(stoppable)
+
+    def before_act(self) -> None:
+        if not self.acts:
+            raise refusal("lock_lost", "Run night no longer holds the lock.", "")
+        self.acts -= 1
+
+
+class Turn:
+    """The proof of one batch, the hand-over, and the proof again, as the roll of the pods asks for them."""
+
+    def __init__(self, servers: Voters, batch: str, guard: Guard | None = None) -> None:
+        self.lines: list[str] = []
+        clock, params = VirtualClock(), {"lock": {"run": "night"}, "wait": True}
+        self.task = Task(params, clock=clock, guard=guard, progress=self.lines.append)
+        self.servers, self.batch = servers, batch
+        self.hand_over = HandOver(self.task, cast(OpenSearchClient, servers), batch)
+
+    def proof(self) -> Verdict:
+        state = observe(cast(OpenSearchClient, self.servers))
+        proven = prove(state, self.servers.managers + self.servers.others, self.batch, Policy(hands_over=True))
+        return combine((proven, self.hand_over.judge(state)))
+
+    def made(self) -> bool:
+        assert self.proof().passed
+        return self.hand_over.make(self.batch)
+
+    def actions(self) -> list[tuple[str, str]]:
+        return [(each["action"], each["target"]) for each in self.task.journal.as_result()]
+
+
+def allocation(servers: Voters, state: str, *, check: bool = False, run: str = "night", **params: Any) -> Any:
+    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    task = Task({**defaults, **RESTRICTED, "state": state, "lock": {"run": run}, **params}, check_mode=check)
+    client = cast(OpenSearchClient, servers)
+    act = shard_allocation.restrict if state == "restricted" else shard_allocation.restore
+    return act(task, client, shard_allocation.read_settings(client)), task.journal.as_result()
+
+
+def codes(verdict: Verdict) -> list[tuple[str, State]]:
+    return [(reason.code, reason.state) for reason in verdict.reasons]
+
+
+def changing(servers: Voters) -> list[tuple[str, str]]:
+    return [asked for asked in servers.asked if asked[0] != "GET"]
+
+
+@pytest.mark.parametrize(
+    ("managers", "batch", "excluded"), [("abc", "a", "a"), ("abc", "ad", "a"), ("abcfg", "abd", "a,b")]
+)
+def test_another_one_is_elected_and_all_vote_again(managers: str, batch: str, excluded: str) -> None:
+    servers = Voters(managers=managers)
+    turn = Turn(servers, batch)
+    assert turn.made()
+    assert servers.elected not in batch
+    assert (servers.excluded, sorted(servers.votes)) == ([], sorted(managers))
+    assert servers.settings == Voters().settings
+    assert changing(servers) == [("PUT", SETTINGS), ("POST", EXCLUSIONS), ("DELETE", EXCLUSIONS), ("PUT", SETTINGS)]
+    assert turn.actions() == [
+        ("noted", UNDO),
+        ("excluded", excluded),
+        ("handed_over", "a"),
+        ("included", excluded),
+        ("noted", UNDO),
+    ]
+    assert turn.lines == [f"a has handed over to {servers.elected}"]
+    assert turn.proof() == Verdict()
+    assert not turn.hand_over.make(batch), "it is tried once"
+
+
+@pytest.mark.parametrize(
+    ("managers", "batch", "going"),
+    [("abc", "bd", "bd"), ("ab", "a", "a"), ("a", "a", "a"), ("abc", "a", "")],
+)
+def test_nothing_is_done_where_nobody_has_to_or_could_take_over(managers: str, batch: str, going: str) -> None:
+    servers = Voters(managers=managers)
+    turn = Turn(servers, batch)
+    turn.proof()
+    assert not turn.hand_over.make(going)
+    assert changing(servers) == []
+    assert turn.actions() == []
+
+
+def test_the_undo_of_the_run_is_extended_and_is_as_before_afterwards() -> None:
+    servers = Voters()
+    allocation(servers, "restricted")
+    before, undos = deepcopy(servers.settings), []
+    put = servers.put
+
+    def kept(path: str, body: Any, **params: Any) -> Any:
+        undos.append(body["persistent"][UNDO])
+        return put(path, body, **params)
+
+    servers.put = kept  # type: ignore[method-assign]
+    assert Turn(servers, "ad").made()
+    assert [shard_allocation.ENABLE in undo and '"voting_exclusions": ["a"]' in undo for undo in undos] == [True, False]
+    assert servers.settings == before
+
+
+@pytest.mark.parametrize("lost_answer", [False, True])
+@pytest.mark.parametrize("restricted", [False, True])
+def test_cut_off_at_any_request_and_put_back_nobody_stays_excluded(restricted: bool, lost_answer: bool) -> None:
+    whole = Voters()
+    assert Turn(whole, "ad").made()
+    left = []
+    for number in range(len(whole.asked) + 1):
+        servers = Voters()
+        if restricted:
+            allocation(servers, "restricted")
+        turn, already = Turn(servers, "ad"), len(servers.asked)
+        turn.proof()
+        servers.cut_off, servers.lost_answer = already + number, lost_answer
+        try:
+            turn.hand_over.make("ad")
+        except Refusal:
+            left.append(bool(servers.excluded))
+        servers.cut_off = None
+        allocation(servers, "restored", run="morning")
+        assert (servers.excluded, sorted(servers.votes)) == ([], list("abc"))
+        assert servers.settings == Voters().settings
+    assert any(left)
+
+
+@pytest.mark.parametrize("acts", range(4))
+def test_without_the_lock_nothing_more_is_done_and_the_undo_is_there(acts: int) -> None:
+    servers = Voters()
+    with pytest.raises(Refusal, match="no longer holds the lock"):
+        Turn(servers, "ad", Guard(acts)).made()
+    assert len(changing(servers)) == acts
+    assert bool(servers.excluded) == (acts == 2)
+    allocation(servers, "restored")
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
+
+
+def test_no_abort_comes_between() -> None:
+    guard = Guard()
+    assert Turn(Voters(), "ad", guard).made()
+    assert guard.looks
+    assert not any(guard.looks)
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [("a", ("elected_manager_stays", State.PASSED)), ("ad", ("hand_over_unfinished", State.WAITING))],
+)
+def test_where_nobody_takes_over_the_exclusion_is_taken_back(batch: str, said: tuple[str, State]) -> None:
+    servers = Voters(stubborn=True)
+    turn = Turn(servers, batch)
+    assert turn.made()
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
+    verdict = turn.proof()
+    assert said in codes(verdict)
+    assert verdict.state is said[1]
+    assert any("no other member was elected within 30 s" in reason.message for reason in verdict.reasons)
+    assert turn.lines[0] == "waiting: a hands over: no other member is elected yet."
+
+
+def test_a_user_who_may_not_exclude_goes_on_with_a_lone_one_and_not_with_others() -> None:
+    denied = {EXCLUSIONS: "cluster:admin/voting_config/add_exclusions"}
+    servers = Voters(denied=denied)
+    turn = Turn(servers, "a")
+    assert turn.made()
+    assert codes(turn.proof()) == [("elected_manager_stays", State.PASSED)]
+    assert denied[EXCLUSIONS] in turn.proof().reasons[0].message
+    assert servers.settings == Voters().settings
+    with pytest.raises(Refusal, match="add_exclusions"):
+        Turn(Voters(denied=denied), "ad").made()
+
+
+def test_the_undo_of_another_run_is_not_touched() -> None:
+    servers = Voters()
+    allocation(servers, "restricted", run="evening")
+    before = deepcopy(servers.settings)
+    turn = Turn(servers, "a")
+    assert turn.made()
+    assert codes(turn.proof()) == [("elected_manager_stays", State.PASSED)]
+    with pytest.raises(Refusal, match="run evening"):
+        Turn(servers, "ad").made()
+    assert servers.settings == before
+    assert [asked for asked in changing(servers) if asked[1] == EXCLUSIONS] == []
+
+
+def test_exclusions_of_others_are_never_removed() -> None:
+    servers = Voters(managers="abcfg", stranger="f")
+    with pytest.raises(Refusal, match="has excluded f from voting"):
+        Turn(servers, "ad").made()
+    assert servers.excluded == ["a", "f"]
+    outcome, actions = allocation(servers, "restored")
+    assert servers.excluded == ["a", "f"]
+    assert [code for code, _state in codes(outcome.verdict)] == ["changed_by_another"]
+    assert [each["action"] for each in actions] == []
+
+
+def left_excluded() -> Voters:
+    """Servers that a run has left in between."""
+    servers = Voters()
+    undo = Undo("night", "2026-11-21T02:00:00Z", "uuid", (), ("a",))
+    servers.settings["persistent"][UNDO] = undo.dumps()
+    servers.post(EXCLUSIONS, node_names="a")
+    assert servers.votes == ["c"]
+    return servers
+
+
+@pytest.mark.parametrize("part", ["batch", "all"])
+def test_what_a_killed_run_excluded_votes_again(part: str) -> None:
+    servers = left_excluded()
+    before = deepcopy(servers.settings)
+    _outcome, actions = allocation(servers, "restored", part=part, check=True)
+    assert (servers.excluded, servers.settings) == (["a"], before)
+    assert [each["action"] for each in actions] == ["included"]
+    outcome, actions = allocation(servers, "restored", part=part)
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
+    assert outcome.changed
+    assert [(each["action"], each["target"]) for each in actions] == [("included", "a")]
+    assert not allocation(servers, "restored", part=part)[0].changed
+
+
+def test_what_is_only_undrained_stays_excluded() -> None:
+    servers = left_excluded()
+    before = deepcopy(servers.settings)
+    outcome, _actions = allocation(servers, "undrained")
+    assert not outcome.changed
+    assert (servers.excluded, servers.settings) == (["a"], before)
+
+
+def test_names_that_nobody_excludes_any_more_are_dropped() -> None:
+    servers = left_excluded()
+    servers.delete(EXCLUSIONS, wait_for_removal="false")
+    asked = len(changing(servers))
+    allocation(servers, "restored")
+    assert changing(servers)[asked:] == [("PUT", SETTINGS)]
+    assert servers.settings == Voters().settings

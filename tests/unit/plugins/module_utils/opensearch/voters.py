@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers that vote: an excluded member loses its vote, and an elected one without a vote hands over.
+
+How many vote follows the servers' own rule (Reconfigurator, with automatic shrinking): an odd number of live members,
+and no fewer than three where three voted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    coordination,
+    identity,
+    info,
+    state_answer,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+
+EXCLUSIONS = "/_cluster/voting_config_exclusions"
+
+
+@dataclass
+class Voters(Servers):
+    """Managers of whom each votes, and members that do not."""
+
+    managers: str = "abc"
+    others: str = "de"
+    elected: str = "a"
+    votes: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    stubborn: bool = False
+    """Whether nobody else is elected."""
+    stranger: str = ""
+    """Who is excluded by somebody else in the same moment."""
+    parameters: Json = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """All are there, and vote as they do after a while."""
+        names = self.managers + self.others
+        self.nodes = {
+            identity(name): info(name, roles=["cluster_manager"] if name in self.managers else ["data"])
+            for name in names
+        }
+        self.votes = list(self.managers)
+        self._vote()
+
+    def post(self, path: str, body: Any = None, **params: Any) -> Json:
+        """The answer to POST."""
+        self.parameters = params
+        return super().post(path, body)
+
+    def delete(self, path: str, **params: Any) -> Json:
+        """The answer to DELETE."""
+        self.parameters = params
+        return self._served("DELETE", path)
+
+    def _answer(self, method: str, path: str, body: Any) -> Json:
+        if path == EXCLUSIONS and path not in self.denied:
+            if method == "DELETE":
+                assert self.parameters == {"wait_for_removal": "false"}
+                self.excluded = []
+            else:
+                self.excluded += [*self.parameters["node_names"].split(","), *self.stranger]
+            self._vote()
+            return {}
+        return super()._answer(method, path, body)
+
+    def _vote(self) -> None:
+        if not self.stubborn:
+            free = [name for name in self.managers if name not in self.excluded]
+            self.elected = self.elected if self.elected in free else free[-1]
+            ordered = sorted(free, key=lambda name: (name != self.elected, name not in self.votes, name))
+            least = 3 if sum(name in self.votes for name in free) >= 3 else 1
+            self.votes = ordered[: max(len(free) - (len(free) % 2 == 0), least)]
+        voting = coordination(sorted(self.votes), exclusions=self.excluded)
+        self.state = state_answer(self.managers + self.others, elected=self.elected, voting=voting)
