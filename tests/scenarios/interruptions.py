@@ -75,6 +75,13 @@ DRAIN: tuple[str, str, Callable[[Any], bool]] = (
     lambda body: _changes(body, EXCLUDE) and EXCLUDE in _undo(body),
 )
 """The act that only pools without volumes see."""
+VOTING = r"/_cluster/voting_config_exclusions"
+MORE_ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
+    "drain": DRAIN,
+    "exclude": ("POST", VOTING, lambda body: True),
+    "include": ("DELETE", VOTING, lambda body: True),
+}
+"""The acts that not every run comes to: the elected manager hands over once in an upgrade."""
 
 
 @dataclass
@@ -97,7 +104,7 @@ class Siege:
 
     def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
         """One run that is killed at an act; whether it came to that act before its end."""
-        method, path, holds = {**ACTS, "drain": DRAIN}[act]
+        method, path, holds = {**ACTS, **MORE_ACTS}[act]
         with wired(self.cluster) as wire:
             run = self._start(wire)
             wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds)

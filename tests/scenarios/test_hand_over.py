@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The elected manager hands over before its batch goes, on real servers; killed in between, nobody stays excluded."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.traffic import Traffic, check, seed
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.interruptions import KILLS, VOTING, Siege
+from tests.scenarios.test_interrupted import conclude
+
+FROM, TO = "2.19.6", "3.8.0"
+NUMBERS = itertools.count(1)
+KILL = KILLS["SIGKILL to its process group"]
+ELECTED = "/_cat/cluster_manager?h=node"
+
+
+@pytest.fixture
+def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(lab, f"hand-over-{next(NUMBERS)}", three_combined, FROM)
+    yield Siege.lay(cluster, TO, ansible_environment)
+    cluster.remove()
+
+
+def voting(cluster: Cluster) -> dict[str, Any]:
+    """The voting configurations and exclusions, from the cluster itself."""
+    state = json.loads(cluster.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
+    return dict(state["metadata"]["cluster_coordination"])
+
+
+def excluded(cluster: Cluster) -> list[str]:
+    return [each["node_name"] for each in voting(cluster)["voting_config_exclusions"]]
+
+
+def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
+    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "hand-over", seven_members, FROM)
+    try:
+        elected = cluster.ask(ELECTED).strip()
+        seed(cluster.target, tmp_path, documents=5_000)
+        siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            with siege.running() as (wire, run):
+                played = run.wait()
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        print(played.output, report.table(), sep="\n")
+
+        assert played.code == 0, played.message
+        assert set(cluster.versions().values()) == {TO}
+        assert report.loss is not None
+        assert (report.loss.count, report.health["red"]) == (0, 0)
+        assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
+        assert "the elected manager hands over first" in played.output
+        assert f"{elected} has handed over to " in played.output
+
+        done = [(act.method, act.path.partition("?")[0]) for act in wire.acts]
+        handed, back = done.index(("POST", VOTING)), done.index(("DELETE", VOTING))
+        gone = next(
+            number for number, (method, path) in enumerate(done) if method == "DELETE" and path.endswith(elected)
+        )
+        assert f"node_names={elected}" in wire.acts[handed].path
+        assert handed < back < gone
+        assert [done.count((method, VOTING)) for method in ("POST", "DELETE")] == [1, 1]
+        assert excluded(cluster) == []
+        assert len(voting(cluster)["last_committed_config"]) == 3
+        assert siege.left_behind() == {}
+    finally:
+        cluster.remove()
+
+
+def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(siege: Siege) -> None:
+    cluster = siege.cluster
+    elected = cluster.ask(ELECTED).strip()
+    assert siege.killed_at("exclude", after=True, kill=KILL), siege.outputs[-1]
+    assert excluded(cluster) == [elected]
+
+    settled = siege.beside("stateful.upgrade.settle")
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    assert excluded(cluster) == []
+    assert len(voting(cluster)["last_committed_config"]) == 3
+    assert cluster.fingerprint().settings == siege.before.settings
+    conclude(siege)
+    assert excluded(cluster) == []
+
+
+def test_killed_at_every_act_of_the_hand_over_the_next_run_goes_on(siege: Siege) -> None:
+    # What is left excluded is taken back at the beginning of the next run, which is killed there too.
+    for act, after in (("exclude", False), ("exclude", True), ("include", False), ("include", True)):
+        assert siege.killed_at(act, after=after, kill=KILL), f"no run came to {act}\n{siege.outputs[-1]}"
+    assert excluded(siege.cluster) == []
+    conclude(siege)
+    assert excluded(siege.cluster) == []
