@@ -56,9 +56,10 @@ options:
       - Which members go down together. V(serial) takes one at a time and pool after pool, V(zones) those in one zone,
         V(disjoint) whichever can go together in as few batches as are found.
       - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
-        members and not after all of them; the elected one still goes last.
+        members and not after all of them; the elected one is in the last batch.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
-        majority. The elected manager goes alone and last, and a member that is not in the cluster alone and first.
+        majority. A member that is not in the cluster goes alone and first. The elected manager goes last. It shares its
+        batch only where it can hand over before - on StatefulSets, where a majority of voting members is outside it.
     type: str
     choices: [serial, zones, disjoint]
     default: serial

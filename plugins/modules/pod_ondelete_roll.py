@@ -15,6 +15,11 @@ description:
     follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
     quorum its majority without the batch. Without it nothing is deleted.
+  - Where the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
+    other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
+    exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
+    M(stateful.upgrade.shard_allocation) writes, which puts it back where this task was killed in between.
+  - Where nobody takes over, an elected manager that is alone goes as it is. One that shares its batch is waited for.
   - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
   - Members that already are where they should be are left alone. One that is on its way, for example because an
     earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
@@ -90,7 +95,9 @@ notes:
     C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
     PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
-    C(cluster:monitor/settings/get)."
+    C(cluster:monitor/settings/get). For the elected manager to hand over C(cluster:admin/settings/update),
+    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without these it
+    goes as it is where it is alone, and a batch that it shares with others is refused."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order
@@ -131,7 +138,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed:
-  description: Whether pods were (in check mode - would be) deleted.
+  description: Whether pods were (in check mode - would be) deleted, or the elected manager has handed over.
   returned: always
   type: bool
 verdict:

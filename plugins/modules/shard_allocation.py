@@ -21,6 +21,8 @@ description:
     became of the controller.
   - A setting is put back only where its value is still the one this module set. Where another has changed it since, it
     is left as it is and reported.
+  - With what it puts back, members vote again that M(stateful.upgrade.pod_ondelete_roll) has excluded from voting for a
+    moment, where that was killed in between. Exclusions of others are never removed.
   - An undo that exists is never overwritten. The run that wrote it extends it by what else it changes, and takes out of
     it what it puts back.
 author:
@@ -134,7 +136,9 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/settings/get),
-    C(cluster:admin/settings/update), C(indices:admin/flush), and to drain C(cluster:monitor/allocation/explain)."
+    C(cluster:admin/settings/update), C(indices:admin/flush), and to drain C(cluster:monitor/allocation/explain);
+    to remove exclusions from voting that an interrupted run has left
+    C(cluster:admin/voting_config/clear_exclusions)."
 seealso:
   - module: stateful.upgrade.pod_ondelete_roll
   - module: stateful.upgrade.cluster_health_gate
