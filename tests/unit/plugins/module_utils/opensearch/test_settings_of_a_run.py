@@ -201,7 +201,8 @@ def test_what_is_not_given_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "asked", "then"), [(None, 10, "10"), ("4", 10, "10"), ("10", 10, "10"), ("16", 10, "16"), (None, 0, None)]
+    ("present", "asked", "then"),
+    [(None, 10, "10"), ("4", 10, "10"), ("10", 10, "10"), ("16", 10, "16"), (None, 0, None)],
 )
 def test_recoveries_are_raised_and_never_lowered(present: str | None, asked: int, then: str | None) -> None:
     client = Servers()
