@@ -116,8 +116,7 @@ class HandOver:
         """
         before = state.members[state.elected or ""].name
         failed = _refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
-        if failed is None:
-            self._await_election(before, state, down)
+        settled = failed is not None or self._has_elected(before, state, down)
         others = self._await(lambda: take_back(self._task, self._client, names), lambda _others: Verdict())
         if others:
             raise refusal(
@@ -125,12 +124,14 @@ class HandOver:
                 f"Something else has excluded {enumerate_few(others)} from voting in this moment.",
                 "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
             )
-        self._forget()
+        if settled:
+            self._forget()
+        # Otherwise a request whose answer was lost may still be on its way: who puts the batch back looks once more.
         self._await(lambda: observe_voting(self._client), self._judge_whole, hands_back=True)
         return failed
 
-    def _await_election(self, before: str, state: ClusterState, down: frozenset[str]) -> None:
-        """Wait until a member outside the batch is elected; the server answers when there is one."""
+    def _has_elected(self, before: str, state: ClusterState, down: frozenset[str]) -> bool:
+        """Whether a member outside the batch is elected in time; the server answers when there is one."""
 
         def judge(elected: str | None) -> Verdict:
             if elected is not None and elected not in down:
@@ -141,10 +142,11 @@ class HandOver:
         elected = self._await(lambda: observe_elected(self._client, state), judge, hands_back=True)
         if elected is None or not judge(elected).passed:
             self._why = f"no other member was elected within {PATIENCE:.0f} s."
-            return
+            return False
         after = state.members[elected].name if elected in state.members else elected
         self._task.journal.did("handed_over", before, to=after)
         self._task.progress(f"{before} has handed over to {after}")
+        return True
 
     def _forget(self) -> None:
         """Drop the names from the undo; where that is refused, as with archived settings, restoring does it later."""

@@ -9,15 +9,23 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, combine
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.hand_over import HandOver
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.voting import observe_elected
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    cluster,
+    identity,
+    info,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import EXCLUSIONS, Voters
 
 SETTINGS = "/_cluster/settings"
@@ -65,7 +73,7 @@ class Turn:
 
     def proof(self) -> Verdict:
         state = observe(cast(OpenSearchClient, self.servers))
-        proven = prove(state, self.servers.managers + self.servers.others, self.batch, Policy(hands_over=True))
+        proven = prove(state, [*self.servers.managers, *self.servers.others], self.batch, Policy(hands_over=True))
         return combine((proven, self.hand_over.judge(state)))
 
     def made(self) -> bool:
@@ -194,12 +202,16 @@ def test_where_nobody_takes_over_the_exclusion_is_taken_back(batch: str, said: t
     servers = Voters(stubborn=True)
     turn = Turn(servers, batch)
     assert turn.made()
-    assert (servers.excluded, servers.settings) == ([], Voters().settings)
+    assert servers.excluded == []
+    assert '"voting_exclusions": ["a"]' in servers.settings["persistent"][UNDO], "a lost request may still come"
     verdict = turn.proof()
     assert said in codes(verdict)
     assert verdict.state is said[1]
     assert any("no other member was elected within 30 s" in reason.message for reason in verdict.reasons)
     assert turn.lines[0] == "waiting: a hands over: no other member is elected yet."
+    servers.post(EXCLUSIONS, node_names="a")
+    allocation(servers, "restored", part="batch")
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
 
 
 def test_a_user_who_may_not_exclude_goes_on_with_a_lone_one_and_not_with_others() -> None:
@@ -277,3 +289,43 @@ def test_names_that_nobody_excludes_any_more_are_dropped() -> None:
     allocation(servers, "restored")
     assert changing(servers)[asked:] == [("PUT", SETTINGS)]
     assert servers.settings == Voters().settings
+
+
+@pytest.mark.parametrize(("version", "name"), [("1.3.20", "master_node"), ("2.19.6", "cluster_manager_node")])
+@pytest.mark.parametrize("elected", ["b", None])
+def test_the_first_major_calls_the_elected_one_otherwise(version: str, name: str, elected: str | None) -> None:
+    class Server:
+        def get(self, path: str, filter_path: str) -> Any:
+            assert (path, filter_path) == (f"/_cluster/state/{name}", name)
+            return {name: identity(elected)} if elected else {}
+
+    seen = cluster({"a": info("a", version)})
+    assert observe_elected(cast(OpenSearchClient, Server()), seen) == (identity(elected) if elected else None)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(("batch", "elected"), [(["data-2"], "data-2"), (["data-2"], "data-0")])
+def test_the_module_lets_it_hand_over_before_the_first_pod_is_deleted(
+    monkeypatch: pytest.MonkeyPatch, batch: list[str], elected: str, check: bool
+) -> None:
+    world, servers = World(), Voters(managers=NAMES, others=(), elected=elected)
+    real = world.delete
+
+    def delete(path: str, uid: str) -> bool:
+        assert servers.elected not in batch
+        assert (servers.excluded, len(servers.votes)) == ([], 3)
+        return real(path, uid)
+
+    world.delete = delete  # type: ignore[method-assign]
+    monkeypatch.setattr(pod_roll, "connect", lambda *_options: servers)
+    monkeypatch.setattr(kubernetes, "connect", lambda *_options: world)
+    params = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
+    params |= {"namespace": "search", "pools": ["data"], "batch": batch, "members": list(NAMES), "wait_timeout": 60}
+    result = perform(pod_roll.run, Task(params, clock=world, check_mode=check))
+    hands_over = elected in batch and not check
+    assert result["verdict"]["state"] == "passed"
+    assert [each["action"] for each in result["actions"] if each["action"] in {"handed_over", "delete_pod"}] == (
+        ["handed_over"] * hands_over + ["delete_pod"]
+    )
+    assert bool(changing(servers)) is hands_over
+    assert len(world.deleted) == (not check)

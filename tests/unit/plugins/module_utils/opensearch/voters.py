@@ -7,6 +7,7 @@ and no fewer than three where three voted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +27,8 @@ EXCLUSIONS = "/_cluster/voting_config_exclusions"
 class Voters(Servers):
     """Managers of whom each votes, and members that do not."""
 
-    managers: str = "abc"
-    others: str = "de"
+    managers: Sequence[str] = "abc"
+    others: Sequence[str] = "de"
     elected: str = "a"
     votes: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
@@ -39,7 +40,7 @@ class Voters(Servers):
 
     def __post_init__(self) -> None:
         """All are there, and vote as they do after a while."""
-        names = self.managers + self.others
+        names = [*self.managers, *self.others]
         self.nodes = {
             identity(name): info(name, roles=["cluster_manager"] if name in self.managers else ["data"])
             for name in names
@@ -63,7 +64,8 @@ class Voters(Servers):
                 assert self.parameters == {"wait_for_removal": "false"}
                 self.excluded = []
             else:
-                self.excluded += [*self.parameters["node_names"].split(","), *self.stranger]
+                strangers = [self.stranger] if self.stranger else []
+                self.excluded += [*self.parameters["node_names"].split(","), *strangers]
             self._vote()
             return {}
         return super()._answer(method, path, body)
@@ -76,4 +78,4 @@ class Voters(Servers):
             least = 3 if sum(name in self.votes for name in free) >= 3 else 1
             self.votes = ordered[: max(len(free) - (len(free) % 2 == 0), least)]
         voting = coordination(sorted(self.votes), exclusions=self.excluded)
-        self.state = state_answer(self.managers + self.others, elected=self.elected, voting=voting)
+        self.state = state_answer([*self.managers, *self.others], elected=self.elected, voting=voting)
