@@ -63,6 +63,12 @@ class OpenSearchClient:
         """The JSON answer to DELETE; empty where there was nothing to delete."""
         return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
 
+    def order(self, method: str, path: str, **params: Any) -> None:
+        """A request whose answer has no body, as those to `_cluster/voting_config_exclusions` (seen on 2.19 and 3.8)."""
+        answer = self._perform(method, path, params)
+        if answer and not isinstance(answer, dict):
+            raise self._not_understood(method, path, "its answer is neither empty nor a JSON object")
+
     def health(self, **params: Any) -> dict[str, Any]:
         """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
         return self._ask("GET", "/_cluster/health", params, ignore=(HTTPStatus.REQUEST_TIMEOUT,))
@@ -75,11 +81,24 @@ class OpenSearchClient:
         body: Mapping[str, Any] | None = None,
         ignore: tuple[int, ...] = (),
     ) -> dict[str, Any]:
+        answer = self._perform(method, path, params, body, ignore)
+        if not isinstance(answer, dict):
+            raise self._not_understood(method, path, "its answer is no JSON object")
+        return answer
+
+    def _perform(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
+        ignore: tuple[int, ...] = (),
+    ) -> Any:
         errors = self._library.exceptions
         # In the path, since opensearch-py takes a query parameter called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
         try:
-            answer = self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
+            return self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
         except errors.ConnectionError as error:
             if isinstance(error.info, Refusal):
                 raise error.info from error
@@ -88,13 +107,13 @@ class OpenSearchClient:
             raise _unreachable(self.where, error, errors) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
-        if not isinstance(answer, dict):
-            raise refusal(
-                "opensearch_not_understood",
-                f"What answers at {self.where} to {method} {path} is not OpenSearch: its answer is no JSON object.",
-                "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
-            )
-        return answer
+
+    def _not_understood(self, method: str, path: str, why: str) -> Refusal:
+        return refusal(
+            "opensearch_not_understood",
+            f"What answers at {self.where} to {method} {path} is not OpenSearch: {why}.",
+            "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
+        )
 
 
 def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:

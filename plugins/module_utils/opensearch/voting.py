@@ -54,7 +54,7 @@ def exclude(task: Task, client: OpenSearchClient, names: Collection[str], second
     listed = ",".join(sorted(names))
     task.still_wanted()
     with task.journal.doing(("excluded", listed, {})):
-        client.post(EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
+        client.order("POST", EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
 
 
 def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
@@ -69,5 +69,5 @@ def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> f
             task.still_wanted()
         with task.journal.doing(("included", ",".join(sorted(there)), {})):
             if not task.check_mode:
-                client.delete(EXCLUSIONS, wait_for_removal="false")
+                client.order("DELETE", EXCLUSIONS, wait_for_removal="false")
     return others

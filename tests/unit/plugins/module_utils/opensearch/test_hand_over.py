@@ -209,7 +209,7 @@ def test_where_nobody_takes_over_the_exclusion_is_taken_back(batch: str, said: t
     assert verdict.state is said[1]
     assert any("no other member was elected within 30 s" in reason.message for reason in verdict.reasons)
     assert turn.lines[0] == "waiting: a hands over: no other member is elected yet."
-    servers.post(EXCLUSIONS, node_names="a")
+    servers.order("POST", EXCLUSIONS, node_names="a")
     allocation(servers, "restored", part="batch")
     assert (servers.excluded, servers.settings) == ([], Voters().settings)
 
@@ -255,7 +255,7 @@ def left_excluded() -> Voters:
     servers = Voters()
     undo = Undo("night", "2026-11-21T02:00:00Z", "uuid", (), ("a",))
     servers.settings["persistent"][UNDO] = undo.dumps()
-    servers.post(EXCLUSIONS, node_names="a")
+    servers.order("POST", EXCLUSIONS, node_names="a")
     assert servers.votes == ["c"]
     return servers
 
@@ -284,7 +284,7 @@ def test_what_is_only_undrained_stays_excluded() -> None:
 
 def test_names_that_nobody_excludes_any_more_are_dropped() -> None:
     servers = left_excluded()
-    servers.delete(EXCLUSIONS, wait_for_removal="false")
+    servers.order("DELETE", EXCLUSIONS, wait_for_removal="false")
     asked = len(changing(servers))
     allocation(servers, "restored")
     assert changing(servers)[asked:] == [("PUT", SETTINGS)]

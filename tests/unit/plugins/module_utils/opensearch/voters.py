@@ -48,15 +48,10 @@ class Voters(Servers):
         self.votes = list(self.managers)
         self._vote()
 
-    def post(self, path: str, body: Any = None, **params: Any) -> Json:
-        """The answer to POST."""
+    def order(self, method: str, path: str, **params: Any) -> None:
+        """A request that is answered without a body."""
         self.parameters = params
-        return super().post(path, body)
-
-    def delete(self, path: str, **params: Any) -> Json:
-        """The answer to DELETE."""
-        self.parameters = params
-        return self._served("DELETE", path)
+        self._served(method, path)
 
     def _answer(self, method: str, path: str, body: Any) -> Json:
         if path == EXCLUSIONS and path not in self.denied:
