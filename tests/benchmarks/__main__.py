@@ -22,6 +22,7 @@ from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.records import Health, read
+from tests.lab.traffic.traffic import RATE
 from tests.scenarios.cluster import Cluster
 from tests.stage import LAYOUTS, parser, perform, raised, step
 
@@ -35,6 +36,7 @@ def main(argv: list[str]) -> int:
 def _options(argv: list[str]) -> argparse.Namespace:
     options = parser("benchmark", __doc__)
     options.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="what is compared, in order")
+    options.add_argument("--rate", type=float, default=RATE, help="operations of the traffic a second")
     options.add_argument("--repeat", type=int, default=1, help="how often each way is gone")
     options.add_argument("--json", type=Path, metavar="PATH", help="write everything there, too")
     return options.parse_args(argv)
@@ -51,7 +53,7 @@ def _compare(options: argparse.Namespace, directory: Path) -> int:
                 found.append(_measure(lab, way, options, place))
             print(f"  {found[-1].done:.1f} s\n{found[-1].report.table()}", flush=True)
     if options.json:
-        settings = {name: getattr(options, name) for name in ("members", "origin", "target", "documents", "repeat")}
+        settings = {name: getattr(options, name) for name in ("members", "origin", "target", "documents", "rate", "repeat")}
         options.json.write_text(json.dumps(document(results, settings), indent=2) + "\n", encoding="utf-8")
     print(f"\n{table(results, {name: way.title for name, way in WAYS.items()})}\n\n{task_table(results)}")
     return 0 if passed(results) else 1
@@ -66,7 +68,7 @@ def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) 
         seed(cluster.target, directory, documents=options.documents)
         work = way.prepare(cluster, options.target, directory)
     print(f"· {way.title}", flush=True)
-    with Traffic.start(cluster.target, directory) as traffic, Watch(Rest(cluster.url)) as watch:
+    with Traffic.start(cluster.target, directory, rate=options.rate) as traffic, Watch(Rest(cluster.url)) as watch:
         began = time.monotonic()
         with first_served():
             failure = _failure(work)
