@@ -53,7 +53,9 @@ def _compare(options: argparse.Namespace, directory: Path) -> int:
                 found.append(_measure(lab, way, options, place))
             print(f"  {found[-1].done:.1f} s\n{found[-1].report.table()}", flush=True)
     if options.json:
-        settings = {name: getattr(options, name) for name in ("members", "origin", "target", "documents", "rate", "repeat")}
+        settings = {
+            name: getattr(options, name) for name in ("members", "origin", "target", "documents", "rate", "repeat")
+        }
         options.json.write_text(json.dumps(document(results, settings), indent=2) + "\n", encoding="utf-8")
     print(f"\n{table(results, {name: way.title for name, way in WAYS.items()})}\n\n{task_table(results)}")
     return 0 if passed(results) else 1
