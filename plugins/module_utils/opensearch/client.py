@@ -64,7 +64,7 @@ class OpenSearchClient:
         return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
 
     def order(self, method: str, path: str, **params: Any) -> None:
-        """A request whose answer has no body, as those to `_cluster/voting_config_exclusions` (seen on 2.19 and 3.8)."""
+        """A request whose answer has no body, as have those to `_cluster/voting_config_exclusions`."""
         answer = self._perform(method, path, params)
         if answer and not isinstance(answer, dict):
             raise self._not_understood(method, path, "its answer is neither empty nor a JSON object")
