@@ -34,7 +34,6 @@ options:
       - V(prepared) flushes the indices that have shards on O(members), so that it can be done while others recover, and
         sets for the whole run what O(recoveries), O(recovery_bytes) and O(rebalance) say. What another has changed of
         it since is left as it is.
-      - V(flushed) only flushes.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
       - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
@@ -44,7 +43,7 @@ options:
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
     required: true
-    choices: [flushed, prepared, restricted, drained, undrained, restored]
+    choices: [prepared, restricted, drained, undrained, restored]
   enable:
     description:
       - What may still be allocated while restricted.

@@ -8,7 +8,7 @@ A judge is a pure function from an observation to a `Verdict`. It never sleeps, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -73,11 +73,6 @@ class Verdict:
     def as_result(self) -> dict[str, object]:
         """Plain data for a module's result."""
         return {"state": self.state.value, "reasons": [reason.as_result() for reason in self.reasons]}
-
-
-def reason_of(result: Mapping[str, str]) -> Reason:
-    """The inverse of `Reason.as_result`."""
-    return Reason(State(result["state"]), result["code"], result["message"], result.get("remedy", ""))
 
 
 def refused(code: str, message: str, remedy: str) -> Reason:

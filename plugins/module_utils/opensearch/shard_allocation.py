@@ -61,7 +61,7 @@ CONTRACT = Contract(
         "state": {
             "type": "str",
             "required": True,
-            "choices": ["flushed", "prepared", "restricted", "drained", "undrained", "restored"],
+            "choices": ["prepared", "restricted", "drained", "undrained", "restored"],
         },
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "method": {"type": "str", "default": "restrict", "choices": ["restrict", "delay", "auto"]},
@@ -84,7 +84,7 @@ Act = tuple[str, str, Mapping[str, Any]]
 def run(task: Task) -> Outcome:
     """Do what the state asks for; the second time nothing changes."""
     client = connect(task.params["opensearch"], task.params["kubernetes"])
-    acts = {"flushed": flushed, "prepared": prepare, "restricted": restrict, "drained": drain}
+    acts = {"prepared": prepare, "restricted": restrict, "drained": drain}
     act, seen = acts.get(task.params["state"], restore), list[Outcome]()
 
     def look() -> Outcome:
@@ -351,13 +351,6 @@ def _removed(removed: Iterable[Change]) -> tuple[Reason, ...]:
         )
         for change in removed
     )
-
-
-def flushed(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Flush what will restart, and change nothing."""
-    _flush_batch(task, client, observe(client))
-    shown = _shown(settings)
-    return Outcome(Verdict(), before=shown, after=shown, next="restrict allocation")
 
 
 def _flush_batch(task: Task, client: OpenSearchClient, state: ClusterState) -> None:

@@ -10,7 +10,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
     State,
     Verdict,
     combine,
-    reason_of,
     refused,
     remark,
     waiting,
@@ -49,11 +48,6 @@ def test_verdicts_together_say_everything_once_and_are_as_severe_as_the_worst(ve
     severity = [State.PASSED, State.WAITING, State.REFUSED]
     worst = max((severity.index(verdict.state) for verdict in verdicts), default=0)
     assert together.state is severity[worst]
-
-
-@given(REASONS)
-def test_a_reason_comes_back_from_its_result(reason: Reason) -> None:
-    assert reason_of(reason.as_result()) == reason
 
 
 def test_a_refusal_carries_its_reasons_and_says_them() -> None:
