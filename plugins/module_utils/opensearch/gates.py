@@ -20,12 +20,10 @@ from .disk import judge_disks
 from .looks import Look
 from .progress import judge_overrides, judge_progress
 from .safety import (
+    BATCH_RULES,
     Policy,
     judge_blocks,
-    judge_copies,
-    judge_elected,
     judge_present,
-    judge_recoveries,
     judge_voting,
 )
 from .settings import ARCHIVED, Settings, carried_undo, removals, split_ours
@@ -117,16 +115,19 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
     return judge_snapshots(gate.state)
 
 
+def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
+    """What the proof of a batch asks, too."""
+    return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.scope.policy)
+
+
 JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "blocks": lambda gate: judge_blocks(gate.state),
     "pending_tasks": lambda gate: _judge_pending(gate.seen.health),
     "present": _judge_present,
     "versions": lambda gate: _judge_versions(gate.state, gate.scope),
     "joined": _judge_back,
-    "copies": lambda gate: judge_copies(gate.state, gate.down, gate.scope.policy),
-    "recoveries": lambda gate: judge_recoveries(gate.state, gate.down),
+    **{rule: _of_batch(rule) for rule in BATCH_RULES},
     "voting": _judge_voting,
-    "elected": lambda gate: judge_elected(gate.state, gate.down, gate.scope.policy),
     "primaries": _of_progress("primaries"),
     "unassigned": _of_progress("unassigned"),
     "progress": _of_progress("progress"),

@@ -10,7 +10,7 @@ configurations, no recovery runs from or to it, and nothing else is down. Safety
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
@@ -31,14 +31,7 @@ class Policy:
 def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
     """Whether the members named in `batch` may be stopped together, on this state."""
     down = state.ids(batch)
-    return combine(
-        (
-            judge_copies(state, down, policy),
-            judge_recoveries(state, down),
-            judge_voting(state, down, policy),
-            judge_elected(state, down, policy),
-        )
-    )
+    return combine(rule(state, down, policy) for rule in BATCH_RULES.values())
 
 
 def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
@@ -282,6 +275,15 @@ def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], 
         f"{message}{', and there is no other one to hand over to' if hands_over else ''}.",
         "Run again: the new plan takes it alone and last.",
     )
+
+
+BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdict]] = {
+    "copies": judge_copies,
+    "recoveries": lambda state, down, _policy: judge_recoveries(state, down),
+    "voting": judge_voting,
+    "elected": judge_elected,
+}
+"""What has to hold of the members that go down together, by the name of the gate's check that asks the same."""
 
 
 def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:
