@@ -149,11 +149,10 @@ class HandOver:
         return True
 
     def _forget(self) -> None:
-        """Drop the names from the undo; where that is refused, as with archived settings, restoring does it later."""
+        """Drop the undo where it is of nothing else; otherwise the names go with the rest of the batch's."""
         undo = carried_undo(read_settings(self._client))
-        if undo is not None and undo.excluded:
-            left = replace(undo, excluded=())
-            self._write(left if left.changes else None)
+        if undo is not None and undo.excluded and not undo.changes:
+            self._write(None)
 
     def _write(self, undo: Undo | None) -> Refusal | None:
         """Write the undo, or drop it; what the server has refused."""
