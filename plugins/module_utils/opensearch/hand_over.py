@@ -33,9 +33,6 @@ PATIENCE = 30.0
 PAUSE = 0.1
 """Seconds between two looks meanwhile."""
 
-LASTING = frozenset({"opensearch_rights", "undo_left"})
-"""What does not pass by itself: with others in the batch it is refused, since trying again would end in the same."""
-
 Seen = TypeVar("Seen")
 
 
@@ -76,8 +73,7 @@ class HandOver:
         """Let the elected manager hand over, where it is one of those going; whether anything was done.
 
         Raises:
-            Refusal: it could not be tried, and the elected manager shares its batch; or what was excluded could not be
-                taken back: then the undo is still in the cluster.
+            Refusal: what was excluded could not be taken back; then the undo is still in the cluster.
         """
         state = self._seen
         if state is None or self._tried or state.elected not in state.ids(going):
@@ -90,15 +86,12 @@ class HandOver:
         names = tuple(sorted(state.members[each].name for each in down if state.members[each].manager_eligible))
         failed = self._note(names, state) or self._change(names, state, down)
         if failed is not None:
-            reason = failed.verdict.reasons[0]
-            if len(down) > 1 and reason.code in LASTING:
-                raise failed
-            self._why = reason.message
+            self._why = failed.verdict.reasons[0].message
         return True
 
     def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:
         """Write the undo, before anything is changed; what kept it from being written."""
-        undo = carried_undo(read_settings(self._client))
+        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is None:
             undo = Undo(self._task.run, now_text(), state.uuid, ())
         if (undo.run, undo.cluster) != (self._task.run, state.uuid):
@@ -115,6 +108,7 @@ class HandOver:
         Gives what the server has refused.
         """
         before = state.members[state.elected or ""].name
+        self._await(self._task.still_wanted, lambda _wanted: Verdict())
         failed = _refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
         settled = failed is not None or self._has_elected(before, state, down)
         others = self._await(lambda: take_back(self._task, self._client, names), lambda _others: Verdict())
@@ -150,7 +144,7 @@ class HandOver:
 
     def _forget(self) -> None:
         """Drop the undo where it is of nothing else; otherwise the names go with the rest of the batch's."""
-        undo = carried_undo(read_settings(self._client))
+        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is not None and undo.excluded and not undo.changes:
             self._write(None)
 

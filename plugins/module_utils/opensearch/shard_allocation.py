@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
-from ..common.errors import Refusal, refusal
+from ..common.errors import Refusal, Unreachable, refusal
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark
@@ -45,6 +45,8 @@ from .voting import take_back
 
 ENABLE = "cluster.routing.allocation.enable"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
+DEFAULT_RECOVERIES = 2
+"""The servers' own (server source, ThrottlingAllocationDecider)."""
 OF_RUN = {
     RECOVERIES: "recoveries",
     "indices.recovery.max_bytes_per_sec": "recovery_bytes",
@@ -141,7 +143,7 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         for name, value in given.items()
         if value not in (None, UNCHANGED, 0)
         and name not in {change.setting for change in others}
-        and not (name == RECOVERIES and _reaches(settings.effective(name), value))
+        and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
     }
     fresh = _fresh(task, settings, undo, wanted)
     state = observe(client)
@@ -153,9 +155,16 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
 
 
-def _reaches(present: object, least: int) -> bool:
-    """Whether a number of recoveries is high enough already: a limit that is raised is never lowered by it."""
-    return str(present).isdigit() and int(str(present)) >= least
+def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
+    """How many shards a member may recover at a time now: what a cluster setting, its own file or the server says."""
+    present = settings.effective(RECOVERIES)
+    if present is None:
+        path = f"defaults.{RECOVERIES}"
+        found: Any = client.get("/_cluster/settings", include_defaults="true", filter_path=path)
+        for name in path.split("."):
+            found = found.get(name, {}) if isinstance(found, dict) else {}
+        present = found or DEFAULT_RECOVERIES
+    return int(present) if str(present).isdigit() else DEFAULT_RECOVERIES
 
 
 def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -190,17 +199,31 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
     if undo is None or ((kept or undo.excluded) and not going and not voters):
         return Outcome(Verdict(), before=before, after=before)
-    strangers = take_back(task, client, voters) if voters else frozenset()
+    strangers, failed = _vote_again(task, client, voters)
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
     removed = _removals(task, settings)
     acts = [("restored", _name(each), {"value": each.was, "was": before[_name(each)]}) for each in back]
-    left = replace(undo, changes=kept, excluded=() if voters else undo.excluded)
+    left = replace(undo, changes=kept, excluded=undo.excluded if failed or strangers or not voters else ())
     left_undo = left if left.changes or left.excluded else None
     _write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *_removing(removed)])
+    if failed is not None:
+        raise failed
     after = {**before, **{_name(change): change.was for change in back}, **{_name(each): None for each in removed}}
     remarks = (*(_left(undo, change, settings) for change in others), *_strange(undo, strangers), *_removed(removed))
     return Outcome(Verdict(remarks), True, before, _there(after))
+
+
+def _vote_again(task: Task, client: OpenSearchClient, names: Collection[str]) -> tuple[frozenset[str], Refusal | None]:
+    """Who is excluded by others; and why these could not vote again, which keeps no setting from being put back."""
+    try:
+        return take_back(task, client, names) if names else frozenset(), None
+    except Unreachable:
+        raise
+    except Refusal as error:
+        if not all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons):
+            raise
+        return frozenset(), error
 
 
 def _is_asked_for(task: Task, change: Change) -> bool:
@@ -318,7 +341,8 @@ def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
         yield remark(
             "changed_by_another",
             f"Run {undo.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
-            f" {enumerate_few(strangers)} since; these exclusions are left as they are.",
+            f" {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
+            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )
 
 

@@ -48,11 +48,12 @@ def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
 def exclude(task: Task, client: OpenSearchClient, names: Collection[str], seconds: float) -> None:
     """Exclude these members from voting; the server waits for it to take effect, for so long.
 
+    Whether that is still wanted is asked before.
+
     Raises:
         Refusal: it was not made; or `Unreachable`, where it may have been made.
     """
     listed = ",".join(sorted(names))
-    task.still_wanted()
     with task.journal.doing(("excluded", listed, {})):
         client.order("POST", EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -226,8 +227,11 @@ def test_a_user_who_may_not_exclude_goes_on_with_a_lone_one_and_not_with_others(
     assert codes(turn.proof()) == [("elected_manager_stays", State.PASSED)]
     assert denied[EXCLUSIONS] in turn.proof().reasons[0].message
     assert servers.settings == Voters().settings
-    with pytest.raises(Refusal, match="add_exclusions"):
-        Turn(Voters(denied=denied), "ad").made()
+    shared = Turn(Voters(denied=denied), "ad")
+    assert shared.made()
+    (why,) = shared.proof().deciding()
+    assert why.code == "hand_over_unfinished"
+    assert denied[EXCLUSIONS] in why.message
 
 
 def test_the_undo_of_another_run_is_not_touched() -> None:
@@ -237,8 +241,11 @@ def test_the_undo_of_another_run_is_not_touched() -> None:
     turn = Turn(servers, "a")
     assert turn.made()
     assert codes(turn.proof()) == [("elected_manager_stays", State.PASSED)]
-    with pytest.raises(Refusal, match="run evening"):
-        Turn(servers, "ad").made()
+    shared = Turn(servers, "ad")
+    assert shared.made()
+    (why,) = shared.proof().deciding()
+    assert why.code == "hand_over_unfinished"
+    assert "run evening" in why.message
     assert servers.settings == before
     assert [asked for asked in changing(servers) if asked[1] == EXCLUSIONS] == []
 
@@ -252,6 +259,11 @@ def test_exclusions_of_others_are_never_removed() -> None:
     assert servers.excluded == ["a", "f"]
     assert [code for code, _state in codes(outcome.verdict)] == ["changed_by_another"]
     assert [each["action"] for each in actions] == []
+    assert json.loads(servers.settings["persistent"][UNDO])["voting_exclusions"] == ["a"]
+    servers.stranger, servers.excluded = "", []
+    servers.order("POST", EXCLUSIONS, node_names="a")
+    allocation(servers, "restored")
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
 
 
 def left_excluded() -> Voters:
@@ -276,6 +288,23 @@ def test_what_a_killed_run_excluded_votes_again(part: str) -> None:
     assert outcome.changed
     assert [(each["action"], each["target"]) for each in actions] == [("included", "a")]
     assert not allocation(servers, "restored", part=part)[0].changed
+
+
+def test_where_nobody_may_vote_again_the_settings_are_put_back_all_the_same() -> None:
+    servers = Voters()
+    allocation(servers, "restricted")
+    assert Turn(servers, "ad").made()
+    servers.order("POST", EXCLUSIONS, node_names="a")
+    servers.denied = {EXCLUSIONS: "cluster:admin/voting_config/clear_exclusions"}
+    with pytest.raises(Refusal, match="clear_exclusions"):
+        allocation(servers, "restored")
+    undo = json.loads(servers.settings["persistent"].pop(UNDO))
+    assert (undo["settings"], undo["voting_exclusions"]) == ([], ["a"])
+    assert servers.settings == Voters().settings
+    servers.settings["persistent"][UNDO] = json.dumps(undo)
+    servers.denied = {}
+    allocation(servers, "restored")
+    assert (servers.excluded, servers.settings) == ([], Voters().settings)
 
 
 def test_what_is_only_undrained_stays_excluded() -> None:

@@ -201,11 +201,25 @@ def test_what_is_not_given_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "asked", "then"),
-    [(None, 10, "10"), ("4", 10, "10"), ("10", 10, "10"), ("16", 10, "16"), (None, 0, None)],
+    ("present", "in_the_file", "asked", "then"),
+    [
+        (None, None, 10, "10"),
+        ("4", None, 10, "10"),
+        ("10", None, 10, "10"),
+        ("16", None, 10, "16"),
+        (None, "20", 10, None),
+        (None, "5", 10, "10"),
+        (None, None, 1, None),
+        (None, None, 0, None),
+    ],
 )
-def test_recoveries_are_raised_and_never_lowered(present: str | None, asked: int, then: str | None) -> None:
+def test_recoveries_are_raised_and_never_lowered(
+    present: str | None, in_the_file: str | None, asked: int, then: str | None
+) -> None:
     client = Servers()
+    if in_the_file:
+        limit = {"node_concurrent_recoveries": in_the_file}
+        client.defaults = {"defaults": {"cluster": {"routing": {"allocation": limit}}}}
     if present:
         client.settings["transient"][RECOVERIES] = present
     act(client, "prepared", recoveries=asked, recovery_bytes=None, rebalance="unchanged")
