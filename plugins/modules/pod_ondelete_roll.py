@@ -19,8 +19,8 @@ description:
     other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
     exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
     M(stateful.upgrade.shard_allocation) writes, which puts it back where this task was killed in between.
-  - Where nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that shares
-    its batch is waited for, or handed back as O(proof_timeout) says.
+  - Where nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
+    shares its batch is waited for, or handed back as O(proof_timeout) says.
   - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
   - Members that already are where they should be are left alone. One that is on its way, for example because an
     earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
@@ -98,7 +98,7 @@ notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/settings/get). For the elected manager to hand over C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without these it
-    goes as it is where it is alone, and a batch that it shares with others is refused."
+    goes as it is where it is alone, and a batch that it shares with others is waited for."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order
