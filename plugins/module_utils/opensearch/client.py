@@ -65,9 +65,7 @@ class OpenSearchClient:
 
     def order(self, method: str, path: str, **params: Any) -> None:
         """A request whose answer has no body, as have those to `_cluster/voting_config_exclusions`."""
-        answer = self._perform(method, path, params)
-        if answer and not isinstance(answer, dict):
-            raise self._not_understood(method, path, "its answer is neither empty nor a JSON object")
+        self._ask(method, path, params, may_be_empty=True)
 
     def health(self, **params: Any) -> dict[str, Any]:
         """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
@@ -80,25 +78,13 @@ class OpenSearchClient:
         params: Mapping[str, Any],
         body: Mapping[str, Any] | None = None,
         ignore: tuple[int, ...] = (),
+        may_be_empty: bool = False,
     ) -> dict[str, Any]:
-        answer = self._perform(method, path, params, body, ignore)
-        if not isinstance(answer, dict):
-            raise self._not_understood(method, path, "its answer is no JSON object")
-        return answer
-
-    def _perform(
-        self,
-        method: str,
-        path: str,
-        params: Mapping[str, Any],
-        body: Mapping[str, Any] | None = None,
-        ignore: tuple[int, ...] = (),
-    ) -> Any:
         errors = self._library.exceptions
         # In the path, since opensearch-py takes a query parameter called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
         try:
-            return self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
+            answer = self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
         except errors.ConnectionError as error:
             if isinstance(error.info, Refusal):
                 raise error.info from error
@@ -107,13 +93,15 @@ class OpenSearchClient:
             raise _unreachable(self.where, error, errors) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
-
-    def _not_understood(self, method: str, path: str, why: str) -> Refusal:
-        return refusal(
-            "opensearch_not_understood",
-            f"What answers at {self.where} to {method} {path} is not OpenSearch: {why}.",
-            "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
-        )
+        if may_be_empty and not answer:
+            return {}
+        if not isinstance(answer, dict):
+            raise refusal(
+                "opensearch_not_understood",
+                f"What answers at {self.where} to {method} {path} is not OpenSearch: its answer is no JSON object.",
+                "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
+            )
+        return answer
 
 
 def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:

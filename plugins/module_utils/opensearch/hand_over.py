@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TypeVar
 
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Refusal, refusal
 from ..common.moments import now_text
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, remark, waiting
@@ -24,7 +24,7 @@ from .safety import successors
 from .settings import UNDO, Undo, carried_undo, request_of
 from .shard_allocation import read_settings
 from .state import ClusterState, Voting
-from .voting import exclude, observe_elected, observe_voting, take_back
+from .voting import exclude, observe_elected, observe_voting, refused_by_server, take_back
 
 EFFECT = 10.0
 """Seconds that the server waits for an exclusion to take effect, before it says that it has not."""
@@ -109,7 +109,7 @@ class HandOver:
         """
         before = state.members[state.elected or ""].name
         self._await(self._task.still_wanted, lambda _wanted: Verdict())
-        failed = _refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
+        failed = refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
         settled = failed is not None or self._has_elected(before, state, down)
         others = self._await(lambda: take_back(self._task, self._client, names), lambda _others: Verdict())
         if others:
@@ -157,7 +157,7 @@ class HandOver:
             with self._task.journal.doing(("noted", UNDO, {"voting_exclusions": excluded})):
                 self._client.put("/_cluster/settings", request_of((), undo, back=False))
 
-        return self._await(lambda: _refused_by_server(put, lost=False), lambda _refused: Verdict())
+        return self._await(lambda: refused_by_server(put, lost=False), lambda _refused: Verdict())
 
     def _await(self, look: Callable[[], Seen], judge: Callable[[Seen], Verdict], *, hands_back: bool = False) -> Seen:
         """Wait also in one pass, and whatever is asked of the run: nothing stays excluded for longer than it has to."""
@@ -183,21 +183,3 @@ class HandOver:
             f"After the hand-over {there} of {self._voters} members vote again.",
             "Look at the manager-eligible members' logs.",
         )
-
-
-def _refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:
-    """What the server has refused of an act; with `lost` a lost answer is none, since the act may have been made.
-
-    Raises:
-        Refusal: it is the run that may not act any more.
-    """
-    try:
-        act()
-    except Unreachable:
-        if not lost:
-            raise
-    except Refusal as error:
-        if not all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons):
-            raise
-        return error
-    return None

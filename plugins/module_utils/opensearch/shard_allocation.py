@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Refusal, refusal
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark
@@ -41,7 +41,7 @@ from .settings import (
     with_names,
 )
 from .state import ClusterState
-from .voting import take_back
+from .voting import refused_by_server, take_back
 
 ENABLE = "cluster.routing.allocation.enable"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
@@ -199,7 +199,10 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
     if undo is None or ((kept or undo.excluded) and not going and not voters):
         return Outcome(Verdict(), before=before, after=before)
-    strangers, failed = _vote_again(task, client, voters)
+    strangers, failed = set[str](), None
+    if voters:
+        # That they cannot vote again keeps no setting from being put back.
+        failed = refused_by_server(lambda: strangers.update(take_back(task, client, voters)), lost=False)
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
     removed = _removals(task, settings)
@@ -212,18 +215,6 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     after = {**before, **{_name(change): change.was for change in back}, **{_name(each): None for each in removed}}
     remarks = (*(_left(undo, change, settings) for change in others), *_strange(undo, strangers), *_removed(removed))
     return Outcome(Verdict(remarks), True, before, _there(after))
-
-
-def _vote_again(task: Task, client: OpenSearchClient, names: Collection[str]) -> tuple[frozenset[str], Refusal | None]:
-    """Who is excluded by others; and why these could not vote again, which keeps no setting from being put back."""
-    try:
-        return take_back(task, client, names) if names else frozenset(), None
-    except Unreachable:
-        raise
-    except Refusal as error:
-        if not all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons):
-            raise
-        return frozenset(), error
 
 
 def _is_asked_for(task: Task, change: Change) -> bool:

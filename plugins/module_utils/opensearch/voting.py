@@ -10,9 +10,9 @@ weaker than it looks: of three managers, one excluded, a single one votes, until
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-from ..common.errors import refusal
+from ..common.errors import Refusal, Unreachable, refusal
 from ..common.task import Task
 from .client import OpenSearchClient
 from .state import ClusterState, Voting, parse_voting
@@ -72,3 +72,21 @@ def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> f
             if not task.check_mode:
                 client.order("DELETE", EXCLUSIONS, wait_for_removal="false")
     return others
+
+
+def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:
+    """What the server has refused of an act; with `lost` a lost answer is none, since the act may have been made.
+
+    Raises:
+        Refusal: it is the run that may not act any more.
+    """
+    try:
+        act()
+    except Unreachable:
+        if not lost:
+            raise
+    except Refusal as error:
+        if not all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons):
+            raise
+        return error
+    return None

@@ -50,11 +50,16 @@ def keeps_majority(names: Collection[str], placement: Placement) -> bool:
 def may_join(member: Member, batch: Sequence[Member], most: Mapping[str, int | None], placement: Placement) -> bool:
     """Whether one more member may go with a batch: copies, majorities and `most` of its pool are kept."""
     names = {member.name, *(each.name for each in batch)}
-    limit = most[member.pool]
-    if limit is not None and sum(each.pool == member.pool for each in batch) >= limit:
+    if not _has_room(member, batch, most):
         return False
     held = [placement.holders[place] for place in placement.held.get(member.name, ())]
     return keeps_majority(names, placement) and all(len(holders) == 1 or holders - names for holders in held)
+
+
+def _has_room(member: Member, batch: Sequence[Member], most: Mapping[str, int | None]) -> bool:
+    """Whether the batch has fewer members of its pool than may be away at once."""
+    limit = most[member.pool]
+    return limit is None or sum(each.pool == member.pool for each in batch) < limit
 
 
 def disjoint(
@@ -100,10 +105,7 @@ class _Colouring:
 
     def _fits(self, member: Member, number: int) -> bool:
         batch = self.batches[number]
-        most = self._most[member.pool]
-        if number in self._closed[member.name] or (
-            most is not None and sum(each.pool == member.pool for each in batch) >= most
-        ):
+        if number in self._closed[member.name] or not _has_room(member, batch, self._most):
             return False
         names = {member.name, *(each.name for each in batch)}
         return all(not names & voters or 2 * len(voters - names) > len(voters) for voters in self._placement.voters)
