@@ -9,17 +9,33 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_plan
-short_description: Plan the rolling upgrade of an OpenSearch cluster, and ask at once for all that stands in its way
+short_description: Plan the rolling upgrade of an OpenSearch cluster, and begin and end the run that carries it out
 description:
   - The plan of M(stateful.upgrade.pool_order), and beside it at the same time the gate C(before_upgrade) of
     M(stateful.upgrade.cluster_health_gate), the proof of M(stateful.upgrade.image_pull) for each pool of which a member
     is to be replaced, and whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
   - One verdict tells everything that stands in the way.
-  - Nothing is changed; the throw-away pods of the image proof are gone at the end.
+  - To plan changes nothing; the throw-away pods of the image proof are gone at the end.
+  - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
+  state:
+    description:
+      - V(planned) plans, and asks for everything that stands in the way.
+      - V(begun) takes the lock, plans again, puts back what an interrupted run has left, and records what is about to
+        be done. Where the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
+        back. In check mode no lock is taken, and nothing is recorded.
+      - V(ended) records that the run O(lock) has come to O(phase), and gives its lock back whatever becomes of the
+        record.
+    type: str
+    choices: [planned, begun, ended]
+    default: planned
+  target_version:
+    description: The version to upgrade to. Needed unless O(state=ended).
+    type: str
+    required: false
   prove_images:
     description:
       - Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway, or the members
@@ -39,24 +55,43 @@ options:
     description: A run whose lock counts as free, see M(stateful.upgrade.upgrade_lock).
     type: str
     default: ''
-  confirmed:
+  seconds:
     description:
-      - The digest of a plan that was agreed to. Only the plan is made again, and another one is refused; nothing else
-        is asked.
+      - With O(state=begun), how long the lock lasts without being renewed, see M(stateful.upgrade.upgrade_lock).
+    type: int
+    default: 60
+  confirmed:
+    description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
     type: str
+  archived:
+    description: With O(state=begun), what becomes of archived settings, see M(stateful.upgrade.shard_allocation).
+    type: str
+    choices: [remove, refuse]
+    default: remove
+  phase:
+    description: With O(state=ended), how the run ended.
+    type: str
+    choices: [completed, stopped, aborted, waiting]
+  summary:
+    description: With O(state=ended), one sentence about it.
+    type: str
+    default: ''
   announce:
     description: Whether a refused plan is told by a Warning event of each pool, where the rights allow it.
     type: bool
     default: false
   wait:
     description:
-      - With V(false), look at the cluster once and return the verdict.
+      - With V(false), look at the cluster once and return the verdict. With O(state=begun) and O(state=ended) it is
+        waited for all the same.
       - The proof of the images, and the watch on a lock whose holder may be dead, take their time all the same, since
         another look would begin them anew.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait for the cluster to be fit for the upgrade, and for the lock to be free.
+    description:
+      - Seconds to wait for the cluster to be fit for the upgrade, and for the lock to be free.
+      - With O(state=begun) and O(state=ended) 300 seconds are waited for the lock and for each API, whatever is given.
     default: 120
 attributes:
   check_mode:
@@ -64,7 +99,7 @@ attributes:
     details: The pods of the image proof are not made, only admitted (a dry run).
   diff_mode:
     support: full
-    details: The difference shows the version of each member before and after.
+    details: The difference shows the version of each member before and after; with O(state=begun) what was put back.
   idempotent:
     support: full
 extends_documentation_fragment:
@@ -79,12 +114,15 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
     and the others that M(stateful.upgrade.cluster_health_gate) names."
+  - "With O(state=begun) and O(state=ended) also those that M(stateful.upgrade.upgrade_lock),
+    M(stateful.upgrade.shard_allocation) and M(stateful.upgrade.upgrade_record) name."
   - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
 seealso:
   - module: stateful.upgrade.pool_order
   - module: stateful.upgrade.cluster_health_gate
   - module: stateful.upgrade.image_pull
   - module: stateful.upgrade.upgrade_lock
+  - module: stateful.upgrade.upgrade_record
 """
 
 EXAMPLES = r"""
@@ -96,13 +134,25 @@ EXAMPLES = r"""
     target_version: 3.8.0
   register: plan
 
-- name: See, under the lock, that the plan is still the one that was agreed to
+- name: Begin to carry it out
   stateful.upgrade.upgrade_plan:
+    state: begun
     namespace: search
     opensearch:
       hosts: [https://search.example.com:9200]
     target_version: 3.8.0
     confirmed: "{{ plan.digest }}"
+  register: begun
+
+- name: End the run
+  stateful.upgrade.upgrade_plan:
+    state: ended
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    lock: "{{ begun.lock }}"
+    phase: completed
+    summary: Upgraded to 3.8.0.
 """
 
 RETURN = r"""
@@ -112,35 +162,35 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 before:
-  description: The version of each member, null for one that is not in the cluster.
+  description: The version of each member, null for one that is not in the cluster; empty with O(state=ended).
   returned: always
   type: dict
   sample: {data-0: 2.19.6, data-1: 2.19.6}
 target_version:
   description: The version that is upgraded to.
-  returned: success
+  returned: unless O(state=ended)
   type: str
   sample: 3.8.0
 cluster_uuid:
   description: The UUID of the cluster.
-  returned: success
+  returned: unless O(state=ended)
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
 predicted_seconds:
   description: What the batches will take, from those that were measured on this cluster; null where none was.
-  returned: success, unless O(confirmed) is given
+  returned: with O(state=planned)
   type: int
   sample: 720
 deployed_version:
   description: The lowest version that a member of the pools runs; it advances only when all pools are done.
-  returned: success
+  returned: unless O(state=ended)
   type: str
   sample: 2.19.6
 pools:
   description:
     - The pools in order. Their C(status) is V(pending), V(upgrading) or V(upgraded), as none, some or all of their
       members run the target version.
-  returned: success
+  returned: unless O(state=ended)
   type: list
   elements: dict
   sample:
@@ -157,7 +207,7 @@ pools:
       members: [data-0, data-1]
 batches:
   description: The batches in order; empty when every member runs the target version.
-  returned: success
+  returned: unless O(state=ended)
   type: list
   elements: dict
   sample:
@@ -169,23 +219,38 @@ batches:
       proof: 12 of 12 shards keep a started copy elsewhere, 3 of 3 voting members stay
 members:
   description: Names of all members, of the pools and of the cluster.
-  returned: success
+  returned: unless O(state=ended)
   type: list
   elements: str
   sample: [data-0, data-1]
 broken:
   description: Members of the pools that are not in the cluster.
-  returned: success
+  returned: unless O(state=ended)
   type: list
   elements: str
   sample: []
+lock:
+  description: The lock, for the option C(lock) of the other modules.
+  returned: with O(state=begun), where the run has begun
+  type: dict
+  sample:
+    run: 20261121-020000-3f2a5b6c
+    name: stateful-upgrade-0a1b2c3d4e
+    kept_in: kubernetes
+    namespace: search
+    seconds: 60
+record:
+  description: The record as written.
+  returned: with O(state=ended)
+  type: dict
+  sample: {phase: completed}
 digest:
   description: Twelve hexadecimal digits that change whenever the plan does.
-  returned: success
+  returned: unless O(state=ended)
   type: str
   sample: 5f0c1d2e3a4b
 actions:
-  description: The throw-away pods that were made and removed, with times.
+  description: What was done, with times, such as the throw-away pods that were made and removed.
   returned: always
   type: list
   elements: dict

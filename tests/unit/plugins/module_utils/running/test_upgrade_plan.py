@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock, upgrade_plan
 
@@ -114,13 +115,16 @@ def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modul
     assert (codes(result), "image_pull" in modules.names()) == (["no_path"], False)
 
 
-def test_once_confirmed_only_the_plan_is_made_again(modules: Modules) -> None:
-    modules.says["pool_order"] = Verdict((remark("members_outside", "One is in no pool."),))
-    assert codes(modules.plan(confirmed="p1")) == ["members_outside"]
+def test_another_plan_than_the_confirmed_one_is_refused(modules: Modules) -> None:
+    assert codes(modules.plan(confirmed="p1")) == []
     changed = modules.plan(confirmed="p0")
-    assert (changed["failed"], codes(changed)) == (True, ["members_outside", "plan_changed"])
-    assert "it was p0 and is p1 now" in changed["msg"]
-    assert modules.names() == ["pool_order", "pool_order"]
+    assert (changed["failed"], codes(changed)) == (True, ["plan_changed"])
+
+
+def test_its_own_lock_does_not_stand_in_the_way_and_that_of_another_cluster_says_nothing(modules: Modules) -> None:
+    for name, asked in ((name_for("uuid"), {"run": "night", "name": name_for("uuid")}), (name_for("other"), None)):
+        modules.plan(lock={"run": "night", "name": name})
+        assert dict(modules.asked)["upgrade_lock"]["lock"] == asked
 
 
 def test_a_refused_plan_is_told_to_every_pool_where_that_is_wanted(modules: Modules) -> None:
