@@ -18,6 +18,7 @@ from tests.lab.addresses import Range
 from tests.lab.assembly import Assembly
 from tests.lab.control_plane.components import PORTS
 from tests.lab.eventlog import EventLog
+from tests.lab.kubelet.limits import remove_groups
 from tests.lab.plan import LabPlan
 from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, record_of
 from tests.lab.supervisor import Supervisor
@@ -52,6 +53,8 @@ async def keep(directory: Path) -> str:
     finally:
         for stray in kill_left_over(directory, ledger.records()):
             log.write("stray-killed", process=stray.pid)
+        for group in remove_groups(directory):
+            log.write("group-left", group=str(group))
         claimed.release()
         log.write("lab-ended", reason=supervisor.reason)
     return supervisor.reason

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -87,21 +89,42 @@ def spawn(
     *,
     user: User | None = None,
     mortal: bool = True,
+    group: Path | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, as `user`; a mortal one is killed by the kernel with its parent."""
+    """Start a process in a session of its own, as `user`; a mortal one is killed by the kernel with its parent.
+
+    With a control `group` it is in there from its first instruction on, and so is all that it starts. Raises OSError.
+    """
     identity: dict[str, object] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
-    before: Callable[[], None] | None = die_with_parent if mortal else None
-    return subprocess.Popen(  # type: ignore[call-overload]
-        list(argv),
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        preexec_fn=before,  # noqa: PLW1509 - one prctl call, no Python lock is taken
-        **identity,
-    )
+    # The parent opens the group's file: the kernel asks for the rights of whoever opened it, and the process has become
+    # `user` by the time it enters.
+    entrance = None if group is None else os.open(group / "cgroup.procs", os.O_WRONLY)
+    before: Callable[[], None] | None = partial(_begin, entrance, mortal) if mortal or group else None
+    try:
+        return subprocess.Popen(  # type: ignore[call-overload]
+            list(argv),
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=before,  # noqa: PLW1509 - two system calls, no Python lock is taken
+            **identity,
+        )
+    except subprocess.SubprocessError as error:
+        raise OSError(errno.EPERM, "its processes may not enter it", str(group)) from error
+    finally:
+        if entrance is not None:
+            os.close(entrance)
+
+
+def _begin(entrance: int | None, mortal: bool) -> None:
+    """What a new process does before its program starts."""
+    if entrance is not None:
+        os.write(entrance, b"0")
+    if mortal:
+        die_with_parent()
 
 
 class Ledger:

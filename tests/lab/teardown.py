@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.errors import LabError
+from tests.lab.kubelet.limits import remove_groups
 from tests.lab.plan import FILE
 from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over, send_signal
 
@@ -37,6 +38,8 @@ def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
     if rest:
         numbers = ", ".join(f"{record.name} ({record.pid})" for record in rest)
         raise LabError(f"These processes of the lab in {directory} could not be killed: {numbers}; run as their owner.")
+    if groups := ", ".join(map(str, remove_groups(directory))):
+        raise LabError(f"These control groups of the lab in {directory} could not be removed: {groups}; run as root.")
     if not keep:
         shutil.rmtree(directory)
     return Teardown(killed, records)

@@ -17,6 +17,7 @@ import pytest
 from tests.lab.command_line import main
 from tests.lab.errors import LabError
 from tests.lab.fixtures import lab_directory
+from tests.lab.kubelet.limits import groups_of, obstacle
 from tests.lab.lab import ROOT, Lab
 from tests.lab.namespace import Namespace, probe_pod
 from tests.lab.plan import LabPlan
@@ -27,6 +28,7 @@ from tests.lab.waiting import until
 TIMEOUT = 60.0
 STRAY = "setsid sleep 3600 & sleep 3600 & wait"
 """A pod whose processes leave its process group."""
+LIMIT = "500m"
 
 
 @pytest.fixture
@@ -40,15 +42,18 @@ def directory() -> Iterator[Path]:
 
 
 def _with_pods(lab: Lab) -> list[ProcessRecord]:
-    """Start two pods, one of which starts processes of its own; give every process that can be found."""
+    """Start two pods with limits, one of which starts processes of its own; give every process that can be found."""
     namespace = Namespace(lab, "strays")
-    namespace.apply(probe_pod("plain"), probe_pod("stray", command=["sh", "-c", STRAY], readinessProbe=None))
+    resources = {"limits": {"cpu": LIMIT}}
+    stray = probe_pod("stray", command=["sh", "-c", STRAY], readinessProbe=None, resources=resources)
+    namespace.apply(probe_pod("plain", resources=resources), stray)
     for name in ("plain", "stray"):
         namespace.until_ready(name)
     records = Ledger(lab.directory / "processes.jsonl").records()
     found = until("the stray processes", lambda: _unrecorded(lab.directory, records), TIMEOUT)
     names = {record.name for record in records}
     assert {"keeper", "etcd", "kube-apiserver", "strays/plain/probe", "strays/stray/probe"} <= names
+    assert len(groups_of(lab.directory)) == (0 if obstacle(LIMIT) else 2)
     return [*records, *found]
 
 
@@ -78,6 +83,7 @@ def test_an_ordered_end_leaves_nothing(directory: Path) -> None:
     assert all(is_alive(record) for record in processes)
     lab.down()
     assert not [record for record in processes if is_alive(record)]
+    assert not groups_of(directory)
     assert not directory.exists()
 
 
@@ -93,6 +99,7 @@ def test_a_killed_keeper_takes_everything_along_and_down_clears_the_rest(directo
     done = tear_down(directory)
     assert not [record for record in processes if is_alive(record)]
     assert {record.name for record in done.killed} <= {"unrecorded"}
+    assert not groups_of(directory)
     assert not directory.exists()
 
 
@@ -107,6 +114,7 @@ def test_a_lab_ends_with_its_owner(directory: Path) -> None:
         processes = _with_pods(lab)
         owner.kill()
     until("the end of all processes", lambda: not left_over(directory, processes), TIMEOUT)
+    until("the removal of all control groups", lambda: not groups_of(directory), TIMEOUT)
 
 
 def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.lab import images
 from tests.lab.api import Json
-from tests.lab.kubelet import environment, volumes
+from tests.lab.kubelet import environment, limits, volumes
 from tests.lab.kubelet.execution import Executor
 from tests.lab.kubelet.grace import Grace
 from tests.lab.kubelet.health import Health
@@ -51,6 +51,7 @@ class Container:
         self._policy = policy
         self._process: Process | None = None
         self._executor: Executor | None = None
+        self._group: Path | None = None
         self._stopping = asyncio.Event()
         self._failures = 0
         self._change: asyncio.Task[None] | None = None
@@ -142,7 +143,7 @@ class Container:
             self._ended(Terminated(128, "StartError", started, timestamp(), identity, message))
             return True
         self._process = process
-        self._executor = Executor(self.place, launch)
+        self._executor = Executor(self.place, launch, self._group)
         self.place.report("Normal", "Created", f"Container created: {self.name}")
         self.place.report("Normal", "Started", f"Container started: {self.name}")
         self.place.note("container-started", container=self.name, process=process.record.pid, image=self.image)
@@ -172,8 +173,9 @@ class Container:
     def _spawn(self, launch: images.Launch, number: int) -> Process:
         path = log_path(self.place.logs, self.name, number)
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._group = limits.confine(self.place, self.spec)
         with path.open("ab") as output:
-            popen = spawn(launch.argv, launch.env, launch.cwd, output, user=self.place.host.user)
+            popen = spawn(launch.argv, launch.env, launch.cwd, output, user=self.place.host.user, group=self._group)
         record = record_of("/".join((*self.place.name, self.name)), popen.pid)
         self.place.host.ledger.add(record)
         return Process(popen, record)
@@ -199,7 +201,9 @@ class Container:
         started = running.started_at if isinstance(running, Running) else ""
         code = 128 - code if code < 0 else code
         reason = "Completed" if code == 0 else "Error"
-        return self._ended(Terminated(code, reason, started, timestamp(), self.state.container_id))
+        ended = self._ended(Terminated(code, reason, started, timestamp(), self.state.container_id))
+        await self._leave_group()
+        return ended
 
     def _probing_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
@@ -240,9 +244,14 @@ class Container:
         return True
 
     async def process_ended(self) -> None:
-        """Wait for the process, if there is one."""
+        """Wait for the process, if there is one, and remove its control group."""
         if self._process:
             await self._process.wait()
+        await self._leave_group()
+
+    async def _leave_group(self) -> None:
+        if self._group and await limits.removed(self._group):
+            self._group = None
 
     @property
     def succeeded(self) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
+from pathlib import Path
 
 from tests.lab.api import Json
 from tests.lab.images import Launch
@@ -17,17 +18,19 @@ HOOK_LIMIT = 3600.0
 
 
 class Executor:
-    """Runs commands with the environment, the directory and the user of one container."""
+    """Runs commands with the environment, the directory, the user and the control group of one container."""
 
-    def __init__(self, place: PodPlace, launch: Launch) -> None:
+    def __init__(self, place: PodPlace, launch: Launch, group: Path | None) -> None:
         self._place = place
         self._launch = launch
+        self._group = group
 
     async def run(self, command: list[str], timeout: float) -> tuple[int, str]:
         """Exit code and output; a command that takes longer than `timeout` seconds is killed."""
         with tempfile.TemporaryFile() as output:
             try:
-                popen = spawn(command, self._launch.env, self._launch.cwd, output, user=self._place.host.user)
+                user, group = self._place.host.user, self._group
+                popen = spawn(command, self._launch.env, self._launch.cwd, output, user=user, group=group)
             except OSError as error:
                 return 126, f"{command[0]}: {error.strerror}"
             record = record_of("/".join((*self._place.name, "exec")), popen.pid)

@@ -30,6 +30,8 @@ _SETTING_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _LIST_SETTINGS = frozenset({"node.roles"})
 DEFAULT_HEAP = "-Xms256m -Xmx256m"
 """What OPENSEARCH_JAVA_OPTS replaces."""
+ARCHIVE, NO_ARCHIVE = "LAB_CLASS_ARCHIVE", "none"
+"""The variable of a container that starts without the lab's class archive, as a server elsewhere does."""
 # Many short-lived members share few cores: a small collector and a quick compiler boot faster than the defaults.
 _JVM_OPTIONS = (
     "-XX:+UseSerialGC",
@@ -74,7 +76,7 @@ class OpenSearchImage:
             *self._version_options(),
         ]
         options += [f"-Djava.io.tmpdir={temporary}", f"-Dopensearch.path.home={self.home}"]
-        if (archive := archive_path(self.home)).exists():
+        if (archive := archive_path(self.home)).exists() and context.env.get(ARCHIVE) != NO_ARCHIVE:
             options.append(f"-XX:SharedArchiveFile={archive}")
         options += [f"-Dopensearch.path.conf={configuration}", "-cp", class_path(self.home)]
         argv = (str(java_path()), *options, "org.opensearch.bootstrap.OpenSearch", *context.args)

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[3]
 DOCUMENTS = 30_000
 RATE = 40.0
 TIMEOUT = 10.0
+LONGEST = 2000
+"""Characters of what a failed generator has said that are told."""
 
 
 def seed(target: Target, directory: Path, documents: int = DOCUMENTS) -> None:
@@ -107,7 +109,8 @@ class Traffic:
         """
         self._process.send_signal(signal.SIGTERM)
         if self._process.wait() != 0:
-            raise LabError(f"The traffic generator failed; read {self.directory / 'traffic.log'}.")
+            said = (self.directory / "traffic.log").read_text(encoding="utf-8", errors="replace").strip()
+            raise LabError(f"The traffic generator failed: {said[-LONGEST:] or 'it said nothing'}")
         return check(self.target, self.directory)
 
     def _working(self) -> bool:
