@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,19 +13,26 @@ from pathlib import Path
 from kubernetes.client.exceptions import ApiException
 
 from tests.benchmarks.phases import Course, Look, course
+from tests.benchmarks.precedence import first_served
 from tests.benchmarks.rest import Rest, poll
-from tests.benchmarks.results import Result, document, passed, table, task_table
+from tests.benchmarks.results import Result, document, heading, passed, table, task_table
 from tests.benchmarks.tasks import seconds_by_task
 from tests.benchmarks.watch import Watch
-from tests.benchmarks.ways import LOG, WAYS, Work, first_served
+from tests.benchmarks.ways import LOG, WAYS, Work, with_cpu_limit, without_archive
 from tests.figures import member_times
 from tests.lab.errors import LabError
+from tests.lab.kubelet.limits import millicores, obstacle
 from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.records import Health, read
 from tests.lab.traffic.traffic import RATE
 from tests.scenarios.cluster import Cluster
 from tests.stage import LAYOUTS, parser, perform, raised, step
+
+NUMBERS = {"three": 3, "seven": 7}
+"""Members of each layout."""
+STEP = 50
+"""Thousandths of a core to which limits are rounded."""
 
 
 def main(argv: list[str]) -> int:
@@ -38,11 +46,37 @@ def _options(argv: list[str]) -> argparse.Namespace:
     options.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="what is compared, in order")
     options.add_argument("--rate", type=float, default=RATE, help="operations of the traffic a second")
     options.add_argument("--repeat", type=int, default=1, help="how often each way is gone")
+    options.add_argument("--cpu", type=_limit, metavar="LIMIT|none", help="CPU limit of every member, as 400m")
     options.add_argument("--json", type=Path, metavar="PATH", help="write everything there, too")
-    return options.parse_args(argv)
+    parsed = options.parse_args(argv)
+    if parsed.cpu is None:
+        usual = share(NUMBERS[parsed.members], len(os.sched_getaffinity(0)))
+        parsed.cpu = "" if obstacle(usual) else usual
+    elif parsed.cpu and (why_not := obstacle(parsed.cpu)):
+        options.error(f"argument --cpu: a limit of {parsed.cpu} cannot be enforced on this machine: {why_not}")
+    return parsed
+
+
+def share(members: int, cores: int) -> str:
+    """The limit that shares the machine's cores out among the members, so that none slows the others down."""
+    return f"{round(1000 * cores / members / STEP) * STEP}m"
+
+
+def _limit(text: str) -> str:
+    if text == "none":
+        return ""
+    try:
+        if millicores(text) > 0:
+            return text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    raise argparse.ArgumentTypeError(f"{text!r} is no limit; it must be more than 0")
 
 
 def _compare(options: argparse.Namespace, directory: Path) -> int:
+    names = ("members", "origin", "target", "documents", "rate", "repeat", "cpu")
+    settings = {name: getattr(options, name) for name in names}
+    print(heading(settings), flush=True)
     results: dict[str, list[Result]] = {way: [] for way in dict.fromkeys(options.ways)}
     for number in range(options.repeat):
         for way, found in results.items():
@@ -53,11 +87,9 @@ def _compare(options: argparse.Namespace, directory: Path) -> int:
                 found.append(_measure(lab, way, options, place))
             print(f"  {found[-1].done:.1f} s\n{found[-1].report.table()}", flush=True)
     if options.json:
-        settings = {
-            name: getattr(options, name) for name in ("members", "origin", "target", "documents", "rate", "repeat")
-        }
         options.json.write_text(json.dumps(document(results, settings), indent=2) + "\n", encoding="utf-8")
-    print(f"\n{table(results, {name: way.title for name, way in WAYS.items()})}\n\n{task_table(results)}")
+    shown = table(results, {name: way.title for name, way in WAYS.items()})
+    print(f"\n{heading(settings)}\n\n{shown}\n\n{task_table(results)}")
     return 0 if passed(results) else 1
 
 
@@ -65,7 +97,9 @@ def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) 
     """One way, on a cluster of its own."""
     way = WAYS[name]
     with step(f"a cluster of OpenSearch {options.origin} for: {way.title}"):
-        layout = way.layout(LAYOUTS[options.members])
+        layout = without_archive(way.layout(LAYOUTS[options.members]))
+        if options.cpu:
+            layout = with_cpu_limit(layout, options.cpu)
         cluster = Cluster.start(lab, directory.name, layout, options.origin)
         seed(cluster.target, directory, documents=options.documents)
         work = way.prepare(cluster, options.target, directory)

@@ -76,6 +76,14 @@ def document(results: Results, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "passed": passed(results), "results": found, "more_than_script_a_member": difference(results)}
 
 
+def heading(settings: Mapping[str, Any]) -> str:
+    """What was measured, in one line."""
+    cluster = f"{settings['members']} members, {settings['origin']} → {settings['target']}"
+    traffic = f"{settings['documents']} documents, {settings['rate']:g} operations a second"
+    limit = f"each member limited to {settings['cpu']} CPU" if settings["cpu"] else "members share all cores"
+    return f"{cluster}; {traffic}; {limit}"
+
+
 def table(results: Results, titles: Mapping[str, str]) -> str:
     """The comparison for people: one column a way, seconds are means of the repetitions, the rest is summed up."""
     more = difference(results)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.benchmarks.phases import Course, Phases
-from tests.benchmarks.results import Result, difference, document, passed, table, task_table
+from tests.benchmarks.results import Result, difference, document, heading, passed, table, task_table
 from tests.benchmarks.tasks import seconds_by_task
 from tests.lab.traffic import Report
 from tests.lab.traffic.report import STATUSES, Loss, Operations
@@ -58,6 +58,15 @@ def test_the_difference_is_told_by_part_and_needs_both() -> None:
     assert more["rest"] == 1.5
     assert sum(more.values()) == 1.5
     assert difference({"collection": [OURS]}) is None
+
+
+def test_the_heading_names_the_limit() -> None:
+    settings = {"members": "seven", "origin": "2.19.6", "target": "3.8.0", "documents": 20000, "rate": 40.0}
+    cluster, traffic, limit = heading({**settings, "cpu": "400m"}).split("; ")
+    assert cluster == "seven members, 2.19.6 → 3.8.0"
+    assert traffic == "20000 documents, 40 operations a second"
+    assert limit == "each member limited to 400m CPU"
+    assert heading({**settings, "cpu": None}).endswith("; members share all cores")
 
 
 def test_the_table_has_a_column_a_way() -> None:

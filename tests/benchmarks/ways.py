@@ -6,11 +6,9 @@ A way is prepared outside the clock and gives the work that is timed. The work r
 
 from __future__ import annotations
 
-import contextlib
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,8 @@ from typing import Any
 from tests.benchmarks.pools import Pools
 from tests.benchmarks.rest import poll
 from tests.lab.errors import LabError
+from tests.lab.kubelet.limits import millicores
+from tests.lab.opensearch.image import ARCHIVE, NO_ARCHIVE
 from tests.scenarios.cluster import Cluster, Layout
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play
 from tests.stage import environment
@@ -40,13 +40,42 @@ class Way:
 def with_tcp_probe(layout: Layout) -> Layout:
     """The layout with pods that are Ready as soon as the REST port is open."""
 
+    def change(container: dict[str, Any]) -> None:
+        probe = container["readinessProbe"]
+        probe["tcpSocket"] = {"port": probe.pop("httpGet")["port"]}
+
+    return _with_containers(layout, change)
+
+
+def with_cpu_limit(layout: Layout, limit: str) -> Layout:
+    """The layout with members that compute at this pace at most; none may request more than it may take."""
+
+    def change(container: dict[str, Any]) -> None:
+        resources = container["resources"]
+        resources["requests"]["cpu"] = min(resources["requests"]["cpu"], limit, key=millicores)
+        resources["limits"] = {"cpu": limit}
+
+    return _with_containers(layout, change)
+
+
+def without_archive(layout: Layout) -> Layout:
+    """The layout with members that start as servers do elsewhere: the lab's own class archive halves their start."""
+
+    def change(container: dict[str, Any]) -> None:
+        container["env"].append({"name": ARCHIVE, "value": NO_ARCHIVE})
+
+    return _with_containers(layout, change)
+
+
+def _with_containers(layout: Layout, change: Callable[[dict[str, Any]], None]) -> Layout:
+    """The layout with the containers of all members changed."""
+
     def changed(*arguments: Any, **options: Any) -> list[dict[str, Any]]:
         manifests = layout(*arguments, **options)
         for manifest in manifests:
             if manifest["kind"] == "StatefulSet":
                 for container in manifest["spec"]["template"]["spec"]["containers"]:
-                    probe = container["readinessProbe"]
-                    probe["tcpSocket"] = {"port": probe.pop("httpGet")["port"]}
+                    change(container)
         return manifests
 
     return changed
@@ -89,21 +118,6 @@ def collection(cluster: Cluster, version: str, directory: Path, **inputs: str) -
             raise LabError(f"The playbook ended with exit code {played.code}: {played.message or 'see above'}")
 
     return work
-
-
-@contextlib.contextmanager
-def first_served() -> Iterator[None]:
-    """Whoever upgrades goes before the members on this machine's few cores: elsewhere it has a machine of its own.
-
-    Where the right to that is missing, it shares them.
-    """
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
-    try:
-        yield
-    finally:
-        os.setpriority(os.PRIO_PROCESS, 0, usual)
 
 
 WAYS = {
