@@ -25,7 +25,6 @@ from tests.lab.kubelet.limits import millicores, obstacle
 from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.records import Health, read
-from tests.lab.traffic.traffic import RATE
 from tests.scenarios.cluster import Cluster
 from tests.stage import LAYOUTS, parser, perform, raised, step
 
@@ -44,7 +43,7 @@ def main(argv: list[str]) -> int:
 def _options(argv: list[str]) -> argparse.Namespace:
     options = parser("benchmark", __doc__)
     options.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="what is compared, in order")
-    options.add_argument("--rate", type=float, default=RATE, help="operations of the traffic a second")
+    options.add_argument("--rate", type=float, default=10, help="operations of the traffic a second")
     options.add_argument("--repeat", type=int, default=1, help="how often each way is gone")
     options.add_argument("--cpu", type=_limit, metavar="LIMIT|none", help="CPU limit of every member, as 400m")
     options.add_argument("--json", type=Path, metavar="PATH", help="write everything there, too")
