@@ -230,15 +230,10 @@ broken:
   elements: str
   sample: []
 lock:
-  description: The lock, for the option C(lock) of the other modules.
+  description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), where the run has begun
   type: dict
-  sample:
-    run: 20261121-020000-3f2a5b6c
-    name: stateful-upgrade-0a1b2c3d4e
-    kept_in: kubernetes
-    namespace: search
-    seconds: 60
+  sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
 record:
   description: The record as written.
   returned: with O(state=ended)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.lab.kubelet.limits import PREFIX, NotEnforced, hierarchy, remove
 
@@ -35,6 +36,5 @@ def first_served() -> Iterator[bool]:
         remove(group)
 
 
-def _enter(group: os.PathLike[str]) -> None:
-    with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as entrance:
-        entrance.write("0")
+def _enter(group: Path) -> None:
+    (group / "cgroup.procs").write_text("0")

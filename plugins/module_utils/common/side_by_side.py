@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from threading import Event, Lock
 from typing import Any
 
-from .errors import Refusal, refusal
-from .task import Guard, Outcome, Task
+from .errors import refusal
+from .task import Guard, Outcome, Task, attempt
 from .waiting import Waited
 
 
@@ -67,10 +67,7 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
             guard=_UntilStopped(stopped, task.guard),
             waited=Waited(),
         )
-        try:
-            return part.run(own), own.waited
-        except Refusal as error:
-            return Outcome(own.verdict_of(error)), own.waited
+        return attempt(part.run, own), own.waited
 
     with ThreadPoolExecutor(max_workers=max(1, len(parts))) as pool:
         try:

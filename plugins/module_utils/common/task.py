@@ -35,6 +35,11 @@ class Contract:
     guarded: bool = True
     """Whether the work is done only while its run holds the lock, where one is given; not what manages the lock."""
 
+    def arguments(self, given: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+        """All arguments of this module, asked by another: its own, those that the other was given, or the defaults."""
+        known = {name: given.get(name, option.get("default")) for name, option in self.argument_spec.items()}
+        return {**known, **own}
+
 
 class Guard(Protocol):
     """What has to hold before a look or an act beside the life of the controller: the lock of the run."""
@@ -216,12 +221,18 @@ def sentences(verdict: Verdict) -> str:
     return " ".join([*parts, *remedies])
 
 
+def attempt(run: Callable[[Task], Outcome], task: Task) -> Outcome:
+    """What the work gives; a `Refusal` raised in it is its verdict, and acts that it has noted until then a change."""
+    before = len(task.journal.as_result())
+    try:
+        return run(task)
+    except Refusal as error:
+        return Outcome(task.verdict_of(error), changed=len(task.journal.as_result()) > before)
+
+
 def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result."""
-    try:
-        return run(task).as_result(task)
-    except Refusal as error:
-        return Outcome(task.verdict_of(error), changed=bool(task.journal.as_result())).as_result(task)
+    return attempt(run, task).as_result(task)
 
 
 def passed_or_raise(*verdicts: Verdict) -> Verdict:

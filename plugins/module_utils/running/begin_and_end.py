@@ -8,13 +8,12 @@ Either a run has begun as a whole, or it has given its lock back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ..common.errors import Refusal
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import State, Verdict, combine, refused
 from ..opensearch import pool_order, shard_allocation
 from . import upgrade_lock, upgrade_record
@@ -31,18 +30,12 @@ def begin(task: Task) -> Outcome:
     which could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded.
     """
     patient = with_arguments(task, wait=True, wait_timeout=PATIENCE)
-    if task.check_mode:
-        return _decided(attempt(_begun, patient))
-    held = attempt(_hold, patient)
-    if not held.verdict.passed:
-        return _decided(held)
-    locked = with_arguments(patient, lock=held.more["lock"])
-    with _given_back_on_failure(locked):
-        begun = _decided(attempt(lambda given: _begun(under_lock(given)), locked))
-    verdict = combine((held.verdict, begun.verdict))
-    if verdict.passed:
-        return replace(begun, verdict=verdict, more={**begun.more, "lock": held.more["lock"]})
-    return replace(begun, verdict=combine((verdict, attempt(_release, locked).verdict)))
+    begun = attempt(_begun, patient) if task.check_mode else _begun_with_lock(patient)
+    # What is still waited for has not begun.
+    reasons = (
+        replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in begun.verdict.reasons
+    )
+    return replace(begun, verdict=Verdict(tuple(reasons)))
 
 
 def end(task: Task) -> Outcome:
@@ -68,21 +61,6 @@ def with_arguments(task: Task, **own: Any) -> Task:
     return replace(task, params={**task.params, **own})
 
 
-def arguments(contract: Contract, params: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a module: its own, those of this task, or the defaults."""
-    known = {name: params.get(name, option.get("default")) for name, option in contract.argument_spec.items()}
-    return {**known, **own}
-
-
-def attempt(work: Callable[[Task], Outcome], task: Task) -> Outcome:
-    """What the work gives; a `Refusal` raised in it is its verdict, and acts that it has noted until then a change."""
-    before = len(task.journal.as_result())
-    try:
-        return work(task)
-    except Refusal as error:
-        return Outcome(task.verdict_of(error), changed=len(task.journal.as_result()) > before)
-
-
 @contextmanager
 def _given_back_on_failure(task: Task) -> Iterator[None]:
     """The lock is given back on what is no verdict, too: an interruption, the time-out of the task, a bug."""
@@ -93,12 +71,17 @@ def _given_back_on_failure(task: Task) -> Iterator[None]:
         raise
 
 
-def _decided(outcome: Outcome) -> Outcome:
-    """The outcome, refused where something is still waited for: a run has begun or it has not."""
-    reasons = (
-        replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in outcome.verdict.reasons
-    )
-    return replace(outcome, verdict=Verdict(tuple(reasons)))
+def _begun_with_lock(task: Task) -> Outcome:
+    held = attempt(_hold, task)
+    if not held.verdict.passed:
+        return held
+    locked = with_arguments(task, lock=held.more["lock"])
+    with _given_back_on_failure(locked):
+        begun = attempt(lambda given: _begun(under_lock(given)), locked)
+    verdict = combine((held.verdict, begun.verdict))
+    if verdict.passed:
+        return replace(begun, verdict=verdict, more={**begun.more, "lock": held.more["lock"]})
+    return replace(begun, verdict=combine((verdict, attempt(_release, locked).verdict)))
 
 
 def _hold(task: Task) -> Outcome:
@@ -133,4 +116,4 @@ def _release(task: Task) -> Outcome:
 
 def _part(task: Task, contract: Contract, run: Callable[[Task], Outcome], **own: Any) -> Outcome:
     """What another module gives in this task."""
-    return run(replace(task, params=arguments(contract, task.params, own)))
+    return run(replace(task, params=contract.arguments(task.params, **own)))

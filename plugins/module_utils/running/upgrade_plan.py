@@ -24,7 +24,7 @@ from ..opensearch import health_gate, pool_order, shard_allocation
 from ..record.lock import name_for
 from ..record.pace import seconds_a_batch
 from . import upgrade_lock, upgrade_record
-from .begin_and_end import arguments, begin, end, judge_same
+from .begin_and_end import begin, end, judge_same
 
 CONTRACT = Contract(
     argument_spec={
@@ -90,8 +90,8 @@ def _parts(task: Task, order: Outcome) -> Iterator[Part]:
     of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
     # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
     of_lock = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
-    yield Part(health_gate.run, arguments(health_gate.CONTRACT, params, of_gate))
-    yield Part(upgrade_lock.run, arguments(upgrade_lock.CONTRACT, params, of_lock))
+    yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
+    yield Part(upgrade_lock.run, upgrade_lock.CONTRACT.arguments(params, **of_lock))
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if params["prove_images"] and order.verdict.passed and not params["hosts"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
@@ -107,7 +107,7 @@ def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
     # Also in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
-    return Part(image_pull.run, arguments(image_pull.CONTRACT, params, {**own, **wait}))
+    return Part(image_pull.run, image_pull.CONTRACT.arguments(params, **own, **wait))
 
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,15 @@ from tests.lab.cache import cache_root
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, ImageNotFound
 from tests.lab.opensearch.homes import fetch_home, fetch_jars, home_path
-from tests.lab.opensearch.image import image, member_settings, render
+from tests.lab.opensearch.image import (
+    ARCHIVE,
+    NO_ARCHIVE,
+    OpenSearchImage,
+    archive_path,
+    image,
+    member_settings,
+    render,
+)
 from tests.lab.opensearch.layouts import SERVES_CLIENTS, seven_members, three_combined
 from tests.lab.opensearch.locks import Coordinate, Lock, locked_versions, read_lock
 from tests.lab.opensearch.trial import trial_member
@@ -173,6 +181,17 @@ def test_the_heap_can_be_replaced(tmp_path: Path) -> None:
     larger = image(version).launch(context(tmp_path, env={"OPENSEARCH_JAVA_OPTS": "-Xmx1g"}))
     assert "-Xmx1g" in larger.argv
     assert not set(GIVEN_HEAP.split()) & set(larger.argv)
+
+
+def test_a_member_can_start_without_the_class_archive_of_the_lab(tmp_path: Path) -> None:
+    home = OpenSearchImage("3.8.0", tmp_path / "home")
+    home.home.mkdir()
+    archive_path(home.home).touch()
+    given = [
+        any("SharedArchiveFile" in option for option in home.launch(context(tmp_path, env=env)).argv)
+        for env in ({}, {ARCHIVE: NO_ARCHIVE})
+    ]
+    assert given == [True, False]
 
 
 def _address(namespace: str, pod: str) -> str:
