@@ -93,6 +93,10 @@ class Cluster:
         nodes = json.loads(self.ask("/_nodes/_all/_none"))["nodes"]
         return {node["name"]: node["version"] for node in nodes.values()}
 
+    def elected(self) -> str:
+        """The member that is the elected manager, which goes last of its pool; chance decides which one it is."""
+        return self.ask("/_cat/cluster_manager?h=node").strip()
+
     def health(self) -> dict[str, Any]:
         """`_cluster/health`."""
         health: dict[str, Any] = json.loads(self.ask("/_cluster/health"))

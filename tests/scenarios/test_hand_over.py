@@ -22,7 +22,6 @@ from tests.scenarios.test_interrupted import conclude
 FROM, TO = "2.19.6", "3.8.0"
 NUMBERS = itertools.count(1)
 KILL = KILLS["SIGKILL to its process group"]
-ELECTED = "/_cat/cluster_manager?h=node"
 
 
 @pytest.fixture
@@ -47,7 +46,7 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
 ) -> None:
     cluster = Cluster.start(lab, "hand-over", seven_members, FROM)
     try:
-        elected = cluster.ask(ELECTED).strip()
+        elected = cluster.elected()
         seed(cluster.target, tmp_path, documents=5_000)
         siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
         with Traffic.start(cluster.target, tmp_path) as traffic:
@@ -82,7 +81,7 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
 
 def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(siege: Siege) -> None:
     cluster = siege.cluster
-    elected = cluster.ask(ELECTED).strip()
+    elected = cluster.elected()
     assert siege.killed_at("exclude", after=True, kill=KILL), siege.outputs[-1]
     assert excluded(cluster) == [elected]
 
