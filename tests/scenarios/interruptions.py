@@ -25,6 +25,8 @@ from tests.scenarios.wire import Act, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
+CANCEL = 0.2
+"""Seconds between two looks of ansible-runner whether to cancel: less than a run goes on in meanwhile."""
 
 ENABLE = "cluster.routing.allocation.enable"
 EXCLUDE = "cluster.routing.allocation.exclude._name"
@@ -102,6 +104,10 @@ class Siege:
         variables = confirmed(cluster.variables(target, **inputs), environment)
         return cls(cluster, variables, environment, before)
 
+    def first_to_go(self) -> str:
+        """The member that a run takes down before all others."""
+        return max(self.before.pods.keys() - {self.cluster.elected()})
+
     def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
         """One run that is killed at an act; whether it came to that act before its end."""
         method, path, holds = {**ACTS, **MORE_ACTS}[act]
@@ -125,6 +131,7 @@ class Siege:
                 extravars={**self.variables, **wire.variables(), "upgrade_skip_image_check": True},
                 envvars={**self.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
                 cancel_callback=asked.is_set,
+                settings={"pexpect_timeout": CANCEL},
                 quiet=True,
             )
             self.outputs.append(run.stdout.read())

@@ -15,13 +15,20 @@ import pytest
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Traffic, check, seed
+from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import KILLS, VOTING, Siege
+from tests.scenarios.interruptions import END, KILLS, VOTING, Siege
+from tests.scenarios.playbook import Playing
 from tests.scenarios.test_interrupted import conclude
 
 FROM, TO = "2.19.6", "3.8.0"
 NUMBERS = itertools.count(1)
-KILL = KILLS["SIGKILL to its process group"]
+
+
+def kill(run: Playing) -> None:
+    """Kills it and waits for its end, so that a worker which outlives it is an orphan before it hears of its act."""
+    KILLS["SIGKILL to its process group"](run)
+    until("the controller's end", lambda: run.ended, END)
 
 
 @pytest.fixture
@@ -82,7 +89,7 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
 def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(siege: Siege) -> None:
     cluster = siege.cluster
     elected = cluster.elected()
-    assert siege.killed_at("exclude", after=True, kill=KILL), siege.outputs[-1]
+    assert siege.killed_at("exclude", after=True, kill=kill), siege.outputs[-1]
     assert excluded(cluster) == [elected]
 
     settled = siege.beside("stateful.upgrade.settle")
@@ -99,7 +106,7 @@ def test_killed_at_each_act_of_the_hand_over_the_next_run_goes_on(siege: Siege) 
     # What is left excluded is taken back at the beginning of the next run, which is killed there too. Held up before an
     # act, a worker that outlives its controller for a moment would send it again: only what follows an act is certain.
     for act in ("exclude", "include"):
-        assert siege.killed_at(act, after=True, kill=KILL), f"no run came to {act}\n{siege.outputs[-1]}"
+        assert siege.killed_at(act, after=True, kill=kill), f"no run came to {act}\n{siege.outputs[-1]}"
     assert excluded(siege.cluster) == []
     conclude(siege)
     assert excluded(siege.cluster) == []

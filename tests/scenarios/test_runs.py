@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,7 @@ from tests.scenarios.wire import Trap, Wire
 FROM, TO = "2.19.6", "3.8.0"
 ENABLE = "cluster.routing.allocation.enable"
 PATIENCE = 120.0
+SLOW = 12.0
 GROUP = KILLS["SIGKILL to its process group"]
 NUMBERS = itertools.count(1)
 
@@ -45,6 +47,17 @@ def until_deleting(wire: Wire, run: Playing) -> str:
     return until("the first deletion", deletion, PATIENCE)
 
 
+@contextlib.contextmanager
+def slow_first(siege: Siege) -> Iterator[str]:
+    """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
+    faults, first = siege.cluster.lab.faults, siege.first_to_go()
+    faults.slow_stop(siege.cluster.namespace, first, SLOW)
+    try:
+        yield first
+    finally:
+        faults.mend(siege.cluster.namespace, first)
+
+
 def has_completed(siege: Siege) -> None:
     assert set(siege.cluster.versions().values()) == {TO}
     assert siege.deleted() == sorted(siege.before.pods)
@@ -63,7 +76,9 @@ def test_of_two_runs_that_begin_together_one_acts(siege: Siege, kept_in: str) ->
     assert " has held the lock since " in refused.message
     assert "upgrade_take_over" in refused.message
     idle = other if played[0].code == 0 else one
-    assert [act for act in idle.acts if act.status is not None and act.status < 300] == []
+    # That its plan is refused may stand in an event: a message, and no act.
+    made = [act for act in idle.acts if act.status is not None and act.status < 300 and "/events" not in act.path]
+    assert made == []
     has_completed(siege)
 
 
@@ -125,10 +140,11 @@ def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:
 
 def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> None:
     cluster = siege.cluster
-    with siege.running() as (wire, run):
+    with slow_first(siege) as first, siege.running() as (wire, run):
         member = until_deleting(wire, run)
         aborted = siege.beside("stateful.upgrade.abort")
         stopped = run.wait()
+    assert member == first
 
     print(stopped.output, aborted.output, sep="\n")
     assert aborted.code == 0, aborted.message
@@ -271,12 +287,13 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
 
 
 def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
-    played = siege.completed(upgrade_run_timeout=3)
+    with slow_first(siege) as first:
+        played = siege.completed(upgrade_run_timeout=8)
 
     print(played.output)
     assert played.code != 0
     assert "upgrade_run_timeout" in played.output
-    assert len(siege.deleted()) == 1
+    assert siege.deleted() == [first]
     assert siege.cluster.fingerprint().settings == siege.before.settings
     assert siege.completed().code == 0
     has_completed(siege)

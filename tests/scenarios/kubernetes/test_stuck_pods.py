@@ -72,7 +72,7 @@ def test_a_quota_that_is_used_up(room: Room) -> None:
     with full_quota(room):
         with pytest.raises(Refusal, match="exceeded quota"):
             room.pull(NEW)
-        stuck = room.roll(member(0), wait_timeout=10)
+        stuck = room.roll(member(0), wait_timeout=15)
         assert codes(stuck)[0] == "pod_not_recreated"
         assert "exceeded quota" in stuck.verdict.deciding()[0].message
     cured = room.roll(member(0))
@@ -123,7 +123,7 @@ def test_a_kubernetes_node_that_is_dead(room: Room) -> None:
         stuck = room.roll(member(0), wait_timeout=14)
         assert codes(stuck)[0] == "kubernetes_node_down"
         assert f"{node} was lost at" in stuck.verdict.reasons[0].message
-        assert codes(room.roll(member(0), client=room.admin, wait_timeout=8))[0] == "kubernetes_node_down"
+        assert codes(room.roll(member(0), client=room.admin, wait_timeout=12))[0] == "kubernetes_node_down"
     finally:
         room.faults.mend_node(node)
         until(f"{node} to be Ready", lambda: kubernetes_node_is_ready(room.admin, node), TIMEOUT)
