@@ -85,8 +85,8 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
-    C(cluster:monitor/settings/get), C(cluster:monitor/allocation/explain); for the check V(disk)
-    C(cluster:monitor/nodes/stats), for the check V(tasks) C(cluster:monitor/tasks/lists)."
+    C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
+    C(cluster:monitor/tasks/lists)."
 seealso:
   - module: stateful.upgrade.pool_order
 """

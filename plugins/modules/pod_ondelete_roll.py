@@ -95,10 +95,10 @@ notes:
   - "Kubernetes rights needed in the namespace: C(get) of C(statefulsets) (group C(apps)); C(list) and C(delete) of
     C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
     PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
-  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
-    C(cluster:monitor/settings/get). For the elected manager to hand over C(cluster:admin/settings/update),
-    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without these it
-    goes as it is where it is alone, and a batch that it shares with others is waited for."
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info). For the
+    elected manager to hand over C(cluster:admin/settings/update), C(cluster:admin/voting_config/add_exclusions) and
+    C(cluster:admin/voting_config/clear_exclusions); without these it goes as it is where it is alone, and a batch that
+    it shares with others is waited for."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order

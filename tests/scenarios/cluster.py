@@ -49,18 +49,27 @@ class Cluster:
     @classmethod
     def start(cls, lab: Lab, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
         """Start a cluster and wait until it is green; the user `upgrader` gets exactly the documented Role."""
-        lab.apply(layout(namespace, version, address=lab.pod_address, **options))
-        lab.apply([*_rights(namespace)])
         cluster = cls(lab, namespace)
-        until(f"Cluster {namespace} to be green", cluster._whole, BOOT)
+        cluster.rise(layout, version, **options)
         return cluster
+
+    def rise(self, layout: Layout, version: str, **options: Any) -> None:
+        """Its members and the rights of the user, until it is green."""
+        self.lab.apply(layout(self.namespace, version, address=self.lab.pod_address, **options))
+        self.lab.apply([*_rights(self.namespace)])
+        until(f"Cluster {self.namespace} to be green", self._whole, BOOT)
+
+    @property
+    def address(self) -> str:
+        """The address of the cluster's Service; empty before it has one."""
+        with self.lab.client() as api:
+            service = _core(api).read_namespaced_service(self.name, self.namespace)
+        return str((service.metadata.annotations or {}).get(ANNOTATION, ""))
 
     @property
     def url(self) -> str:
         """The cluster's Service, as its users reach it."""
-        with self.lab.client() as api:
-            service = _core(api).read_namespaced_service(self.name, self.namespace)
-        return f"http://{service.metadata.annotations[ANNOTATION]}:9200"
+        return f"http://{self.address}:9200"
 
     @property
     def target(self) -> Target:
@@ -84,9 +93,13 @@ class Cluster:
         """The text of the cluster's answer."""
         data = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - the lab's own http address
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - the lab's own address
+        with self.open(request) as answer:
             return str(answer.read().decode())
+
+    def open(self, request: urllib.request.Request) -> Any:
+        """The answer to a request, of which the members ask neither name nor password."""
+        return urllib.request.urlopen(request, timeout=30)  # noqa: S310 - the lab's own http address
 
     def versions(self) -> dict[str, str]:
         """Member → version, from the members themselves."""

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.lab.control_plane.credentials import certificates, write_private
+from tests.lab.certificates import Authority
+from tests.lab.control_plane.credentials import write_private
 from tests.scenarios.relay import HOST, Forward, Passing, Relay
 
 USERNAME = "upgrade"
@@ -44,10 +45,11 @@ class Front:
 @contextlib.contextmanager
 def in_front_of(backend: str, directory: Path) -> Iterator[Front]:
     """A door in front of the cluster at the URL `backend`; certificates, made for it alone, lie in `directory`."""
-    paths = [directory / name for name in ("ca.crt", "server.crt", "server.key")]
-    for path, content in zip(paths, certificates([HOST]), strict=True):
+    authority, certificate, key = (directory / name for name in ("ca.crt", "server.crt", "server.key"))
+    signing = Authority("the door's authority")
+    door = signing.issue("the door", [HOST])
+    for path, content in ((authority, signing.certificate), (certificate, door.certificate), (key, door.key)):
         write_private(path, content)
-    authority, certificate, key = paths
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     password = secrets.token_urlsafe(24)

@@ -29,6 +29,9 @@ PASSING = (
 )
 """Answers that a cluster (no elected manager, overload) or a proxy before it gives for a while."""
 
+MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
+"""The remedy where an answer is 403: no permission, or an index that is blocked."""
+
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
 """What Python puts around the text of a TLS error."""
 
@@ -211,7 +214,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
         return refusal(
             "opensearch_rights",
             f"OpenSearch does not allow {method} {path}: {said}.",
-            "Give the user the permissions listed in the documentation of this module, or remove the block it names.",
+            MORE_RIGHTS,
         )
     if error.status_code in PASSING:
         return Unreachable(

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
+from ..common.errors import Refusal, refusal
 from ..common.task import Task
-from .client import OpenSearchClient
+from ..common.words import enumerate_few
+from .client import MORE_RIGHTS, OpenSearchClient
 from .state import ShardCopy
 
 FLUSH_BY_NAME = 50
@@ -16,13 +19,45 @@ FLUSH_BY_NAME = 50
 
 
 def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> None:
-    """Flush the indices with shards on the batch, so that they start without replaying the translog."""
+    """Flush the indices with shards on the batch, so that they start without replaying the translog.
+
+    System indices are left out where nobody may touch them, not even who may do everything else
+    (`plugins.security.system_indices.permission.enabled` of the security plugin).
+
+    Raises:
+        Refusal: an index may not be flushed. That each shard needs a permission of its own (`indices:admin/flush[s]`)
+            is said in the answer alone, whose status is success.
+    """
     if not indices:
         return
     task.still_wanted()
+    open_to_all = {index for index in indices if not index.startswith(".")}
+    try:
+        answer = _flush(client, indices)
+    except Refusal as error:
+        rights = error.verdict.reasons[0].code == "opensearch_rights"
+        if not rights or len(open_to_all) == len(indices):
+            raise
+        answer, indices = _flush(client, open_to_all), open_to_all
+    forbidden = _forbidden(answer)
+    if kept := sorted(open_to_all & forbidden.keys()):
+        message = f"OpenSearch does not allow the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}."
+        raise refusal("opensearch_rights", message, MORE_RIGHTS)
+    if done := len({*indices} - forbidden.keys()):
+        task.journal.did("flushed", f"{done} indices")
+
+
+def _flush(client: OpenSearchClient, indices: Collection[str]) -> Mapping[str, Any]:
+    if not indices:
+        return {}
     target = ",".join(sorted(indices)) if len(indices) <= FLUSH_BY_NAME else "_all"
-    client.post(f"/{target}/_flush", expand_wildcards="open,hidden", ignore_unavailable="true")
-    task.journal.did("flushed", f"{len(indices)} indices")
+    return client.post(f"/{target}/_flush", expand_wildcards="open,hidden", ignore_unavailable="true")
+
+
+def _forbidden(answer: Mapping[str, Any]) -> dict[str, str]:
+    """Why, by index, of those with a shard that was not flushed since the user may not."""
+    failures = answer.get("_shards", {}).get("failures", ())
+    return {each["index"]: each["reason"]["reason"] for each in failures if each.get("status") == "FORBIDDEN"}
 
 
 def indices_on(members: frozenset[str], copies: Iterable[ShardCopy]) -> set[str]:

@@ -87,6 +87,8 @@ class HandOver:
         failed = self._note(names, state) or self._change(names, state, down)
         if failed is not None:
             self._why = failed.verdict.reasons[0].message
+        if self._why:
+            self._task.progress(f"No hand-over: {self._why}")
         return True
 
     def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:

@@ -15,7 +15,7 @@ from tests.lab.errors import LabError
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import Lock, locked_versions
-from tests.lab.opensearch.maven import fetch_jar, resolve, sha256
+from tests.lab.opensearch.maven import fetch_jar, resolve, security_plugin, sha256
 
 
 def _each(make: Callable[[str], Path], versions: list[str]) -> None:
@@ -25,12 +25,12 @@ def _each(make: Callable[[str], Path], versions: list[str]) -> None:
         print(f"OpenSearch {version}: {path} ({time.monotonic() - started:.1f} s)")
 
 
-def _lock(version: str) -> None:
-    coordinates = resolve(version)
+def _lock(version: str, *, security: bool) -> None:
+    coordinates = resolve(version) + (security_plugin(version) if security else [])
     with tempfile.TemporaryDirectory(prefix="opensearch-lock-") as directory, ThreadPoolExecutor(6) as pool:
         digests = list(pool.map(lambda one: sha256(fetch_jar(one, Path(directory))), coordinates))
     path = Lock(version, dict(zip(coordinates, digests, strict=True))).write()
-    print(f"OpenSearch {version}: {len(coordinates)} jars in {path}")
+    print(f"OpenSearch {version}: {len(coordinates)} files in {path}")
 
 
 def main() -> int:
@@ -43,10 +43,11 @@ def main() -> int:
     commands.add_parser("archive", parents=[several], help="fetch, and make the archives that halve a member's boot")
     lock = commands.add_parser("lock", help="make the lock of a version again (needs Maven)")
     lock.add_argument("version")
+    lock.add_argument("--security", action="store_true", help="with the security plugin, which clusters then ask for")
     arguments = parser.parse_args()
     try:
         if arguments.command == "lock":
-            _lock(arguments.version)
+            _lock(arguments.version, security=arguments.security)
         else:
             _each({"fetch": fetch_home, "archive": make_archive}[arguments.command], arguments.versions)
     except LabError as error:

@@ -114,6 +114,9 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
             (draft / name).mkdir(parents=True)
         for coordinate, jar in jars.items():
             place = draft / _room(coordinate) / coordinate.file_name
+            if coordinate.packaging == "zip":
+                _unpack(jar, place.parent)
+                continue
             try:
                 place.hardlink_to(jar)
             except OSError:  # another file system, or links refused there
@@ -124,12 +127,26 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
         draft.rename(home)
 
 
+def _unpack(archive: Path, place: Path) -> None:
+    """Unpacks a plugin; modules of the server that nobody publishes are taken off what it says it extends.
+
+    From 3.x on the security plugin names the module rule-framework, for attributes of workload management alone.
+    """
+    shutil.unpack_archive(archive, place)
+    descriptor = place / "plugin-descriptor.properties"
+    lines = descriptor.read_text(encoding="utf-8").splitlines()
+    kept = ["extended.plugins=" if line.startswith("extended.plugins=") else line for line in lines]
+    descriptor.write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
 def _room(coordinate: Coordinate) -> str:
-    """Gives the folder of the home that a jar belongs in.
+    """Gives the folder of the home that a jar belongs in, or a plugin is unpacked in.
 
     The agent of 3.x, which fences plugins in, lies in lib for its policy classes, and is not started as an agent:
     that costs a third of the boot and turns class data sharing off.
     """
+    if coordinate.packaging == "zip":
+        return f"plugins/{coordinate.artifact}"
     if (
         coordinate.artifact.startswith(("netty-", "opensearch-netty4"))
         or coordinate.artifact == "transport-netty4-client"

@@ -2,7 +2,8 @@
 """The image ``opensearch:<version>``: how a container of it becomes one Java process on this machine.
 
 It understands what the official image does: settings as environment variables with dots in their names, a mounted
-``/usr/share/opensearch/config/opensearch.yml``, and data at the mount of ``/usr/share/opensearch/data``.
+``/usr/share/opensearch/config/opensearch.yml`` and folders beside it, ``DISABLE_SECURITY_PLUGIN``, and data at the
+mount of ``/usr/share/opensearch/data``.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class OpenSearchImage:
         """
         configuration, temporary = (_made(context.scratch / name, context.scratch) for name in ("config", "tmp"))
         settings = member_settings(context)
+        _take_mounted(context.mounts, configuration, context.scratch)
         _write(configuration / "opensearch.yml", render(settings), context.scratch)
         _write(configuration / "log4j2.properties", _LOGGING, context.scratch)
         options = [
@@ -128,6 +130,8 @@ def member_settings(context: ContainerContext) -> dict[str, Any]:
         "cluster.routing.allocation.disk.threshold_enabled": False,
         "indices.breaker.total.use_real_memory": False,
     }
+    if context.env.get("DISABLE_SECURITY_PLUGIN") == "true":
+        settings["plugins.security.disabled"] = True
     if zone := context.env.get("LAB_ZONE"):
         settings["node.attr.zone"] = zone
     settings.update(_mounted_settings(context.mounts))
@@ -161,6 +165,15 @@ def _mounted_settings(mounts: Mapping[str, Path]) -> dict[str, Any]:
     if not isinstance(content, (dict, type(None))):
         raise LabError(f"The mounted {path} is not a mapping of settings; write one setting a line as name: value.")
     return _flat(content or {})
+
+
+def _take_mounted(mounts: Mapping[str, Path], configuration: Path, like: Path) -> None:
+    """Copies what is mounted in folders of the configuration: a server may read nothing outside of its own."""
+    for mount, folder in mounts.items():
+        if mount.startswith(f"{_INSTALLATION}/config/") and folder.is_dir():
+            place = _made(configuration / mount.removeprefix(f"{_INSTALLATION}/config/"), like)
+            for path in folder.iterdir():
+                _write(place / path.name, path.read_text(encoding="utf-8"), like)
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -18,6 +18,7 @@ SERVES_CLIENTS = "lab/serves-clients"
 """The label of the pods that the client Service, and the traffic, go to: all but dedicated managers."""
 
 _DATA_PATH = "/usr/share/opensearch/data"
+_READY = {"httpGet": {"path": "/", "port": 9200}}
 _PORTS = {"http": 9200, "transport": 9300}
 
 
@@ -52,6 +53,10 @@ class Layout:
     ephemeral: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     """More settings for every member, by full name, as environment variables."""
+    secrets: dict[str, str] = field(default_factory=dict)
+    """Secrets that every member mounts: name → path."""
+    ready: dict[str, Any] = field(default_factory=lambda: dict(_READY))
+    """How the kubelet sees that a member is ready."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -97,14 +102,12 @@ class Layout:
             "image": f"{self.image_repository}:{self.version}",
             "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
             "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
-            "readinessProbe": {
-                "httpGet": {"path": "/", "port": 9200},
-                "periodSeconds": 1,
-                "timeoutSeconds": 2,
-                "failureThreshold": 3,
-            },
+            "readinessProbe": {**self.ready, "periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3},
             "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}},
-            "volumeMounts": [{"name": "data", "mountPath": _DATA_PATH}],
+            "volumeMounts": [
+                {"name": "data", "mountPath": _DATA_PATH},
+                *({"name": name, "mountPath": path} for name, path in self.secrets.items()),
+            ],
         }
         spread = {
             "maxSkew": 1,
@@ -116,9 +119,10 @@ class Layout:
             "terminationGracePeriodSeconds": 120,
             "topologySpreadConstraints": [spread],
             "containers": [container],
+            "volumes": [{"name": name, "secret": {"secretName": name}} for name in self.secrets],
         }
         if self.ephemeral:
-            spec["volumes"] = [{"name": "data", "emptyDir": {}}]
+            spec["volumes"].append({"name": "data", "emptyDir": {}})
         return spec
 
     def _environment(self, pool: Pool) -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The locks: which jars make up an OpenSearch version, each with its exact coordinate and SHA-256."""
+"""The locks: which jars and plugins make up an OpenSearch version, each with its exact coordinate and SHA-256."""
 
 from __future__ import annotations
 
@@ -15,34 +15,39 @@ LOCKS = Path(__file__).parent / "locks"
 
 @dataclass(frozen=True, order=True)
 class Coordinate:
-    """A Maven coordinate of one jar."""
+    """A Maven coordinate of one jar, or of the zip of a plugin."""
 
     group: str
     artifact: str
     version: str
     classifier: str = ""
+    packaging: str = "jar"
 
     @classmethod
     def parse(cls, text: str) -> Coordinate:
-        """Gives the coordinate written as ``group:artifact:version[:classifier]``.
+        """Gives the coordinate written as ``group:artifact:version[:classifier][@packaging]``.
 
         Raises:
             LabError: the text has another shape.
         """
-        parts = text.split(":")
+        whole, _at, packaging = text.partition("@")
+        parts = whole.split(":")
         if len(parts) not in (3, 4) or not all(parts):
             raise LabError(
-                f"The coordinate {text!r} is not of the form group:artifact:version[:classifier]; make the lock again."
+                f"The coordinate {text!r} is not of the form group:artifact:version[:classifier][@packaging]; "
+                "make the lock again."
             )
-        return cls(*parts)
+        group, artifact, version, classifier = [*parts, ""][:4]
+        return cls(group, artifact, version, classifier, packaging or "jar")
 
     def __str__(self) -> str:
-        return ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
+        parts = ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
+        return parts if self.packaging == "jar" else f"{parts}@{self.packaging}"
 
     @property
     def file_name(self) -> str:
-        """The jar's published name, which OpenSearch's security policy derives its codebases from."""
-        return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + ".jar"
+        """The published name, which OpenSearch's security policy derives its codebases from."""
+        return "-".join(part for part in (self.artifact, self.version, self.classifier) if part) + f".{self.packaging}"
 
     @property
     def directory(self) -> Path:
@@ -52,13 +57,18 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Lock:
-    """The jars of one OpenSearch version, each with its SHA-256 in hexadecimal."""
+    """The jars and plugins of one OpenSearch version, each with its SHA-256 in hexadecimal."""
 
     version: str
     artifacts: Mapping[Coordinate, str]
 
+    @property
+    def secured(self) -> bool:
+        """Whether the security plugin is among them."""
+        return any(one.packaging == "zip" for one in self.artifacts)
+
     def render(self) -> str:
-        """Gives the lock file's text: sorted, one line a jar, so that a change reads well in a diff."""
+        """Gives the lock file's text: sorted, one line a file, so that a change reads well in a diff."""
         jars = {str(coordinate): self.artifacts[coordinate] for coordinate in sorted(self.artifacts)}
         return json.dumps({"version": self.version, "artifacts": jars}, indent=2) + "\n"
 

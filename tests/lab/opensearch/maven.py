@@ -24,6 +24,8 @@ _SHAPES = (
     Coordinate("org.locationtech.spatial4j", "spatial4j", "0.7"),
 )
 
+_COLLECTIONS = Coordinate("org.apache.commons", "commons-collections4", "4.5.0")
+
 
 def sha256(path: Path) -> str:
     """Gives the SHA-256 of a file in hexadecimal."""
@@ -43,7 +45,7 @@ def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
     cause: Exception | None = None
     for _attempt in range(_ATTEMPTS):
         try:
-            return Path(component.artifact(classifier=coordinate.classifier).resolve())
+            return Path(component.artifact(coordinate.classifier, coordinate.packaging).resolve())
         except (requests.RequestException, RuntimeError, OSError) as error:
             cause = error
             shutil.rmtree(directory / coordinate.directory, ignore_errors=True)
@@ -51,6 +53,15 @@ def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
         f"The jar {coordinate} could not be fetched from the Maven repository ({cause}); "
         "check the connection and run the fetch again."
     ) from cause
+
+
+def security_plugin(version: str) -> list[Coordinate]:
+    """Gives the zip of the security plugin, which fits that version of the server alone; not every one is published.
+
+    From 3.x on it finds collections4 in a module of the server.
+    """
+    plugin = Coordinate("org.opensearch.plugin", "opensearch-security", f"{version}.0", packaging="zip")
+    return [plugin, *([_COLLECTIONS] if int(version.split(".", maxsplit=1)[0]) >= 3 else [])]
 
 
 def resolve(version: str) -> list[Coordinate]:

@@ -18,6 +18,7 @@ from tests.lab.addresses import Range
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext
 from tests.lab.opensearch.image import image
+from tests.lab.opensearch.locks import read_lock
 from tests.lab.processes import pod_user, spawn
 from tests.lab.waiting import until
 
@@ -61,7 +62,7 @@ class Member:
 def trial_member(
     version: str, directory: Path, settings: Mapping[str, str] | None = None, mounts: Mapping[str, Path] | None = None
 ) -> Iterator[Member]:
-    """Boots a member that serves its data, with its files in the directory, and ends it with the block.
+    """Boots a member that serves its data to everybody, with its files in the directory, and ends it with the block.
 
     Raises:
         ImageNotFound: the version is not fetched.
@@ -73,7 +74,8 @@ def trial_member(
     user = pod_user()
     if user is not None:
         os.chown(scratch, user.uid, user.gid)
-    env = {"cluster.name": "trial", "cluster.initial_cluster_manager_nodes": POD, **(settings or {})}
+    open_to_all = {"DISABLE_SECURITY_PLUGIN": "true"} if read_lock(version).secured else {}
+    env = {**open_to_all, "cluster.name": "trial", "cluster.initial_cluster_manager_nodes": POD, **(settings or {})}
     context = ContainerContext("trial", POD, "opensearch", claimed.control_plane, scratch, mounts or {}, env, (), ())
     launch = image(version).launch(context)
     log = directory / "member.log"

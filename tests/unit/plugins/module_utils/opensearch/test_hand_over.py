@@ -226,6 +226,9 @@ def test_a_user_who_may_not_exclude_goes_on_with_a_lone_one_and_not_with_others(
     assert turn.made()
     assert codes(turn.proof()) == [("elected_manager_stays", State.PASSED)]
     assert denied[EXCLUSIONS] in turn.proof().reasons[0].message
+    (line,) = turn.lines
+    assert line.startswith("No hand-over: ")
+    assert denied[EXCLUSIONS] in line
     assert servers.settings == Voters().settings
     shared = Turn(Voters(denied=denied), "ad")
     assert shared.made()

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An upgrade of real servers with the security plugin, by users who have exactly the documented permissions, or fewer.
+
+The tests are of one cluster, and in the order of an upgrade: the last ones change its version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import PLAN, Played, play, upgrade
+from tests.scenarios.secured.cluster import DOCUMENTED, Secured
+
+FROM, TO = "2.19.1", "3.4.0"
+INDEX = "orders"
+DOCUMENTS = 200
+ROLE, LOCK_ROLE = DOCUMENTED
+READING = [each for each in DOCUMENTED[ROLE]["cluster_permissions"] if each.startswith("cluster:monitor/")]
+ON_SHARDS = "indices:admin/flush[s]"
+FLUSH, CHANGE = "indices:admin/flush", "cluster:admin/settings/update"
+EXPLAIN = "cluster:monitor/allocation/explain"
+EXCLUDE, INCLUDE = (f"cluster:admin/voting_config/{each}_exclusions" for each in ("add", "clear"))
+CHECKED = {"cluster:monitor/nodes/stats", "cluster:monitor/tasks/lists"}
+"""What a single check needs, which can be skipped."""
+
+
+def without(*permissions: str) -> dict[str, Any]:
+    """The documented role but for these permissions."""
+    role = deepcopy(DOCUMENTED[ROLE])
+    for each in (role["cluster_permissions"], role["index_permissions"][0]["allowed_actions"]):
+        each[:] = [permission for permission in each if permission.rstrip("*") not in permissions]
+    return dict(role)
+
+
+FEWER = {
+    **{f"without-{each.rpartition(':')[2].replace('/', '-')}": without(each) for each in (*READING, FLUSH, CHANGE)},
+    "unchecked": without(*CHECKED),
+    "not-on-shards": {**without(), "index_permissions": [{"index_patterns": ["*"], "allowed_actions": [FLUSH]}]},
+    "not-excluding": without(EXCLUDE),
+    "not-including": without(INCLUDE),
+}
+"""User → a role of the same name, which the user has alone."""
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    users = {USER: [ROLE], **{name: [name] for name in FEWER}}
+    users["not-excluding"].append(LOCK_ROLE)
+    cluster = Secured.begin(lab, "secured", FROM, tmp_path_factory.mktemp("secured"), users, {**DOCUMENTED, **FEWER})
+    cluster.ask(f"/{INDEX}", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
+    for number in range(DOCUMENTS):
+        cluster.ask(f"/{INDEX}/_doc/{number}", "PUT", {"number": number})
+    cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+    yield cluster
+    cluster.remove()
+
+
+def user_without(permission: str) -> str:
+    """The user who lacks this one."""
+    if permission == ON_SHARDS:
+        return "not-on-shards"
+    return next(name for name, role in FEWER.items() if role == without(permission))
+
+
+@contextlib.contextmanager
+def yellow(cluster: Secured) -> Iterator[None]:
+    """An index with more replicas than members, about which the allocation has to be explained."""
+    cluster.ask("/wide", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 3}})
+    try:
+        yield
+    finally:
+        cluster.ask("/wide", "DELETE")
+
+
+def planned(cluster: Secured, environment: Mapping[str, str], user: str, **more: Any) -> Played:
+    """The plan, as this user sees it."""
+    variables = cluster.variables(TO, upgrade_opensearch=cluster.by_password(user), upgrade_skip_image_check=True)
+    return play(PLAN, {**variables, **more}, environment)
+
+
+@pytest.mark.parametrize("permission", READING)
+def test_a_permission_to_read_that_is_missing_is_named_in_the_plan(
+    permission: str, cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    with yellow(cluster) if permission == EXPLAIN else contextlib.nullcontext():
+        played = planned(cluster, ansible_environment, user_without(permission))
+    assert played.code != 0
+    assert permission in played.message
+    assert "Traceback" not in played.output
+
+
+def test_whom_the_permissions_of_a_check_are_not_given_skips_it(
+    cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    played = planned(cluster, ansible_environment, "unchecked", upgrade_skip_checks=["disk", "tasks"])
+    assert played.code == 0, played.message
+
+
+def test_a_certificate_and_a_password_lead_to_the_same_plan(
+    cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    variables = cluster.variables(TO, upgrade_skip_image_check=True)
+    plans = set()
+    for way in (cluster.by_certificate(), cluster.by_password()):
+        played = play(PLAN, {**variables, "upgrade_opensearch": way}, ansible_environment)
+        assert played.code == 0, played.message
+        plans |= {*re.findall(r"plan (p[0-9a-f]{11})", played.output)}
+    assert len(plans) == 1
+
+
+@pytest.mark.parametrize("permission", [FLUSH, ON_SHARDS, CHANGE])
+def test_a_permission_to_act_that_is_missing_is_named_before_any_member_goes(
+    permission: str, cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    before = cluster.fingerprint()
+    way = cluster.by_password(user_without(permission))
+    played = upgrade(cluster.variables(TO, upgrade_opensearch=way, upgrade_skip_image_check=True), ansible_environment)
+    print(played.output)
+    assert played.code != 0
+    assert permission in played.message
+    after = cluster.fingerprint()
+    assert (after.pods, after.settings) == (before.pods, before.settings)
+
+
+def test_who_may_exclude_and_not_include_is_refused_and_another_settles(
+    cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    before, elected = cluster.fingerprint(), cluster.elected()
+    variables = cluster.variables(TO, upgrade_members=[elected], upgrade_skip_image_check=True)
+    played = upgrade({**variables, "upgrade_opensearch": cluster.by_password("not-including")}, ansible_environment)
+    print(played.output)
+    assert played.code != 0
+    assert INCLUDE in played.message
+    assert cluster.fingerprint().pods == before.pods
+
+    settled = play(
+        "stateful.upgrade.settle", cluster.variables(TO, upgrade_opensearch=cluster.by_password()), ansible_environment
+    )
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    assert cluster.fingerprint().settings == before.settings
+    assert excluded(cluster) == []
+
+
+def excluded(cluster: Secured) -> list[str]:
+    """The members that may not vote."""
+    path = "/_cluster/state/metadata?filter_path=metadata.cluster_coordination.voting_config_exclusions"
+    state = json.loads(cluster.ask(path)).get("metadata", {}).get("cluster_coordination", {})
+    return [each["node_name"] for each in state.get("voting_config_exclusions", [])]
+
+
+def test_who_may_not_exclude_goes_on_with_the_elected_manager_as_it_is(
+    cluster: Secured, ansible_environment: Mapping[str, str]
+) -> None:
+    elected = cluster.elected()
+    way = cluster.by_password("not-excluding")
+    variables = cluster.variables(TO, upgrade_members=[elected], upgrade_lock_kept_in="opensearch")
+    played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
+    print(played.output)
+    assert played.code == 0, played.message
+    (line,) = [line for line in played.output.splitlines() if "No hand-over: " in line]
+    assert EXCLUDE in line
+    assert cluster.versions()[elected] == TO
+
+
+def test_the_documented_permissions_are_enough(cluster: Secured, ansible_environment: Mapping[str, str]) -> None:
+    before = cluster.fingerprint()
+    way = {**cluster.by_password(), "hosts": [cluster.named_url]}
+    way["port_forward"] = {"namespace": cluster.namespace, "service": cluster.name}
+
+    played = upgrade(cluster.variables(TO, upgrade_opensearch=way), ansible_environment)
+
+    print(played.output)
+    assert played.code == 0, played.message
+    assert " has handed over to " in played.output
+    assert set(cluster.versions().values()) == {TO}
+    assert cluster.health()["status"] == "green"
+    assert cluster.fingerprint().settings == before.settings
+    cluster.ask(f"/{INDEX}/_refresh", "POST")
+    assert json.loads(cluster.ask(f"/{INDEX}/_count"))["count"] == DOCUMENTS
