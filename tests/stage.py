@@ -19,8 +19,10 @@ from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.layouts import seven_members, three_combined
-from tests.lab.opensearch.locks import locked_versions
+from tests.lab.opensearch.locks import locked_versions, read_lock
 
+OPEN = [version for version in locked_versions() if not read_lock(version).secured]
+"""The versions that serve everybody."""
 LAYOUTS = {"three": three_combined, "seven": seven_members}
 
 
@@ -28,8 +30,8 @@ def parser(target: str, description: str | None) -> argparse.ArgumentParser:
     """The options that say which cluster is upgraded, for the Makefile's target of this name."""
     options = argparse.ArgumentParser(prog=f"make {target} ARGS=…", description=description)
     options.add_argument("--members", choices=sorted(LAYOUTS), default="three", help="size of the cluster")
-    options.add_argument("--from", dest="origin", choices=locked_versions(), default="2.19.6")
-    options.add_argument("--to", dest="target", choices=locked_versions(), default="3.8.0")
+    options.add_argument("--from", dest="origin", choices=OPEN, default="2.19.6")
+    options.add_argument("--to", dest="target", choices=OPEN, default="3.8.0")
     options.add_argument("--documents", type=int, default=20_000)
     return options
 

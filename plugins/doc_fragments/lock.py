@@ -28,7 +28,10 @@ options:
         type: str
         required: true
       kept_in:
-        description: Whether it is a Lease in a namespace, or in the OpenSearch cluster itself.
+        description:
+          - Whether it is a Lease in a namespace, or in the OpenSearch cluster itself.
+          - In the cluster the task needs the OpenSearch permissions C(cluster:admin/component_template/get) and
+            C(cluster:admin/component_template/put).
         type: str
         choices: [kubernetes, opensearch]
         default: kubernetes

@@ -97,8 +97,8 @@ notes:
     PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info). For the
     elected manager to hand over C(cluster:admin/settings/update), C(cluster:admin/voting_config/add_exclusions) and
-    C(cluster:admin/voting_config/clear_exclusions); without these it goes as it is where it is alone, and a batch that
-    it shares with others is waited for."
+    C(cluster:admin/voting_config/clear_exclusions); without one of these it goes as it is where it is alone, and a
+    batch that it shares with others is waited for."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order

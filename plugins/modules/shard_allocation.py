@@ -134,10 +134,10 @@ extends_documentation_fragment:
   - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
-  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:admin/settings/update), C(indices:admin/flush*)
-    on all indices (also each shard's own, C(indices:admin/flush[s])), and to drain
-    C(cluster:monitor/allocation/explain); to remove exclusions from voting that an interrupted run has left
-    C(cluster:admin/voting_config/clear_exclusions)."
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
+    C(cluster:admin/settings/update), C(indices:admin/flush*) on all indices (also each shard's own,
+    C(indices:admin/flush[s])), and to drain C(cluster:monitor/allocation/explain); to remove exclusions from voting
+    that an interrupted run has left C(cluster:admin/voting_config/clear_exclusions)."
 seealso:
   - module: stateful.upgrade.pod_ondelete_roll
   - module: stateful.upgrade.cluster_health_gate

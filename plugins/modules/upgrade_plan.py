@@ -114,6 +114,7 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
     and the others that M(stateful.upgrade.cluster_health_gate) names."
+  - "With O(kept_in=opensearch) also C(cluster:admin/component_template/get)."
   - "With O(state=begun) and O(state=ended) also those that M(stateful.upgrade.upgrade_lock),
     M(stateful.upgrade.shard_allocation) and M(stateful.upgrade.upgrade_record) name."
   - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."

@@ -87,7 +87,7 @@ extends_documentation_fragment:
 notes:
   - "Kubernetes rights needed: C(list) of C(configmaps) and C(leases) to read; C(get), C(create), C(patch) of
     C(configmaps) to write."
-  - "OpenSearch is not asked."
+  - "OpenSearch is not asked, but for a lock that is kept there."
 seealso:
   - module: stateful.upgrade.upgrade_lock
 """

@@ -110,6 +110,15 @@ class Cluster:
         """The member that is the elected manager, which goes last of its pool; chance decides which one it is."""
         return self.ask("/_cat/cluster_manager?h=node").strip()
 
+    def voting(self) -> dict[str, Any]:
+        """The voting configurations and exclusions."""
+        state = json.loads(self.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
+        return dict(state["metadata"]["cluster_coordination"])
+
+    def excluded(self) -> list[str]:
+        """The members that may not vote."""
+        return [each["node_name"] for each in self.voting()["voting_config_exclusions"]]
+
     def health(self) -> dict[str, Any]:
         """`_cluster/health`."""
         health: dict[str, Any] = json.loads(self.ask("/_cluster/health"))

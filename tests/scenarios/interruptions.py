@@ -81,7 +81,7 @@ VOTING = r"/_cluster/voting_config_exclusions"
 MORE_ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "drain": DRAIN,
     "exclude": ("POST", VOTING, lambda body: True),
-    "include": ("DELETE", VOTING, lambda body: True),
+    "include": ("DELETE", rf"{VOTING}\?wait_for_removal=false", lambda body: True),
 }
 """The acts that not every run comes to: the elected manager hands over once in an upgrade."""
 

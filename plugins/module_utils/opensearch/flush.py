@@ -22,34 +22,33 @@ def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> Non
     """Flush the indices with shards on the batch, so that they start without replaying the translog.
 
     System indices are left out where nobody may touch them, not even who may do everything else
-    (`plugins.security.system_indices.permission.enabled` of the security plugin).
+    (`plugins.security.system_indices.permission.enabled` of the security plugin). Which they are is not known, so it is
+    all whose names begin with a dot, but for those behind data streams.
 
     Raises:
         Refusal: an index may not be flushed. That each shard needs a permission of its own (`indices:admin/flush[s]`)
             is said in the answer alone, whose status is success.
     """
-    if not indices:
-        return
-    task.still_wanted()
-    open_to_all = {index for index in indices if not index.startswith(".")}
+    ordinary = {index for index in indices if not index.startswith(".") or index.startswith(".ds-")}
     try:
-        answer = _flush(client, indices)
+        answer = _flush(task, client, indices)
     except Refusal as error:
         rights = error.verdict.reasons[0].code == "opensearch_rights"
-        if not rights or len(open_to_all) == len(indices):
+        if not rights or len(ordinary) == len(indices):
             raise
-        answer, indices = _flush(client, open_to_all), open_to_all
+        answer, indices = _flush(task, client, ordinary), ordinary
     forbidden = _forbidden(answer)
-    if kept := sorted(open_to_all & forbidden.keys()):
+    if kept := sorted(ordinary & forbidden.keys()):
         message = f"OpenSearch does not allow the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}."
         raise refusal("opensearch_rights", message, MORE_RIGHTS)
     if done := len({*indices} - forbidden.keys()):
         task.journal.did("flushed", f"{done} indices")
 
 
-def _flush(client: OpenSearchClient, indices: Collection[str]) -> Mapping[str, Any]:
+def _flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> Mapping[str, Any]:
     if not indices:
         return {}
+    task.still_wanted()
     target = ",".join(sorted(indices)) if len(indices) <= FLUSH_BY_NAME else "_all"
     return client.post(f"/{target}/_flush", expand_wildcards="open,hidden", ignore_unavailable="true")
 

@@ -24,7 +24,7 @@ from .safety import successors
 from .settings import UNDO, Undo, carried_undo, request_of
 from .shard_allocation import read_settings
 from .state import ClusterState, Voting
-from .voting import exclude, observe_elected, observe_voting, refused_by_server, take_back
+from .voting import exclude, observe_elected, observe_voting, prove_take_back, refused_by_server, take_back
 
 EFFECT = 10.0
 """Seconds that the server waits for an exclusion to take effect, before it says that it has not."""
@@ -84,12 +84,20 @@ class HandOver:
         voting = len(state.voting.committed & state.members.keys())
         self._tried, self._voters = True, voting - (voting % 2 == 0)
         names = tuple(sorted(state.members[each].name for each in down if state.members[each].manager_eligible))
-        failed = self._note(names, state) or self._change(names, state, down)
+        failed = self._may_not_take_back() or self._note(names, state) or self._change(names, state, down)
         if failed is not None:
             self._why = failed.verdict.reasons[0].message
         if self._why:
             self._task.progress(f"No hand-over: {self._why}")
         return True
+
+    def _may_not_take_back(self) -> Refusal | None:
+        """What would keep the exclusion in the cluster, asked while there is none."""
+
+        def ask() -> Refusal | None:
+            return refused_by_server(lambda: prove_take_back(self._task, self._client), lost=False)
+
+        return self._await(ask, lambda _refused: Verdict())
 
     def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:
         """Write the undo, before anything is changed; what kept it from being written."""

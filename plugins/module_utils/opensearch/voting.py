@@ -58,6 +58,19 @@ def exclude(task: Task, client: OpenSearchClient, names: Collection[str], second
         client.order("POST", EXCLUSIONS, node_names=listed, timeout=f"{seconds:.0f}s")
 
 
+def prove_take_back(task: Task, client: OpenSearchClient) -> None:
+    """Have the server remove exclusions while there are none: whoever may not take back must not exclude either.
+
+    Waiting for the removal, as it does unless told otherwise, it would leave those of others that come meanwhile.
+
+    Raises:
+        Refusal: the server does not allow it, or gave no answer.
+    """
+    if not observe_voting(client).exclusions:
+        task.still_wanted()
+        client.order("DELETE", EXCLUSIONS)
+
+
 def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
     """Let these members vote again. The server can only remove all exclusions: it does where all are of these names.
 

@@ -19,6 +19,7 @@ from tests.lab.opensearch.maven import fetch_jar, sha256
 _PARALLEL_DOWNLOADS = 6
 _EMPTY_DIRECTORIES = ("bin", "plugins", "extensions", "logs", "config")
 _TRANSPORT = "modules/transport-netty4"
+_EXTENDS = "extended.plugins="
 _DESCRIPTOR = """\
 description=Netty based transport implementation
 version={version}
@@ -47,6 +48,7 @@ grant codeBase "${codebase.netty-transport}" {
 def home_path(lock: Lock) -> Path:
     """Gives where the home of a lock is, or will be; the name changes with what is in it."""
     places = sorted(f"{_room(one)}/{one.file_name} {digest}\n" for one, digest in lock.artifacts.items())
+    places += [_EXTENDS] if lock.secured else []
     content = "".join([*places, *_written_files(lock.version).values()])
     return cache_root() / "opensearch" / f"{lock.version}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
@@ -135,7 +137,7 @@ def _unpack(archive: Path, place: Path) -> None:
     shutil.unpack_archive(archive, place)
     descriptor = place / "plugin-descriptor.properties"
     lines = descriptor.read_text(encoding="utf-8").splitlines()
-    kept = ["extended.plugins=" if line.startswith("extended.plugins=") else line for line in lines]
+    kept = [_EXTENDS if line.startswith(_EXTENDS) else line for line in lines]
     descriptor.write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 

@@ -174,6 +174,7 @@ def _take_mounted(mounts: Mapping[str, Path], configuration: Path, like: Path) -
             place = _made(configuration / mount.removeprefix(f"{_INSTALLATION}/config/"), like)
             for path in folder.iterdir():
                 _write(place / path.name, path.read_text(encoding="utf-8"), like)
+                (place / path.name).chmod(0o600)
 
 
 def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -119,11 +119,11 @@ class Layout:
             "terminationGracePeriodSeconds": 120,
             "topologySpreadConstraints": [spread],
             "containers": [container],
-            "volumes": [{"name": name, "secret": {"secretName": name}} for name in self.secrets],
         }
+        volumes: list[Manifest] = [{"name": name, "secret": {"secretName": name}} for name in self.secrets]
         if self.ephemeral:
-            spec["volumes"].append({"name": "data", "emptyDir": {}})
-        return spec
+            volumes.append({"name": "data", "emptyDir": {}})
+        return {**spec, "volumes": volumes} if volumes else spec
 
     def _environment(self, pool: Pool) -> dict[str, str]:
         """Gives the settings as variables; the zone comes from the Kubernetes node, through the kubelet (LAB_ZONE)."""

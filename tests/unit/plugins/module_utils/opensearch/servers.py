@@ -91,8 +91,9 @@ class Servers:
             return self._change(body) if method == "PUT" else json.loads(json.dumps(self.settings | self.defaults))
         if path == "/_cluster/health":
             return self.condition
-        if path in self.denied:
-            said = f"OpenSearch does not allow {method} {path}: no permissions for [{self.denied[path]}]."
+        denied = self.denied.get(path) or self.denied.get(f"{method} {path}")
+        if denied is not None:
+            said = f"OpenSearch does not allow {method} {path}: no permissions for [{denied}]."
             raise refusal("opensearch_rights", said, "Give it.")
         if path.endswith("/stats/fs"):
             return {"_nodes": {"failed": len(self.silent)}, "nodes": self.stats}

@@ -55,6 +55,13 @@ def test_an_index_that_nobody_may_touch_is_left_out() -> None:
     assert servers.asked == [f"/{SYSTEM},orders/_flush", "/orders/_flush"]
 
 
+def test_what_is_behind_a_data_stream_belongs_to_users() -> None:
+    stream = ".ds-logs-000001"
+    assert flushed(Guarded(), stream, SYSTEM) == ["flushed 1 indices"]
+    with pytest.raises(Refusal, match=stream):
+        flushed(Guarded(forbidden={stream: ON_SHARDS}), stream, SYSTEM)
+
+
 def test_where_there_is_no_other_nothing_is_flushed_and_nothing_claimed() -> None:
     servers = Guarded()
     assert flushed(servers, SYSTEM) == []

@@ -54,9 +54,9 @@ class Voters(Servers):
         self._served(method, path)
 
     def _answer(self, method: str, path: str, body: Any) -> Json:
-        if path == EXCLUSIONS and path not in self.denied:
+        if path == EXCLUSIONS and not {path, f"{method} {path}"} & self.denied.keys():
             if method == "DELETE":
-                assert self.parameters == {"wait_for_removal": "false"}
+                assert self.parameters == ({"wait_for_removal": "false"} if self.excluded else {})
                 self.excluded = []
             else:
                 strangers = [self.stranger] if self.stranger else []
