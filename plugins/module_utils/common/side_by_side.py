@@ -51,7 +51,7 @@ class _UntilStopped:
 def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     """The outcome of each part, in their order; a `Refusal` raised in a part is its verdict.
 
-    The acts of all stand in the one journal of the task: `changed` of a part that is refused is not of its own acts alone.
+    The acts of all stand in the one journal of the task: `changed` of a refused part is not of its own acts alone.
 
     What interrupts the task (a signal, its timeout) stops every part before its next look or act, and then goes on.
     """
