@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.lab.cache import cache_root, exclusive
 from tests.lab.errors import LabError
 from tests.lab.opensearch.java import fetch_java, open_to_all
-from tests.lab.opensearch.locks import Coordinate, Lock, read_lock
+from tests.lab.opensearch.locks import Coordinate, Lock, major, read_lock
 from tests.lab.opensearch.maven import fetch_jar, sha256
 
 _PARALLEL_DOWNLOADS = 6
@@ -159,7 +159,7 @@ def _room(coordinate: Coordinate) -> str:
 
 def _written_files(version: str) -> dict[str, str]:
     """Gives the two files that only the distribution has, not the jars."""
-    classname = "Netty4Plugin" if int(version.split(".", maxsplit=1)[0]) < 3 else "Netty4ModulePlugin"
+    classname = "Netty4Plugin" if major(version) < 3 else "Netty4ModulePlugin"
     return {
         f"{_TRANSPORT}/plugin-descriptor.properties": _DESCRIPTOR.format(version=version, classname=classname),
         f"{_TRANSPORT}/plugin-security.policy": _POLICY,

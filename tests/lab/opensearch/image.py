@@ -23,7 +23,7 @@ from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, Image, ImageNotFound, Launch
 from tests.lab.opensearch.homes import home_path
 from tests.lab.opensearch.java import java_path, java_version
-from tests.lab.opensearch.locks import read_lock
+from tests.lab.opensearch.locks import major, read_lock
 
 _INSTALLATION = "/usr/share/opensearch"
 _SETTING_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
@@ -86,7 +86,7 @@ class OpenSearchImage:
 
     def _version_options(self) -> list[str]:
         """Gives what guards the process: up to 2.x a security manager, which Java 18 and later allow only when told."""
-        return ["-Djava.security.manager=allow"] if int(self.version.split(".", maxsplit=1)[0]) < 3 else []
+        return ["-Djava.security.manager=allow"] if major(self.version) < 3 else []
 
 
 def image(version: str) -> Image:

@@ -13,6 +13,11 @@ from tests.lab.errors import LabError
 LOCKS = Path(__file__).parent / "locks"
 
 
+def major(version: str) -> int:
+    """Gives the first number of a version."""
+    return int(version.partition(".")[0])
+
+
 @dataclass(frozen=True, order=True)
 class Coordinate:
     """A Maven coordinate of one jar, or of the zip of a plugin."""

@@ -14,7 +14,7 @@ import requests
 from jgo.maven import MavenContext
 
 from tests.lab.errors import LabError
-from tests.lab.opensearch.locks import Coordinate
+from tests.lab.opensearch.locks import Coordinate, major
 
 _ATTEMPTS = 3
 _TIMEOUT_SECONDS = 60
@@ -61,7 +61,7 @@ def security_plugin(version: str) -> list[Coordinate]:
     From 3.x on it finds collections4 in a module of the server.
     """
     plugin = Coordinate("org.opensearch.plugin", "opensearch-security", f"{version}.0", packaging="zip")
-    return [plugin, *([_COLLECTIONS] if int(version.split(".", maxsplit=1)[0]) >= 3 else [])]
+    return [plugin, *([_COLLECTIONS] if major(version) >= 3 else [])]
 
 
 def resolve(version: str) -> list[Coordinate]:
@@ -79,7 +79,7 @@ def resolve(version: str) -> list[Coordinate]:
         Coordinate("org.opensearch.plugin", "transport-netty4-client", version),
         *_SHAPES,
     ]
-    if int(version.split(".", maxsplit=1)[0]) >= 3:
+    if major(version) >= 3:
         wanted += [
             Coordinate("org.opensearch", name, version) for name in ("opensearch-agent", "opensearch-agent-bootstrap")
         ]

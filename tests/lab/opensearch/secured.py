@@ -51,7 +51,7 @@ class Security:
     def options(self) -> dict[str, Any]:
         """What a layout has more. Whoever has no password sees only whether the port is open."""
         return {
-            "settings": settings(),
+            "settings": _settings(),
             "secrets": {CERTIFICATES: f"{CONFIGURATION}/{CERTIFICATES}", SECURITY: f"{CONFIGURATION}/{SECURITY}"},
             "ready": {"tcpSocket": {"port": 9200}},
         }
@@ -63,10 +63,10 @@ class Security:
             "member.crt": self.members.certificate,
             "member.key": self.members.key,
         }
-        files = {name: json.dumps(content).encode() for name, content in self.files().items()}
+        files = {name: json.dumps(content).encode() for name, content in self._files().items()}
         return [_secret(namespace, CERTIFICATES, certificates), _secret(namespace, SECURITY, files)]
 
-    def files(self) -> dict[str, Any]:
+    def _files(self) -> dict[str, Any]:
         """The plugin's files: JSON, which is YAML too."""
         mapping: dict[str, dict[str, list[str]]] = {"all_access": {"users": [ADMIN]}}
         for user, roles in self.users.items():
@@ -75,28 +75,22 @@ class Security:
         accounts = {name: {"hash": _HASH} for name in (ADMIN, *self.users)}
         contents: dict[str, Mapping[str, Any]] = {
             "config": _AUTHENTICATION,
-            "internalusers": accounts,
+            "internal_users": accounts,
             "roles": self.roles,
-            "rolesmapping": mapping,
-            "actiongroups": {},
+            "roles_mapping": mapping,
+            "action_groups": {},
             "tenants": {},
-            "nodesdn": {},
+            "nodes_dn": {},
             "allowlist": {"config": {"enabled": False}},
             "whitelist": {"config": {"enabled": False}},
             "audit": {"config": {"enabled": False}},
         }
         return {
-            _FILES.get(kind, f"{kind}.yml"): {"_meta": {"type": kind, "config_version": 2}, **content}
-            for kind, content in contents.items()
+            f"{name}.yml": {"_meta": {"type": name.replace("_", ""), "config_version": 2}, **content}
+            for name, content in contents.items()
         }
 
 
-_FILES = {
-    "internalusers": "internal_users.yml",
-    "rolesmapping": "roles_mapping.yml",
-    "actiongroups": "action_groups.yml",
-    "nodesdn": "nodes_dn.yml",
-}
 _AUTHENTICATION = {
     "config": {
         "dynamic": {
@@ -123,7 +117,7 @@ _AUTHENTICATION = {
 }
 
 
-def settings() -> dict[str, str]:
+def _settings() -> dict[str, str]:
     """The settings of every member."""
     found = {
         "plugins.security.allow_default_init_securityindex": "true",

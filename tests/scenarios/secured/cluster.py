@@ -19,19 +19,19 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.opensearch.secured import ADMIN, PASSWORD, Security
 from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, ROLE, USER, Cluster
 
 DOCUMENTED: dict[str, Any] = yaml.safe_load(ROLE.with_name("opensearch_role.yml").read_text(encoding="utf-8"))
 """What the documentation asks for: role → permissions."""
-POOL = "opensearch-members"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Secured(Cluster):
     """The cluster, and where its authority's certificate and those of its users lie."""
 
-    security: Security | None = None
-    directory: Path = Path()
+    security: Security
+    directory: Path
 
     @classmethod
     def begin(
@@ -87,7 +87,6 @@ class Secured(Cluster):
 
     def by_certificate(self, user: str = USER) -> dict[str, Any]:
         """The options of a connection by a client certificate."""
-        assert self.security is not None
         identity = self.security.authority.issue(user)
         certificate, key = (self.directory / f"{user}.{kind}" for kind in ("crt", "key"))
         write_private(certificate, identity.certificate)
