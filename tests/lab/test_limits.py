@@ -208,7 +208,11 @@ def test_the_kernel_holds_a_container_to_its_limit_until_it_has_ended(namespace:
 
     namespace.delete_pod("busy")
     until("the pod's end", lambda: namespace.pod("busy") is None, TIMEOUT)
-    assert not group.exists()
+    until(
+        "the end of its group, whose killed processes leave when the kernel lets them compute",
+        lambda: not group.exists(),
+        TIMEOUT,
+    )
 
 
 @pytest.mark.skipif(not WHY_NOT, reason="CPU limits are enforced here")

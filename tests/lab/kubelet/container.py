@@ -291,9 +291,10 @@ class Container:
             await asyncio.sleep(HOLD_CHECK)
 
     async def stop(self, grace: Grace) -> None:
-        """Stop for good; afterwards the state is always Terminated."""
+        """Stop for good; afterwards the state is always Terminated, and a control group is gone before its pod is."""
         self._stopping.set()
         await self.end(f"Stopping container {self.name}", grace)
+        await self._leave_group()
 
     def settle(self) -> None:
         """Once nothing runs any more: a container that waits counts as ended, like in the real kubelet."""

@@ -33,7 +33,7 @@ LEAST_QUOTA = 1_000
 """Microseconds; the kernel takes no less (MinQuotaPeriod of the real kubelet)."""
 MOUNTS = Path("/proc/self/mounts")
 PREFIX = "stateful-upgrade"
-PATIENCE, CHECK = 1.0, 0.01
+PATIENCE, CHECK = 10.0, 0.01
 """Seconds that killed processes may take to leave their group, and between two looks."""
 
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([num]|k)|[eE]([+-]?\d{1,2}))?")
