@@ -14,10 +14,12 @@ import aiohttp
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+UNREACHABLE = 0
+"""The code of an ApiError without an answer."""
 
 
 class ApiError(Exception):
-    """The API server refused a request, or could not be reached (code 0)."""
+    """The API server refused a request, or could not be reached."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -77,7 +79,7 @@ class Api:
             async with self.session.request(method, path, data=data, headers={"Content-Type": content}) as response:
                 text = await response.text()
         except (aiohttp.ClientError, asyncio.TimeoutError) as error:
-            raise ApiError(0, f"{method} {path}: {error or type(error).__name__}") from error
+            raise ApiError(UNREACHABLE, f"{method} {path}: {error or type(error).__name__}") from error
         try:
             answer: Json = json.loads(text)
         except ValueError as error:

@@ -64,6 +64,15 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
+def answers(directory: Path) -> bool:
+    """Whether the keeper takes questions; its socket is a file before anybody listens there."""
+    try:
+        ask(directory, "status")
+    except LabError:
+        return False
+    return True
+
+
 def ask(directory: Path, name: str, **question: Any) -> dict[str, Any]:
     """Ask a lab's keeper. Raises LabError when it refuses or does not run."""
     connection = _UnixConnection(socket_path(directory))

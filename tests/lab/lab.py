@@ -204,7 +204,7 @@ def _start_keeper(path: Path) -> None:
         if keeper.poll() is not None:
             last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
             raise LabError(f"The lab's keeper ended while starting: {last}; logs are in {log.parent}.")
-        return (path / control.SOCKET).exists()
+        return control.answers(path)
 
     try:
         until("The lab's start", answers, START_TIMEOUT)

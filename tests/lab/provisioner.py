@@ -11,7 +11,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
-from tests.lab.api import Api, ApiError, Json, Store
+from tests.lab.api import UNREACHABLE, Api, ApiError, Json, Store
 from tests.lab.kubelet.place import Host, NodePlace
 
 PROVISIONER = "stateful.upgrade/lab"
@@ -61,12 +61,14 @@ class Provisioner:
         """Work for ever, one claim or volume at a time."""
         while True:
             task, item = await self._queue.get()
-            for attempt in range(RETRIES):
+            refusals = 0
+            while refusals < RETRIES:
                 try:
                     await (self._make(item) if task == "make" else self._remove(item))
                     break
                 except ApiError as error:
-                    self._host.log.write("volume-error", task=task, attempt=attempt, error=str(error))
+                    self._host.log.write("volume-error", task=task, refusals=refusals, error=str(error))
+                    refusals += error.code != UNREACHABLE
                     await asyncio.sleep(0.5)
 
     async def _make(self, claim: Json) -> None:

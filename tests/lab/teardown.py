@@ -14,7 +14,7 @@ from tests.lab.kubelet.limits import remove_groups
 from tests.lab.plan import FILE
 from tests.lab.processes import Ledger, ProcessRecord, is_alive, kill_left_over, left_over, send_signal
 
-ORDERLY_END = 10.0
+ORDERLY_END = 30.0
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def test_a_failed_start_leaves_nothing(directory: Path, monkeypatch: pytest.Monk
     broken.chmod(0o755)
     monkeypatch.setattr("tests.lab.lab.ensure_built", lambda _tell: broken)
     try:
-        with pytest.raises(LabError, match="the lab ended because etcd ended: 1"):
+        with pytest.raises(LabError, match=r"the lab ended because (etcd|kube-apiserver) ended: 1"):
             Lab.up("failed", directory)
     finally:
         broken.unlink()

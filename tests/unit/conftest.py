@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Property-based tests have no deadline: how long an example takes says nothing on a busy machine."""
+"""Property-based tests have no deadline: how long an example takes says nothing on a busy machine.
+
+Their examples are the same each time, so that a change is judged by what it changes. New ones are looked for by
+`make unit ARGS="--hypothesis-profile search"`.
+"""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1_000)
+settings.load_profile("same")

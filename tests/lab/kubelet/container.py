@@ -194,8 +194,10 @@ class Container:
         prober = Prober(self.place.host.probing, self.place.address, ports, executor.run)
         health = asyncio.create_task(Health(self, prober).run())
         health.add_done_callback(self._probing_ended)
-        code = await process.wait()
-        health.cancel()
+        try:
+            code = await process.wait()
+        finally:
+            health.cancel()
         self._process = self._executor = None
         self._failures = 0 if time.monotonic() - begun > SOUND_AFTER else self._failures
         started = running.started_at if isinstance(running, Running) else ""
@@ -244,10 +246,11 @@ class Container:
         return True
 
     async def process_ended(self) -> None:
-        """Wait for the process, if there is one, and remove its control group."""
+        """Wait for the process, if there is one, and remove its control group unless a process has stayed in it."""
         if self._process:
             await self._process.wait()
-        await self._leave_group()
+        if self._group:
+            limits.remove(self._group)
 
     async def _leave_group(self) -> None:
         if self._group and await limits.removed(self._group):

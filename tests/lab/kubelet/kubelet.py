@@ -24,6 +24,7 @@ class Kubelet:
         self.nodes = {node.place.name: node for node in nodes}
         self._workers: dict[str, PodWorker] = {}
         self._newest: dict[PodName, PodWorker] = {}
+        self._finished: set[str] = set()
         host.faults.listeners.append(self._faults_changed)
 
     def hear(self, kind: str, pod: Json) -> None:
@@ -32,6 +33,8 @@ class Kubelet:
         if node is None or not node.alive:
             return
         worker = self._workers.get(pod["metadata"]["uid"])
+        if pod["metadata"]["uid"] in self._finished:
+            return  # a change from before its deletion, told after it
         if worker is None and kind != "DELETED":
             self._begin(node, pod)
         elif worker and kind == "DELETED":
@@ -55,6 +58,8 @@ class Kubelet:
         if self._newest.get(worker.place.name) is worker:
             del self._newest[worker.place.name]
         error = None if task.cancelled() else task.exception()
+        if not error and not worker.frozen:
+            self._finished.add(worker.place.uid)
         if error:
             worker.place.note("pod-worker-failed", error="".join(traceback.format_exception(error)))
 

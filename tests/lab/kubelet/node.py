@@ -130,7 +130,7 @@ class KubernetesNode:
     async def revive(self) -> None:
         """Come back as after a reboot."""
         self._known_since.clear()
-        self.alive = True
         await self._api.patch(f"{LEASES}/{self.place.name}", {"spec": self._lease()})
         await self.write_status()
+        self.alive = True
         self._log.write("node-revived", node=self.place.name)

@@ -52,7 +52,7 @@ class PodWorker:
         self._initialized = not self.init_containers
         self._final = False
         self._gone = False
-        self._frozen = False
+        self.frozen = False
         self._terminate = asyncio.Event()
         self._deletion = asyncio.Event()
         self._changed = asyncio.Event()
@@ -97,7 +97,7 @@ class PodWorker:
 
     def freeze(self) -> None:
         """The Kubernetes node is dead: everything ends at once and nothing is written any more."""
-        self._frozen = True
+        self.frozen = True
         self._kill()
         if self._main:
             self._main.cancel()
@@ -115,6 +115,7 @@ class PodWorker:
     def start(self, predecessor: PodWorker | None) -> asyncio.Task[None]:
         """Run to the end. A pod of the same name has the same address, so its processes must have ended first."""
         self._main = asyncio.create_task(self._guarded(predecessor))
+        self._main.add_done_callback(lambda _task: self.done.set())
         return self._main
 
     async def _guarded(self, predecessor: PodWorker | None) -> None:
@@ -123,7 +124,7 @@ class PodWorker:
                 await predecessor.done.wait()
             await self._run()
         except asyncio.CancelledError:
-            if not self._frozen:
+            if not self.frozen:
                 raise
         finally:
             for task in self._tasks:
@@ -131,7 +132,6 @@ class PodWorker:
             self._kill()
             for container in (*self.containers, *self.init_containers):
                 await container.process_ended()
-            self.done.set()
 
     def _kill(self) -> None:
         for container in (*self.containers, *self.init_containers):

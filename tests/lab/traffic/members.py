@@ -88,8 +88,8 @@ class ReadyPods:
 
     def start(self) -> None:
         """Looks once, then keeps following."""
-        version = self._list()
-        threading.Thread(target=self._follow, args=(version,), daemon=True, name="ready-pods").start()
+        self._list()
+        threading.Thread(target=self._follow, daemon=True, name="ready-pods").start()
 
     def stop(self) -> None:
         self._stopped.set()
@@ -105,14 +105,12 @@ class ReadyPods:
         self._addresses = ready_addresses(self._pods.values())
         return str(found.metadata.resource_version)
 
-    def _follow(self, version: str) -> None:
+    def _follow(self) -> None:
         while not self._stopped.is_set():
             try:
-                self._watch(version)
-                version = self._list()
+                self._watch(self._list())
             except (kubernetes.client.ApiException, urllib3.exceptions.HTTPError, OSError):
                 self._stopped.wait(_PAUSE_SECONDS)
-                version = "0"
 
     def _watch(self, version: str) -> None:
         changes = kubernetes.watch.Watch().stream(

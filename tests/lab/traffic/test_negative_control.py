@@ -7,6 +7,7 @@ import json
 import urllib.request
 import uuid
 from collections.abc import Iterator
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Cluster:
         """Whether the first member sees three members and all copies of all shards."""
         try:
             health = self._ask("/_cluster/health")
-        except OSError:
+        except (OSError, HTTPException, ValueError):
             return False
         return bool(health["status"] == "green" and health["number_of_nodes"] == len(PODS))
 

@@ -98,7 +98,7 @@ class Traffic:
         ]
         with (directory / "traffic.log").open("ab") as output:
             traffic = cls(target, directory, spawn(argv, os.environ, ROOT, output))
-        until("the first operation of the traffic", traffic._working, 30)
+        until("the first operation of the traffic", traffic._working, 120)
         return traffic
 
     def stop(self) -> Report:
