@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 INTERVAL = 0.05
 
 
-def until(what: str, look: Callable[[], Found], timeout: float) -> Found:
+def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:
     """Look until the answer is truthy, and give it. Raises LabError naming `what` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not (found := look()):

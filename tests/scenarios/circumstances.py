@@ -34,8 +34,19 @@ def user_without(cluster: Cluster, name: str, *rights: tuple[str, str]) -> Itera
         "subjects": [{"kind": "ServiceAccount", **metadata}],
     }
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    kept = role["rules"][0]
+    right = {"group": kept["apiGroups"][0], "resource": kept["resources"][0], "verb": kept["verbs"][0]}
+    asked = {"namespace": cluster.namespace, **right}
+    user = f"system:serviceaccount:{cluster.namespace}:{name}"
     cluster.lab.apply([account, {**role, "metadata": metadata}, binding])
     with cluster.lab.client() as api:
+        authorization: Any = client.AuthorizationV1Api(api)
+        review = {"spec": {"user": user, "resourceAttributes": asked}}
+
+        def known() -> bool:
+            return bool(authorization.create_subject_access_review(review).status.allowed)
+
+        until(f"the rights of {name} to hold", known, BOOT)
         wanted = {"spec": {"expirationSeconds": 3600}}
         core: Any = client.CoreV1Api(api)
         token = core.create_namespaced_service_account_token(name, cluster.namespace, wanted).status.token
@@ -93,7 +104,7 @@ def index(cluster: Cluster, name: str, *, shards: int, replicas: int) -> Iterato
     settings = {"number_of_shards": shards, "number_of_replicas": replicas}
     cluster.ask(f"/{name}", "PUT", {"settings": settings})
     try:
-        until(f"Index {name} to be green", lambda: cluster.health()["status"] == "green", BOOT)
+        cluster.until_green()
         yield
     finally:
         cluster.ask(f"/{name}", "DELETE")

@@ -124,6 +124,10 @@ class Cluster:
         health: dict[str, Any] = json.loads(self.ask("/_cluster/health"))
         return health
 
+    def until_green(self) -> None:
+        """Wait until all copies are started."""
+        until(f"Cluster {self.namespace} to be green", lambda: self.health()["status"] == "green", BOOT)
+
     def fingerprint(self) -> Fingerprint:
         """What is there now."""
         with self.lab.client() as api:

@@ -113,7 +113,7 @@ class Siege:
         method, path, holds = {**ACTS, **MORE_ACTS}[act]
         with wired(self.cluster) as wire:
             run = self._start(wire)
-            wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds)
+            wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds, gone=lambda: run.ended)
             self._end(run)
             return wire.trap.sprung
 

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from aiohttp import ClientError, ClientSession, TCPConnector, web
 
 HOST = "127.0.0.1"
+READING = frozenset({"GET", "HEAD"})
 START = 30.0
 """Seconds the thread may take to listen."""
 PASSED = ("Content-Type", "Content-Encoding")
@@ -91,8 +93,13 @@ class Relay(threading.Thread):
     async def _serve(self) -> None:
         connector = TCPConnector(ssl=self._behind) if self._behind else None
         async with ClientSession(self._backend, auto_decompress=False, connector=connector) as session:
+            acting: set[asyncio.Task[Any]] = set()
 
             async def relay(request: web.Request) -> web.StreamResponse:
+                task = asyncio.current_task()
+                if task and request.method not in READING:
+                    acting.add(task)
+                    task.add_done_callback(acting.discard)
                 return await self._relay(session, request)
 
             application = web.Application(client_max_size=64 * 1024 * 1024)
@@ -104,6 +111,8 @@ class Relay(threading.Thread):
                 self.port = runner.addresses[0][1]
                 self._listening.set()
                 await self._ended.wait()
+                if acting:  # whoever sent them may be gone; what becomes of them is seen all the same
+                    await asyncio.wait(acting, timeout=START)
             finally:
                 await runner.cleanup()
 

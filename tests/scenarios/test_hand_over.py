@@ -69,7 +69,7 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
         )
         assert votes[-1] < gone
         assert cluster.excluded() == []
-        assert len(cluster.voting()["last_committed_config"]) == 3
+        until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
         assert siege.left_behind() == {}
     finally:
         cluster.remove()
@@ -85,7 +85,7 @@ def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(
     print(settled.output)
     assert settled.code == 0, settled.message
     assert cluster.excluded() == []
-    assert len(cluster.voting()["last_committed_config"]) == 3
+    until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
     assert cluster.fingerprint().settings == siege.before.settings
     conclude(siege)
     assert cluster.excluded() == []

@@ -19,6 +19,7 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.interruptions import ACTS, EXCLUDE, KILLS, Siege
+from tests.scenarios.playbook import PATIENCE as LONGEST
 from tests.scenarios.playbook import PLAYBOOK, Playing, command_of
 from tests.scenarios.wire import Trap, Wire
 
@@ -48,10 +49,10 @@ def until_deleting(wire: Wire, run: Playing) -> str:
 
 
 @contextlib.contextmanager
-def slow_first(siege: Siege) -> Iterator[str]:
+def slow_first(siege: Siege, seconds: float = SLOW) -> Iterator[str]:
     """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
     faults, first = siege.cluster.lab.faults, siege.first_to_go()
-    faults.slow_stop(siege.cluster.namespace, first, SLOW)
+    faults.slow_stop(siege.cluster.namespace, first, seconds)
     try:
         yield first
     finally:
@@ -107,7 +108,7 @@ def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
     cluster = Cluster.start(lab, "killed-draining", three_combined, FROM, ephemeral=True)
     try:
         cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         siege = Siege.lay(cluster, TO, ansible_environment)
         for after in (False, True):
             assert siege.killed_at("drain", after=after, kill=GROUP)
@@ -270,9 +271,15 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
     variables = {**siege.cluster.variables(TO), "upgrade_skip_image_check": True}
     program, *arguments = command_of(PLAYBOOK, variables)
     environment = dict(siege.environment)
-    terminal = pexpect.spawn(program, arguments, env=environment, timeout=PATIENCE, encoding="utf-8")
+    terminal = pexpect.spawn(program, arguments, env=environment, timeout=LONGEST, encoding="utf-8")
     terminal.expect("Type yes to carry out plan p[0-9a-f]{11}")
-    terminal.sendline(answer)
+
+    def heard() -> bool:
+        # Ansible throws away what is typed before it listens, which it does a moment after its question.
+        terminal.sendline(answer)
+        return terminal.expect([pexpect.TIMEOUT, "TASK"], timeout=5) == 1
+
+    until("the answer to be heard", heard, PATIENCE)
     terminal.expect(pexpect.EOF)
     terminal.close()
 
@@ -287,8 +294,8 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
 
 
 def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
-    with slow_first(siege) as first:
-        played = siege.completed(upgrade_run_timeout=8)
+    with slow_first(siege, seconds=40) as first:
+        played = siege.completed(upgrade_run_timeout=30)
 
     print(played.output)
     assert played.code != 0

@@ -32,7 +32,7 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     assert begun.code == 0, begun.message
     cluster.lab.faults.never_ready(cluster.namespace, second)
 
-    narrowed = cluster.variables(TO, upgrade_members=[second], upgrade_member_timeout=30)
+    narrowed = cluster.variables(TO, upgrade_members=[second], upgrade_member_timeout=60)
     stopped = upgrade(narrowed, ansible_environment)
 
     print(stopped.output)

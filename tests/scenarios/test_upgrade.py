@@ -93,7 +93,7 @@ def test_members_that_share_no_last_copy_go_together(
         seed(cluster.target, tmp_path, documents=2_000)
         # With a copy on each of the three data members, any two of them can go at once.
         cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         with Traffic.start(cluster.target, tmp_path) as traffic:
             played = upgrade(cluster.variables(TO, upgrade_batching="disjoint"), ansible_environment)
             traffic.stop()
@@ -122,7 +122,7 @@ def test_a_pool_without_volumes_loses_nothing(
             soon = {"template": {"settings": {"index.unassigned.node_left.delayed_timeout": "1s"}}}
             cluster.ask("/_index_template/soon", "PUT", {**soon, "index_patterns": ["*"]})
         cluster.ask("/lone", "PUT", {"settings": {"index": {"number_of_replicas": 0}}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         before = cluster.fingerprint()
         refused = play(
             PLAN, cluster.variables(TO, upgrade_allow_single_copy=True, upgrade_ephemeral=way), ansible_environment
@@ -133,7 +133,7 @@ def test_a_pool_without_volumes_loses_nothing(
         assert cluster.fingerprint() == before
 
         cluster.ask("/lone/_settings", "PUT", {"index": {"number_of_replicas": 1}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment, upgrade_ephemeral=way)
         assert played.code == 0, played.message
         assert ("Shards move away from" in played.output) == (way == "drain")
@@ -159,7 +159,7 @@ def test_where_no_other_member_takes_a_shard_a_pool_without_volumes_is_not_drain
     cluster = Cluster.start(lab, "everywhere", three_combined, FROM, ephemeral=True)
     try:
         cluster.ask("/everywhere", "PUT", {"settings": {"index": {"number_of_replicas": 2}}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         before = cluster.fingerprint()
         refused = upgrade(cluster.variables(TO), ansible_environment)
         print(refused.output)

@@ -17,14 +17,15 @@ from typing import Any
 from aiohttp import web
 
 from tests.scenarios.cluster import USER, Cluster
-from tests.scenarios.relay import Forward, Passing, Relay
+from tests.scenarios.relay import READING, Forward, Passing, Relay
 
-READING = frozenset({"GET", "HEAD"})
 ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
 """Requests that change nothing although their method could."""
 LEASE = re.compile(r"/leases(/|\?|$)")
 
 
+HELD_UP = 10.0
+"""Seconds that a request is held up at the most."""
 GZIP = b"\x1f\x8b"
 
 
@@ -54,6 +55,8 @@ class Trap:
     after: bool
     spring: Callable[[], None] = lambda: None
     holds: Callable[[Any], bool] = lambda body: True
+    gone: Callable[[], bool] = lambda: True
+    """Whether the controller that was killed is gone, so that its workers do not do again what was held up."""
     sprung: bool = False
 
     def catches(self, passing: Passing, body: Any) -> bool:
@@ -90,6 +93,7 @@ class Wire:
             if not trap.after:
                 self._note(passing, body, None)
                 trap.spring()
+                await _until(trap.gone)
                 raise web.HTTPServiceUnavailable(text="held up")
         answer = await forward()
         self._note(passing, body, answer.status)
@@ -100,6 +104,13 @@ class Wire:
 
     def _note(self, passing: Passing, body: Any, status: int | None) -> None:
         self.acts.append(Act(time.monotonic(), passing.method, passing.path, body, status))
+
+
+async def _until(gone: Callable[[], bool]) -> None:
+    """Wait for a controller's end, which may itself wait for the answer to what is held up."""
+    deadline = time.monotonic() + HELD_UP
+    while not gone() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
 
 
 def _json(text: bytes) -> Any:

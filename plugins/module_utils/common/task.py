@@ -16,7 +16,7 @@ from .moments import now_text
 from .verdict import State, Verdict, combine
 from .waiting import Clock, Look, MonotonicClock, Patience, Waited, wait_for
 
-DENIED_PATIENCE = 30.0
+DENIED_PATIENCE = 120.0
 """Seconds that a run, whose rights were asked for when it was planned, goes on asking after it was denied one."""
 
 SHORTEST_SLEEP = 0.1

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ..common.errors import Conflict, Denied, Refusal, Unreachable, refusal
+from ..common.errors import HANDSHAKE_BROKEN_OFF, Conflict, Denied, Refusal, Unreachable, refusal
 from ..common.verdict import refused
 
 UNREACHABLE = "kubernetes_unreachable"
@@ -138,7 +138,8 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
 def unreachable(host: str, request: Request, error: BaseException) -> Refusal:
     """The refusal for a request that got no answer at all."""
     cause = _root(error)
-    if "certificate" in cause.lower() or "ssl" in cause.lower() or "tls" in cause.lower():
+    of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
+    if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "kubernetes_certificate",
             f"No trusted TLS connection to the Kubernetes API at {host}: {cause}.",

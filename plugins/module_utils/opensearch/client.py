@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
 from ..common.packages import needed
 from ..common.proxies import proxy_for
 from ..common.verdict import refused
@@ -171,7 +171,7 @@ def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
             f"The TLS certificate of OpenSearch at {where} is not accepted: {cause}.",
             "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
         )
-    if isinstance(error, errors.SSLError):
+    if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "opensearch_tls",
             f"No TLS connection to OpenSearch at {where} comes about: {cause}.",

@@ -99,12 +99,19 @@ class _Split:
             return verdict
         part = safe_part(self._whole, lambda names: self._of(seen, names).passed)
         if not part:
-            return verdict
+            return self._waiting_part(seen, verdict)
         self.going = part
         left = enumerate_few(name for name in self._whole if name not in part)
         why = next(iter(verdict.deciding())).message
         told = remark(SPLIT, f"{left} cannot go with the others of the batch, which go first: {why}")
         return combine((self._of(seen, part), Verdict((told,))))
+
+    def _waiting_part(self, seen: Look, verdict: Verdict) -> Verdict:
+        """Where time does not cure the whole batch, but may cure one of its members, that is what is waited for."""
+        if verdict.state is not State.REFUSED:
+            return verdict
+        alone = (self._of(seen, [name]) for name in self._whole)
+        return next((each for each in alone if each.state is State.WAITING), verdict)
 
     def _may_split(self, verdict: Verdict) -> bool:
         after = self._task.params["split_after"]

@@ -134,6 +134,10 @@ class HostCluster:
             return False
         return bool(health["status"] == "green" and health["number_of_nodes"] == len(self.addresses))
 
+    def until_green(self) -> None:
+        """Wait until all members are there with all copies."""
+        until("The cluster to be green", self.whole, BOOT)
+
     def remove(self) -> None:
         """End all members."""
         for member in self.addresses:

@@ -119,7 +119,7 @@ def test_members_go_together_and_one_out_of_reach_stops_the_run(
     try:
         seed(cluster.target, tmp_path, documents=2_000)
         cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
-        cluster.ask("/_cluster/health?wait_for_status=green&timeout=25s")
+        cluster.until_green()
         # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
         lost = upgrade(cluster, ansible_environment, lab_lost=["es-search-1"], **options)
         print(lost.output)

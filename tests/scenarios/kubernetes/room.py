@@ -86,9 +86,10 @@ class Room:
         self.lab.apply([{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects])
 
     def settled(self) -> bool:
-        """Whether all pods of the pool are there and Ready."""
-        pods = self.pods()
-        return len(pods) == self.observed().replicas and all(each.ready for each in pods.values())
+        """Whether all pods of the pool are there and Ready, and their controller has written so."""
+        pods, replicas = self.pods(), self.observed().replicas
+        written = self.json().get("status", {}).get("readyReplicas")
+        return len(pods) == written == replicas and all(each.ready for each in pods.values())
 
     def observed(self) -> StatefulSet:
         """The pool as the modules see it."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import base64
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +77,23 @@ class Secured(Cluster):
         return f"https://{self.name}.{self.namespace}.svc:9200"
 
     def open(self, request: urllib.request.Request) -> Any:
-        """The answer to a request, as the user who may do everything."""
+        """The answer to a request, as the user who may do everything.
+
+        A member that is Ready may not have read the plugin's index yet: then it answers 503, and is asked again.
+        """
         credentials = base64.b64encode(f"{ADMIN}:{PASSWORD}".encode()).decode()
         request.add_header("Authorization", f"Basic {credentials}")
         context = ssl.create_default_context(cafile=str(self.authority))
-        return urllib.request.urlopen(request, timeout=30, context=context)  # noqa: S310 - the lab's own address
+
+        def answered() -> Any:
+            try:
+                return urllib.request.urlopen(request, timeout=30, context=context)  # noqa: S310 - the lab's own address
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.SERVICE_UNAVAILABLE:
+                    raise
+                return None
+
+        return until("a member that knows its users", answered, BOOT)
 
     def by_password(self, user: str = USER) -> dict[str, Any]:
         """The options of a connection by name and password."""

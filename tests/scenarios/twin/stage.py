@@ -142,6 +142,7 @@ def comparable(result: Mapping[str, Any]) -> dict[str, Any]:
     if "ansible_job_id" in kept:  # asynchronous: the identity of the job is in all of these
         kept = {name: value for name, value in kept.items() if name not in OF_THE_JOB}
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "then", json.dumps(kept, sort_keys=True))
+    text = re.sub(r"within \d+ s", "in time", text)
     same: dict[str, Any] = json.loads(re.sub(r'"seconds": \d+\.\d+', '"seconds": 0', text))  # of what was waited for
     return same
 

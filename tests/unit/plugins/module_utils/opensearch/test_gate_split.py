@@ -83,6 +83,22 @@ def test_what_time_may_cure_is_waited_for_first(gate: Callable[..., tuple[Json, 
     assert (whole["verdict"]["state"], over) == ("refused", 600)
 
 
+def test_where_together_never_and_alone_not_yet_may_go_what_time_cures_is_waited_for(
+    gate: Callable[..., tuple[Json, float]],
+) -> None:
+    crossed = [
+        copy("i", "a", primary=True),
+        copy("i", "b", state="INITIALIZING"),
+        copy("j", "b", primary=True),
+        copy("j", "a", state="INITIALIZING"),
+    ]
+    now, _seconds = gate(crossed, batch=["a", "b"], split_after=60, wait=False)
+    assert now["verdict"]["state"] == "waiting"
+    result, seconds = gate(crossed, batch=["a", "b"], split_after=60)
+    assert (result["verdict"]["state"], seconds) == ("refused", 600)
+    assert "timed_out" in codes(result)
+
+
 def test_where_nobody_may_go_the_verdict_of_the_whole_stays(gate: Callable[..., tuple[Json, float]]) -> None:
     lost = [copy("i", None, primary=True, state="UNASSIGNED"), copy("i", None, state="UNASSIGNED")]
     result, _seconds = gate(lost, batch=["a", "c"], split_after=60)
