@@ -50,7 +50,8 @@ options:
   split_after:
     description:
       - After so many seconds, or at once where O(batch) is refused as a whole, the part of it that may go is let
-        through. RV(going) names it; ask again for the others when it is back. By default a batch is never split.
+        through. RV(going) names it; ask again for the others when it is back. Where no part may go now, but a member
+        could after a wait (for a recovery, say), that is waited for. By default a batch is never split.
       - For V(before_batch) only.
     type: int
   hands_over:

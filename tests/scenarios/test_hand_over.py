@@ -92,8 +92,7 @@ def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(
 
 
 def test_killed_at_each_act_of_the_hand_over_the_next_run_goes_on(siege: Siege) -> None:
-    # What is left excluded is taken back at the beginning of the next run, which is killed there too. Held up before an
-    # act, a worker that outlives its controller for a moment would send it again: only what follows an act is certain.
+    # What is left excluded is taken back at the beginning of the next run, which is killed there too.
     for act in ("exclude", "include"):
         assert siege.killed_at(act, after=True, kill=kill), f"no run came to {act}\n{siege.outputs[-1]}"
     assert siege.cluster.excluded() == []

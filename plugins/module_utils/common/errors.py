@@ -8,7 +8,7 @@ from __future__ import annotations
 from .verdict import Reason, State, Verdict, refused
 
 HANDSHAKE_BROKEN_OFF = "EOF occurred in violation of protocol"
-"""What Python's ssl says where a server, or what stands before it, ends in the middle of a handshake: it may pass."""
+"""What Python's ssl says where a server, or what stands before it, ends in the middle of TLS: it may pass."""
 
 
 class Refusal(Exception):

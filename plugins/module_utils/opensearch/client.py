@@ -181,8 +181,8 @@ def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
         refused(
             "opensearch_unreachable",
             f"OpenSearch at {where} cannot be reached: {cause}.",
-            "Check opensearch.hosts (with TLS it begins with https://), the network path from where Ansible runs, and"
-            " that a member is up.",
+            "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
+            " runs, and that a member is up.",
         )
     )
 

@@ -110,8 +110,13 @@ class _Split:
         """Where time does not cure the whole batch, but may cure one of its members, that is what is waited for."""
         if verdict.state is not State.REFUSED:
             return verdict
-        alone = (self._of(seen, [name]) for name in self._whole)
-        return next((each for each in alone if each.state is State.WAITING), verdict)
+        why = next(iter(verdict.deciding())).message
+        for name in self._whole:
+            alone = self._of(seen, [name])
+            if alone.state is State.WAITING:
+                told = remark(SPLIT, f"The batch cannot go as a whole, so {name} is waited for: {why}")
+                return combine((alone, Verdict((told,))))
+        return verdict
 
     def _may_split(self, verdict: Verdict) -> bool:
         after = self._task.params["split_after"]

@@ -35,6 +35,8 @@ MOUNTS = Path("/proc/self/mounts")
 PREFIX = "stateful-upgrade"
 PATIENCE, CHECK = 10.0, 0.01
 """Seconds that killed processes may take to leave their group, and between two looks."""
+OF_TRIAL = 1.0
+"""Seconds for the group of a trial, during which everything else stands still."""
 
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([num]|k)|[eE]([+-]?\d{1,2}))?")
 _SCALE = {"n": -9, "u": -6, "m": -3, "k": 3}
@@ -127,7 +129,7 @@ def obstacle(limit: str | float) -> str:
         try:
             spawn(["true"], {}, Path("/"), subprocess.DEVNULL, user=pod_user(), group=group).wait()
         finally:
-            _remove_all([group])
+            _remove_all([group], OF_TRIAL)
     except NotEnforced as error:
         return str(error)
     except OSError as error:
@@ -188,11 +190,11 @@ async def removed(group: Path) -> bool:
 
 def remove_groups(directory: Path) -> list[Path]:
     """Remove the groups of a lab whose processes have been killed; give those that could not be removed."""
-    return _remove_all(groups_of(directory))
+    return _remove_all(groups_of(directory), PATIENCE)
 
 
-def _remove_all(groups: list[Path]) -> list[Path]:
-    deadline = time.monotonic() + PATIENCE
+def _remove_all(groups: list[Path], patience: float) -> list[Path]:
+    deadline = time.monotonic() + patience
     while (groups := [group for group in groups if not remove(group)]) and time.monotonic() < deadline:
         time.sleep(CHECK)
     return groups

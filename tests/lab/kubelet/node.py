@@ -27,6 +27,7 @@ class KubernetesNode:
     def __init__(self, api: Api, place: NodePlace, log: EventLog, version: str) -> None:
         self.place = place
         self.alive = True
+        self._deaths = 0
         self._api = api
         self._log = log
         self._version = version
@@ -125,12 +126,14 @@ class KubernetesNode:
     def die(self) -> None:
         """Fall silent: no lease, no status."""
         self.alive = False
+        self._deaths += 1
         self._log.write("node-dead", node=self.place.name)
 
     async def revive(self) -> None:
         """Come back as after a reboot."""
         self._known_since.clear()
+        death = self._deaths
         await self._api.patch(f"{LEASES}/{self.place.name}", {"spec": self._lease()})
         await self.write_status()
-        self.alive = True
+        self.alive = self._deaths == death
         self._log.write("node-revived", node=self.place.name)

@@ -14,27 +14,29 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.replacement import SLOW
 from kubernetes import client
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, codes, member
 
-SOON = 5
-"""Seconds after which a roll says what it is at, and is asked again."""
+SOON = SLOW + 5
+"""Seconds after which a roll says what it is at, and is asked again; events and logs are looked for after `SLOW`."""
 
 
-def until_stuck(room: Room, name: str, *wanted: str, says: str = "", **options: Any) -> Outcome:
+def until_stuck(room: Room, name: str, wanted: str, says: str = "", **options: Any) -> Outcome:
     """What is said of a member that does not come back, once it has come so far that this is the reason."""
     seen: list[str] = []
 
     def stuck() -> Outcome | None:
         outcome = room.roll(name, wait_timeout=SOON, **options)
-        first = outcome.verdict.deciding()[0]
+        first = next(iter(outcome.verdict.deciding()), None)
+        assert first is not None, f"{name} came back: {outcome.verdict}"
         seen[:] = [f"{first.code}: {first.message}"]
-        return outcome if first.code in wanted and says in first.message else None
+        return outcome if first.code == wanted and says in first.message else None
 
     try:
-        return until(f"{' or '.join(wanted)} to be said of {name}", stuck, TIMEOUT)
+        return until(f"{wanted} to be said of {name}", stuck, TIMEOUT)
     finally:
         print(*seen)
 
@@ -61,7 +63,7 @@ def test_a_pod_that_is_never_ready(room: Room) -> None:
     room.up()
     room.set_image()
     room.faults.never_ready(room.namespace, member(1))
-    stuck = until_stuck(room, member(1), "pod_not_ready", "pod_starting")
+    stuck = until_stuck(room, member(1), "pod_not_ready")
     assert codes(stuck)[-1] == "timed_out"
     assert stuck.more["members"][0]["log"]
 

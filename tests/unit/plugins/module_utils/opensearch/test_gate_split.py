@@ -94,6 +94,7 @@ def test_where_together_never_and_alone_not_yet_may_go_what_time_cures_is_waited
     ]
     now, _seconds = gate(crossed, batch=["a", "b"], split_after=60, wait=False)
     assert now["verdict"]["state"] == "waiting"
+    assert "batch_split" in codes(now)
     result, seconds = gate(crossed, batch=["a", "b"], split_after=60)
     assert (result["verdict"]["state"], seconds) == ("refused", 600)
     assert "timed_out" in codes(result)
