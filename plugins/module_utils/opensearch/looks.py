@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import TypeVar
@@ -16,16 +15,15 @@ from .background import LongTask
 from .checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
 from .client import OpenSearchClient
 from .disk import Disks
+from .explanations import explain, still_true
 from .observe import observe, observe_disks, observe_health, observe_tasks
-from .progress import Explanation, parse_explanation, still_moving, unassigned
+from .progress import Explanation, still_moving, unassigned
 from .settings import Settings
 from .shard_allocation import read_settings
-from .state import ClusterState, Health, ShardCopy
+from .state import ClusterState, Health
 
 Seen = TypeVar("Seen")
 
-EXPLANATIONS = 500
-"""At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 LONG_POLL = 2.0
 """Seconds the server holds the health request until green: reacts at once, without asking more often."""
 
@@ -59,9 +57,9 @@ def look(
 ) -> Look:
     """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
 
-    As long as copies are under way nothing is explained: it would cost much and change nothing. What every member has
-    to be asked for is asked once for a gate, where `before` is its look before this one: the disks, and the long tasks
-    again only while there are any.
+    As long as copies are under way no explanation is asked for: it would cost much and change nothing. What every
+    member has to be asked for is asked once for a gate, where `before` is its look before this one: the disks, and the
+    long tasks again only while there are any.
 
     Raises:
         Refusal: the answer cannot be had.
@@ -72,7 +70,8 @@ def look(
     wanted = unassigned(state)
     if not made & {"unassigned", "progress"}:
         wanted = tuple(copy for copy in wanted if copy.primary)
-    explanations = () if still_moving(state, health) else explain(client, state, wanted)
+    former = still_true(before.explanations, before.state, state) if before else ()
+    explanations = former if still_moving(state, health) else explain(client, state, wanted, former)
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
     disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
     if "disk" in made and before is None:
@@ -96,47 +95,3 @@ def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
             raise
         remedy = f"Give the user that permission, or leave the check out with skip_checks: [{check}]."
         raise refusal("opensearch_rights", reason.message, remedy) from error
-
-
-def explain(client: OpenSearchClient, state: ClusterState, copies: Collection[ShardCopy]) -> tuple[Explanation, ...]:
-    """Explanations of these unassigned copies; copies in the same situation share one question.
-
-    Raises:
-        Refusal: the server does not let us ask, or cannot be reached.
-    """
-    found: list[Explanation] = []
-    for group in list(_alike(state, copies))[:EXPLANATIONS]:
-        copy = group[0]
-        try:
-            answer = client.post(
-                "/_cluster/allocation/explain",
-                {"index": copy.index, "shard": copy.shard, "primary": copy.primary},
-                filter_path="index,shard,primary,can_allocate,node_allocation_decisions.node_id,"
-                "node_allocation_decisions.deciders.decider,node_allocation_decisions.deciders.decision",
-            )
-            explanation = parse_explanation(answer)
-        except Refusal as error:
-            if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
-                raise
-            # The copy was assigned between the two calls, or the index is gone: the next look sees it.
-            continue
-        except KeyError:
-            continue
-        found.extend(
-            Explanation(c.index, c.shard, c.primary, explanation.can_allocate, explanation.refusing) for c in group
-        )
-    return tuple(found)
-
-
-def _alike(state: ClusterState, copies: Iterable[ShardCopy]) -> Iterable[list[ShardCopy]]:
-    """Unassigned copies in groups of the same index, the same member with the primary, and the same other holders."""
-    siblings: dict[tuple[str, int], list[ShardCopy]] = defaultdict(list)
-    for copy in state.copies:
-        siblings[(copy.index, copy.shard)].append(copy)
-    groups: dict[object, list[ShardCopy]] = defaultdict(list)
-    for copy in copies:
-        others = siblings[(copy.index, copy.shard)]
-        holders = frozenset(other.member for other in others if other.member)
-        primary = next((other.member for other in others if other.primary), None)
-        groups[(copy.index, copy.primary, primary, holders)].append(copy)
-    return groups.values()

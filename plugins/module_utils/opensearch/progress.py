@@ -10,8 +10,10 @@ name, never by its text: `node_version` says no on every older member, and on ne
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..common.verdict import Reason, Verdict, refused, remark, waiting
@@ -86,17 +88,24 @@ def judge_progress(
         return Verdict(moving)
     reasons: list[Reason] = []
     expected: list[str] = []
+    unexplained: list[str] = []
+    without_place: dict[tuple[str, int, frozenset[tuple[str, int]]], list[str]] = defaultdict(list)
     for copy in unassigned(state):
         name = f"{copy.index}[{copy.shard}]"
         explanation = explained.get((copy.index, copy.shard, copy.primary))
         if copy.primary:
             reasons.append(_lost_primary(name, explanation))
         elif explanation is None:
-            reasons.append(waiting("unassigned", f"The server has not explained yet why {name} is not assigned."))
+            unexplained.append(name)
         elif cured_by_upgrade(explanation, outdated):
             expected.append(name)
         else:
-            reasons.append(_unassigned(name, explanation))
+            deciders = frozenset(Counter(chain.from_iterable(explanation.refusing.values())).items())
+            without_place[(explanation.can_allocate, len(explanation.refusing), deciders)].append(name)
+    reasons += [_unassigned(names, *said) for said, names in without_place.items()]
+    if unexplained:
+        text = f"The server has not explained yet why {enumerate_few(unexplained)} is not assigned."
+        reasons.append(waiting("unassigned", text))
     if expected:
         reasons.append(
             remark(
@@ -150,22 +159,22 @@ def _lost_primary(name: str, explanation: Explanation | None) -> Reason:
     )
 
 
-def _unassigned(name: str, explanation: Explanation) -> Reason:
-    if explanation.can_allocate != "no":
-        return waiting("allocating", f"The replica of {name} is about to be allocated ({explanation.can_allocate}).")
-    deciders: dict[str, int] = {}
-    for names in explanation.refusing.values():
-        for decider in names:
-            deciders[decider] = deciders.get(decider, 0) + 1
-    if "max_retry" in deciders:
+def _unassigned(names: Collection[str], answer: str, members: int, deciders: Iterable[tuple[str, int]]) -> Reason:
+    """What is said of replicas of which the server says the same: its answer, and per decider how many say no."""
+    several = len(names) > 1
+    subject = f"The {'replicas' if several else 'replica'} of {enumerate_few(names)}"
+    if answer != "no":
+        return waiting("allocating", f"{subject} {'are' if several else 'is'} about to be allocated ({answer}).")
+    count = dict(deciders)
+    if "max_retry" in count:
         return refused(
             "allocation_failed",
-            f"The replica of {name} failed to recover too often (decider max_retry).",
-            "Look at its allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true.",
+            f"{subject} failed to recover too often (decider max_retry).",
+            "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true.",
         )
-    said = ", ".join(f"{decider} on {count}" for decider, count in sorted(deciders.items()))
+    said = ", ".join(f"{decider} on {number}" for decider, number in sorted(count.items()))
     return refused(
         "unassigned",
-        f"The replica of {name} fits on none of the {len(explanation.refusing)} data members (deciders: {said}).",
+        f"{subject} {'fit' if several else 'fits'} on none of the {members} data members (deciders: {said}).",
         "Cure what the deciders name, or lower number_of_replicas of that index: waiting would not change it.",
     )

@@ -10,9 +10,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.explanations import EXPLANATIONS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import (
-    EXPLANATIONS,
     LONG_POLL,
     look,
     polls,
@@ -167,13 +167,47 @@ def test_as_long_as_something_moves_nothing_is_explained() -> None:
     assert EXPLAIN not in client.asked
 
 
-def test_explanations_are_limited_and_what_is_left_unexplained_is_waited_for() -> None:
-    copies = [one for n in range(EXPLANATIONS + 1) for one in (copy(f"i{n}", "a", primary=True), copy(f"i{n}", None))]
-    client = servers(copies, **{f"i{n}": NO_PLACE for n in range(EXPLANATIONS + 1)})
-    seen = looked(client)
-    assert client.asked.count(EXPLAIN) == len(seen.explanations) == EXPLANATIONS
-    reasons = judge(seen, Scope("after_upgrade", frozenset("abc"))).reasons
-    assert [reason.state for reason in reasons].count(State.WAITING) == 1
+def stuck(indices: int) -> list[Json]:
+    """So many indices whose replica is not assigned."""
+    return [one for n in range(indices) for one in (copy(f"i{n}", "a", primary=True), copy(f"i{n}", None))]
+
+
+def test_however_many_replicas_have_no_place_all_are_explained_in_a_few_looks() -> None:
+    several = 2 * EXPLANATIONS + 20
+    client: Any = servers(stuck(several), **{f"i{n}": NO_PLACE for n in range(several)})
+    seen, states = None, []
+    for explained in (EXPLANATIONS, 2 * EXPLANATIONS, several):
+        client.asked.clear()
+        seen = look(client, "after_batch", before=seen)
+        assert (client.asked.count(EXPLAIN), len(seen.explanations)) == (EXPLANATIONS, explained)
+        reasons = judge(seen, Scope("after_upgrade", frozenset("abc"))).reasons
+        states.append([reason.state for reason in reasons])
+    assert states == [[State.REFUSED, State.WAITING], [State.REFUSED, State.WAITING], [State.REFUSED]]
+
+
+def test_what_was_explained_longest_ago_is_asked_for_again() -> None:
+    several = EXPLANATIONS + 20
+    client: Any = servers(stuck(several), **{f"i{n}": NO_PLACE for n in range(several)})
+    first = look(client, "after_batch")
+    second = look(client, "after_batch", before=first)
+    client.explanations = {place: {**NO_PLACE, "can_allocate": "throttled"} for place in client.explanations}
+    third = look(client, "after_batch", before=second)
+    kept = [explanation for explanation in third.explanations if explanation.can_allocate == "no"]
+    assert len(kept) == several - EXPLANATIONS
+    assert kept == list(second.explanations[-len(kept) :]), "the youngest"
+
+
+@pytest.mark.parametrize("changed", ["a member is another process", "the primary is elsewhere"])
+def test_an_explanation_is_forgotten_with_what_it_was_made_for(changed: str) -> None:
+    several = EXPLANATIONS + 20
+    client: Any = servers(stuck(several), **{f"i{n}": NO_PLACE for n in range(several)})
+    first = look(client, "after_batch")
+    if changed == "a member is another process":
+        client.state["nodes"][identity("b")]["ephemeral_id"] = "another"
+    else:
+        moved = [one | {"node": identity("b")} if one["primary"] else one for one in stuck(several)]
+        client.state = state_answer("abc", moved, elected="a")
+    assert len(look(client, "after_batch", before=first).explanations) == EXPLANATIONS
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,19 @@ def test_the_index_the_shard_and_the_deciders_are_named() -> None:
     assert "disk_threshold on 1, filter on 1, same_shard on 1" in reason.message
 
 
+def test_replicas_of_which_the_server_says_the_same_share_a_sentence() -> None:
+    names = [f"i{number}" for number in range(520)]
+    copies = [one for name in names for one in (copy(name, "new", primary=True), copy(name, None))]
+    explanations = [explained({"new": "same_shard", "old": "filter"}, place=name) for name in names]
+    (reason,) = progress(cluster(MIXED, copies), explanations).reasons
+    assert reason.message == (
+        "The replicas of i0[0], i100[0], i101[0], i102[0], i103[0] and 515 more fit on none of the 2 data members"
+        " (deciders: filter on 1, same_shard on 1)."
+    )
+    (reason,) = progress(cluster(MIXED, copies), explanations[:1]).deciding()
+    assert reason.message.startswith("The replica of i0[0] fits on none")
+
+
 def test_without_an_upgrade_no_yellow_is_expected() -> None:
     explanation = explained({"new": "same_shard", "old": "node_version"})
     verdict = judge_progress(cluster(MIXED, STUCK), health("yellow"), [explanation], ())
