@@ -9,7 +9,7 @@ statistics whatever columns are wanted (server source, RestShardsAction).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable, refusal
@@ -29,9 +29,14 @@ from .state import (
     parse_members,
     parse_snapshots,
     parse_voting,
+    unanswered,
 )
 
+Json = dict[str, Any]
+
 _NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+LOOKS = 3
+"""How often it is looked at once before a member that is in the cluster counts as one that does not answer."""
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
@@ -40,6 +45,7 @@ _STATE = ",".join(
         "cluster_manager_node",
         "master_node",
         "blocks.global",
+        "nodes.*.name",
         "nodes.*.ephemeral_id",
         "metadata.cluster_coordination",
         "metadata.indices.*.state",
@@ -70,16 +76,32 @@ _STATE = ",".join(
 def observe(client: OpenSearchClient) -> ClusterState:
     """One look: two calls, answered by the elected manager and by each member for itself.
 
+    A member that joins or leaves between the two is in one answer only, so it is then looked again.
+
     Raises:
-        Refusal: the answer cannot be had or read.
+        Refusal: the answer cannot be had or read; `Unreachable` where a member is in the cluster and does not answer.
     """
+    return parse_state(*_agreeing(lambda: _both(client)))
+
+
+def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
+    """What each member says of itself, and the cluster state, asked until every member of the state has answered."""
+    nodes, state = ask()
+    for _look in range(LOOKS - 1):
+        if not unanswered(nodes, state.get("nodes", {})):
+            break
+        nodes, state = ask()
+    return nodes, state
+
+
+def _both(client: OpenSearchClient) -> tuple[Json, Json]:
     nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
     has_first_major = any(str(node.get("version", "")).startswith("1.") for node in nodes.values())
     elected = "master_node" if has_first_major else "cluster_manager_node"
     state = client.get(
         f"/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,{elected}", filter_path=_STATE
     )
-    return parse_state(nodes, state)
+    return nodes, state
 
 
 def cluster_uuid(client: OpenSearchClient) -> str:
@@ -149,12 +171,23 @@ def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
 
 
 def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
-    """The named members that are in the cluster now, by name; cheap enough for a tight loop."""
+    """The named members that are in the cluster now, by name; cheap enough for a tight loop.
+
+    The state is asked first, so that a new process is never seen with the version of the one before it.
+
+    Raises:
+        Refusal: the answer cannot be had or read; `Unreachable` where one that is in the cluster does not answer.
+    """
     wanted = set(names)
-    nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
-    state = client.get("/_cluster/state/nodes", filter_path="nodes.*.ephemeral_id").get("nodes", {})
+
+    def ask() -> tuple[Json, Json]:
+        state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id").get("nodes", {})
+        nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
+        return nodes, {"nodes": {each: node for each, node in state.items() if node.get("name") in wanted}}
+
+    nodes, state = _agreeing(ask)
     try:
-        members = parse_members(nodes, state)
+        members = parse_members(nodes, state["nodes"])
     except (KeyError, ValueError) as error:
         raise _not_understood(f"{type(error).__name__} {error}") from error
     return {member.name: member for member in members.values() if member.name in wanted}

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..common.errors import Unreachable
+from ..common.verdict import refused
+from ..common.words import enumerate_few
 from ..planning.versions import Version
 
 
@@ -169,16 +172,36 @@ def parse_health(answer: Mapping[str, Any]) -> Health:
     )
 
 
+def unanswered(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any]) -> list[str]:
+    """The names of the members of the cluster state that did not answer for themselves, or under another name."""
+    return sorted(
+        str(state.get("name", identity))
+        for identity, state in nodes_state.items()
+        if identity not in nodes_info or nodes_info[identity].get("name") != state.get("name")
+    )
+
+
 def parse_members(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any]) -> dict[str, ClusterMember]:
     """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
 
-    A node that is in the state but did not answer for itself is left out: it is not proven to be there.
+    Who is in the cluster is what the state says: one that is not in it has left, or has not joined yet.
+
+    Raises:
+        Unreachable: a member of the state did not answer for itself. It is in the cluster, so without it the answer is
+            none: it must not count as away.
     """
+    silent = unanswered(nodes_info, nodes_state)
+    if silent:
+        raise Unreachable(
+            refused(
+                "opensearch_incomplete",
+                f"In the cluster, but without an answer to GET _nodes: {enumerate_few(silent)}.",
+                "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
+            )
+        )
     members = {}
-    for identity, info in nodes_info.items():
-        state = nodes_state.get(identity)
-        if state is None:
-            continue
+    for identity, state in nodes_state.items():
+        info = nodes_info[identity]
         members[identity] = ClusterMember(
             id=identity,
             ephemeral_id=state["ephemeral_id"],

@@ -137,7 +137,7 @@ def state_answer(
         "cluster_uuid": "uuid",
         "version": 7,
         **({"cluster_manager_node": identity(elected)} if elected else {}),
-        "nodes": {identity(name): {"ephemeral_id": f"ephemeral-{name}"} for name in names},
+        "nodes": {identity(name): {"name": name, "ephemeral_id": f"ephemeral-{name}"} for name in names},
         "metadata": {
             "cluster_coordination": coordination(names) if voting is None else voting,
             "indices": {name: index_metadata() for name in table} | dict(indices or {}),

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import (
     Policy,
     judge_batch,
@@ -26,10 +25,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     cluster,
     coordination,
     copy,
-    identity,
     index_metadata,
     info,
-    state_answer,
 )
 
 STRICT = Policy()
@@ -96,13 +93,6 @@ def test_copies_for_search_stand_in_for_one_another_only(copies: list[Json], exp
     """In search-only mode an index has no primary at all (the last two)."""
     state = cluster(data_members("a", "b", "c"), copies, voting=coordination("m"))
     assert said(judge_batch(state, ["a"], STRICT)) == expected
-
-
-def test_a_copy_on_a_member_that_does_not_answer_is_not_counted() -> None:
-    copies = [copy("i", "a", primary=True), copy("i", "hung")]
-    answer = state_answer(["m", "a", "hung"], copies, elected="m", voting=coordination("m"))
-    nodes = {identity(name): info(name) for name in ("m", "a")}
-    assert said(judge_batch(parse_state(nodes, answer), ["a"], STRICT)) == [("last_started_copy", State.WAITING)]
 
 
 def test_all_copies_in_one_batch_is_no_matter_of_time() -> None:

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
@@ -80,10 +82,9 @@ def _copy(draw: st.DrawFn, places: Iterator[str], place: str, kind: str) -> Json
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Up to seven members, of which some may be hung or gone, up to five shards, and any batch of them."""
+    """Up to seven members, beside whom others may be gone, up to five shards, and any batch of them."""
     names = [f"m{number}" for number in range(draw(st.integers(1, 7)))]
-    hung = draw(st.sets(st.sampled_from(names), max_size=1)) if draw(st.integers(0, 3)) == 0 else set()
-    nodes = {identity(name): info(name) for name in names if name not in hung}
+    nodes = {identity(name): info(name) for name in names}
     copies = [one for number in range(draw(st.integers(0, 5))) for one in draw(shards(names, f"i{number}"))]
     voters = st.lists(st.sampled_from([*names, "gone-1", "gone-2"]), unique=True, max_size=5)
     committed = draw(voters)
@@ -175,7 +176,7 @@ def healed(case: Case) -> Case:
     for node in {*answer["nodes"], *voting["last_committed_config"], *voting["last_accepted_config"]}:
         name = node.removeprefix(identity(""))
         nodes.setdefault(node, info(name))
-        answer["nodes"].setdefault(node, {"ephemeral_id": name})
+        answer["nodes"].setdefault(node, {"name": name, "ephemeral_id": name})
         names.append(name)
     if answer.get("cluster_manager_node") not in nodes:
         outside = [node for node in sorted(nodes) if nodes[node]["name"] not in case.batch]
@@ -203,6 +204,15 @@ def test_the_judge_and_the_definition_agree(case: Case) -> None:
     verdict = judge_batch(case.state, case.batch, case.policy)
     event(verdict.state.value)
     assert verdict.passed == Definition(case).holds(), verdict
+
+
+@MANY
+@given(cases(), st.data())
+def test_without_the_answer_of_one_member_nothing_is_judged(case: Case, data: st.DataObject) -> None:
+    nodes = dict(case.nodes)
+    del nodes[data.draw(st.sampled_from(sorted(nodes)))]
+    with pytest.raises(Unreachable):
+        parse_state(nodes, case.answer)
 
 
 @MANY

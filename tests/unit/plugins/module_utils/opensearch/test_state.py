@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy, judge_consent
@@ -172,10 +172,19 @@ def test_blocks_that_pass_and_blocks_that_stay() -> None:
     assert parse_blocks({}) == ()
 
 
-def test_a_member_that_does_not_answer_for_itself_is_not_proven_to_be_there() -> None:
+def test_a_member_that_does_not_answer_for_itself_does_not_count_as_away() -> None:
+    """Its pod held the last started copy, and was deleted as one to be cured first."""
+    with pytest.raises(Unreachable, match="without an answer to GET _nodes: hung\\.") as caught:
+        parse_members({identity("a"): info("a")}, state_answer(["a", "hung"])["nodes"])
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["opensearch_incomplete"]
+    renamed = {identity("a"): info("a"), identity("hung"): info("b")}
+    with pytest.raises(Unreachable):
+        parse_members(renamed, state_answer(["a", "hung"])["nodes"])
+
+
+def test_who_is_in_the_cluster_is_what_the_state_says() -> None:
     nodes = {identity("a"): info("a"), identity("left"): info("left")}
-    members = parse_members(nodes, state_answer(["a", "hung"])["nodes"])
-    assert [member.name for member in members.values()] == ["a"]
+    assert [member.name for member in parse_members(nodes, state_answer(["a"])["nodes"]).values()] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A look at the whole cluster: a member that does not answer for itself is never taken for one that is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import (
+    LOOKS,
+    observe,
+    observe_members,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    identity,
+    info,
+    state_answer,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+
+Looks = list[Callable[[], None]]
+
+
+@dataclass
+class Moving(Servers):
+    """Servers of which something happens after each answer of `_nodes`."""
+
+    happens: Looks = field(default_factory=list)
+
+    def _answer(self, method: str, path: str, body: Any) -> Json:
+        answer = super()._answer(method, path, body)
+        if path.startswith("/_nodes/") and self.happens:
+            answer = {"nodes": dict(answer["nodes"])}
+            self.happens.pop(0)()
+        return answer
+
+
+def asked(servers: Servers, path: str) -> int:
+    return sum(each.startswith(path) for _method, each in servers.asked)
+
+
+def silent(name: str) -> Moving:
+    """Three members, of which one is in the cluster and in no answer of `_nodes`."""
+    servers = Moving()
+    del servers.nodes[identity(name)]
+    return servers
+
+
+def test_a_member_that_does_not_answer_makes_the_look_no_answer_after_a_few_more() -> None:
+    client: Any = silent("b")
+    with pytest.raises(Unreachable, match=r"In the cluster, but without an answer to GET _nodes: b\."):
+        observe(client)
+    assert (asked(client, "/_nodes/"), asked(client, "/_cluster/state/")) == (LOOKS, LOOKS)
+
+
+def test_a_member_that_joins_between_the_two_questions_is_looked_at_again() -> None:
+    client: Any = silent("b")
+    client.happens = [lambda: client.nodes.update({identity("b"): info("b")})]
+    assert sorted(member.name for member in observe(client).members.values()) == ["a", "b", "c"]
+    assert asked(client, "/_nodes/") == 2
+
+
+def test_a_member_that_leaves_between_the_two_questions_is_away_at_once() -> None:
+    client: Any = Moving()
+    client.happens = [lambda: client.state.update(state_answer("ac", elected="a"))]
+    assert sorted(member.name for member in observe(client).members.values()) == ["a", "c"]
+    assert asked(client, "/_nodes/") == 1
+
+
+def test_a_member_that_is_followed_is_neither_back_nor_away_while_it_does_not_answer() -> None:
+    client: Any = silent("b")
+    with pytest.raises(Unreachable, match="b"):
+        observe_members(client, ["a", "b"])
+    assert sorted(observe_members(client, ["a", "x"])) == ["a"], "nobody asked for b"
+
+
+def test_a_member_that_restarts_meanwhile_is_not_its_new_process_on_its_old_version() -> None:
+    """Its state is asked before its version: `wrong_version` would be refused, and never be waited for."""
+    client: Any = Moving()
+    observe_members(client, ["b"])
+    assert [path.split("/")[1] for _method, path in client.asked] == ["_cluster", "_nodes"]
