@@ -26,12 +26,9 @@ from .safety import (
     judge_present,
     judge_voting,
 )
-from .settings import ARCHIVED, Settings, carried_undo, removals, split_ours
-from .shard_allocation import ENABLE
+from .settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, removals, split_ours
 from .state import ClusterMember, ClusterState, Health
 
-ALLOCATING = (None, "all")
-"""The values of `cluster.routing.allocation.enable` with which every copy can come back."""
 BACKLOG = 100
 """More pending tasks than this say, whatever the health is, that the elected manager does not keep up."""
 

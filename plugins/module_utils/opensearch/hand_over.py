@@ -22,7 +22,7 @@ from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .safety import successors
 from .settings import UNDO, Undo, carried_undo, request_of
-from .shard_allocation import read_settings
+from .settings_change import read_settings
 from .state import ClusterState, Voting
 from .voting import exclude, observe_elected, observe_voting, prove_take_back, refused_by_server, take_back
 

@@ -19,7 +19,7 @@ from .explanations import explain, still_true
 from .observe import observe, observe_disks, observe_health, observe_tasks
 from .progress import Explanation, still_moving, unassigned
 from .settings import Settings
-from .shard_allocation import read_settings
+from .settings_change import read_settings
 from .state import ClusterState, Health
 
 Seen = TypeVar("Seen")

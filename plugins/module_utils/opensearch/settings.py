@@ -20,6 +20,9 @@ from ..common.errors import refusal
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 ARCHIVED = "archived."
 """Before the name of a setting that the running version does not know, left over from an older one."""
+ENABLE = "cluster.routing.allocation.enable"
+ALLOCATING = (None, "all")
+"""The values of it with which every copy can come back."""
 SCOPES = ("persistent", "transient")
 EXCLUDE = "cluster.routing.allocation.exclude._name"
 LISTS = frozenset({EXCLUDE})

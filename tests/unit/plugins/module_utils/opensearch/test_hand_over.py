@@ -18,8 +18,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.hand_over import HandOver
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import read_settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.voting import observe_elected
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -89,8 +91,8 @@ def allocation(servers: Voters, state: str, *, check: bool = False, run: str = "
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     task = Task({**defaults, **RESTRICTED, "state": state, "lock": {"run": run}, **params}, check_mode=check)
     client = cast(OpenSearchClient, servers)
-    act = shard_allocation.restrict if state == "restricted" else shard_allocation.restore
-    return act(task, client, shard_allocation.read_settings(client)), task.journal.as_result()
+    act = shard_allocation.restrict if state == "restricted" else restore
+    return act(task, client, read_settings(client)), task.journal.as_result()
 
 
 def codes(verdict: Verdict) -> list[tuple[str, State]]:
@@ -155,7 +157,7 @@ def test_the_undo_of_the_run_is_extended_and_goes_with_what_is_put_back_after_th
 
     servers.put = kept  # type: ignore[method-assign]
     assert Turn(servers, "ad").made()
-    assert [shard_allocation.ENABLE in undo and '"voting_exclusions": ["a"]' in undo for undo in undos] == [True]
+    assert [ENABLE in undo and '"voting_exclusions": ["a"]' in undo for undo in undos] == [True]
     del before["persistent"][UNDO], servers.settings["persistent"][UNDO]
     assert servers.settings == before
     servers.settings["persistent"][UNDO] = undos[0]

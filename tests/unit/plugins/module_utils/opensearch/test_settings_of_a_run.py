@@ -15,7 +15,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.delay import DELAY
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import EXCLUDE, UNDO, names_in
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+    ENABLE,
+    EXCLUDE,
+    UNDO,
+    names_in,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import OF_RUN, read_settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
     identity,
@@ -26,8 +33,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from hypothesis import given
 from hypothesis import strategies as st
 
-ENABLE = shard_allocation.ENABLE
-RECOVERIES, RECOVERY_BYTES, REBALANCE = shard_allocation.OF_RUN
+RECOVERIES, RECOVERY_BYTES, REBALANCE = OF_RUN
 LIMITS = {"recoveries": 10, "recovery_bytes": "200mb", "rebalance": "none"}
 OURS = {RECOVERIES: "10", RECOVERY_BYTES: "200mb", REBALANCE: "none"}
 WORKS = {
@@ -51,8 +57,8 @@ def act(client: Any, state: str, **params: Any) -> Outcome:
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     own = LIMITS if state == "prepared" else {}
     task = Task(params={**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **own, **params})
-    settings = shard_allocation.read_settings(client)
-    return WORKS.get(state, shard_allocation.restore)(task, client, settings)
+    settings = read_settings(client)
+    return WORKS.get(state, restore)(task, client, settings)
 
 
 def scope_of(lists: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:

@@ -16,7 +16,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.flush import FLUSH_BY_NAME
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import read_settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
     index_metadata,
@@ -26,7 +28,6 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from hypothesis import given
 from hypothesis import strategies as st
 
-ENABLE = shard_allocation.ENABLE
 USERS = st.fixed_dictionaries(
     {
         scope: st.dictionaries(
@@ -46,9 +47,9 @@ def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outco
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     given = {**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **params}
     task = Task(params=given, check_mode=check)
-    settings = shard_allocation.read_settings(client)
+    settings = read_settings(client)
     works: dict[str, Act] = {"restricted": shard_allocation.restrict, "prepared": shard_allocation.prepare}
-    outcome = works.get(state, shard_allocation.restore)(task, client, settings)
+    outcome = works.get(state, restore)(task, client, settings)
     return replace(outcome, more={"actions": task.journal.as_result()})
 
 
@@ -216,7 +217,7 @@ def test_an_orphan_changes_nothing() -> None:
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     task = Task(params={**defaults, "state": "restricted"}, parents=("1.0",))
     with pytest.raises(Refusal) as caught:
-        shard_allocation.restrict(task, client, shard_allocation.read_settings(client))
+        shard_allocation.restrict(task, client, read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
     assert client.settings == {"persistent": {}, "transient": {}}
 
@@ -248,6 +249,6 @@ def test_where_the_lock_cannot_be_asked_for_nothing_is_noted() -> None:
     kept, reached = deepcopy(client.settings), cast(OpenSearchClient, client)
     task = Task(params={"state": "restored", "part": "all", "archived": "remove"}, guard=Guard())
     with pytest.raises(Unreachable):
-        shard_allocation.restore(task, reached, shard_allocation.read_settings(reached))
+        restore(task, reached, read_settings(reached))
     assert (task.journal.as_result(), task.journal.unconfirmed) == ([], False)
     assert client.settings == kept

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Putting settings back, and those who were excluded from voting: all that the carried undo says, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from ..common.task import Outcome, Task
+from ..common.verdict import Reason, Verdict, remark
+from ..common.words import enumerate_few
+from .client import OpenSearchClient
+from .settings import EXCLUDE, Change, Settings, Undo, request_of, split_ours
+from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
+from .voting import refused_by_server, take_back
+
+
+def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Put back exactly what the carried undo says, or a part of it, where the value is still ours; drop it with it."""
+    before = shown(settings)
+    undo = undo_here(client, settings)
+    going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
+    kept = tuple(change for change in undo.changes if change not in going) if undo else ()
+    # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.
+    voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
+    if undo is None or ((kept or undo.excluded) and not going and not voters):
+        return Outcome(Verdict(), before=before, after=before)
+    strangers, failed = set[str](), None
+    if voters:
+        # That they cannot vote again keeps no setting from being put back.
+        failed = refused_by_server(lambda: strangers.update(take_back(task, client, voters)), lost=False)
+    ours, others = split_ours(replace(undo, changes=going), settings)
+    back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
+    removed = to_remove(task, settings)
+    acts = [("restored", name_of(each), {"value": each.was, "was": before[name_of(each)]}) for each in back]
+    left = replace(undo, changes=kept, excluded=undo.excluded if failed or strangers or not voters else ())
+    left_undo = left if left.changes or left.excluded else None
+    write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
+    if failed is not None:
+        raise failed
+    after = {**before, **{name_of(change): change.was for change in back}, **{name_of(each): None for each in removed}}
+    remarks = (
+        *(left_alone(undo, change, settings) for change in others),
+        *_strange(undo, strangers),
+        *removed_remarks(removed),
+    )
+    return Outcome(Verdict(remarks), True, before, there(after))
+
+
+def _is_asked_for(task: Task, change: Change) -> bool:
+    if task.params["state"] == "undrained":
+        return change.setting == EXCLUDE
+    return task.params["part"] == "all" or change.setting not in OF_RUN
+
+
+def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
+    """What is said of a setting that another has changed since."""
+    present = settings.scope(change.scope).get(change.setting)
+    return remark(
+        "changed_by_another",
+        f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
+        f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
+    )
+
+
+def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
+    if strangers:
+        yield remark(
+            "changed_by_another",
+            f"Run {undo.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
+            f" {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
+            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
+        )
