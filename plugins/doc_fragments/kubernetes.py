@@ -32,7 +32,7 @@ options:
       host:
         description:
           - The URL of the API server. With O(kubernetes.kubeconfig) or O(kubernetes.context) it goes before the server
-            named there, without them no kubeconfig is read.
+            named there, without them no kubeconfig is read. It holds no user name and no password.
           - Taken from the environment variable E(K8S_AUTH_HOST) if not given.
         type: str
       api_key:

@@ -18,6 +18,7 @@ options:
       hosts:
         description:
           - URLs of the REST ports of one or more members, or of a service in front of them. Any that answers is used.
+          - All begin with C(https://), or all with C(http://). They hold no user name and no password.
           - Taken from the environment variable E(OPENSEARCH_HOSTS) or E(OPENSEARCH_URL) if not given.
         type: list
         elements: str

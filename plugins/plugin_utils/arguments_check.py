@@ -14,6 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.warnings import get_warning_messages
 from ansible.module_utils.errors import UnsupportedError
 
+from ..module_utils.common.credentials import secrets_of_addresses
 from ..module_utils.common.task import Contract
 
 
@@ -57,7 +58,7 @@ def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str
     warnings += [f"Both option {both['option']} and its alias {both['alias']} are set." for both in seen._warnings]
     return CheckedArguments(
         params=seen.validated_parameters,
-        secrets=frozenset(str(value) for value in seen._no_log_values),
+        secrets=secrets_of_addresses(seen.validated_parameters).union(map(str, seen._no_log_values)),
         warnings=tuple(warnings),
         deprecations=tuple(_without_none(deprecation) for deprecation in seen._deprecations),
         error=_error_of(seen.errors, module_name),

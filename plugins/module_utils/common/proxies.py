@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from .credentials import basic
+
 SCHEMES = ("http", "https")
 EVERYTHING = "*"
 
@@ -27,6 +29,10 @@ class Proxy:
     def host(self) -> str:
         """Its host name or address."""
         return urlsplit(self.url).hostname or ""
+
+    def headers(self) -> dict[str, str]:
+        """The headers that say who asks."""
+        return {"proxy-authorization": basic(self.credentials)} if self.credentials else {}
 
     @property
     def port(self) -> int:

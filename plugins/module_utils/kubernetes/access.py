@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import binascii
 import logging
 import os
+import re
 import ssl
 import tempfile
 import threading
@@ -15,12 +17,16 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..common.credentials import refuse_in_address, sendable
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
 
 PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
+
+_QUOTED = re.compile(r"[\[{].*[\]}]", re.DOTALL)
+"""A part of a kubeconfig in an error of the package, which names a place in it by all that is around."""
 
 _ONE_AT_A_TIME = threading.Lock()
 """The package keeps its files in one memory for the whole process."""
@@ -73,9 +79,13 @@ class Access:
         return channels
 
     def headers(self) -> dict[str, str]:
-        """The headers that carry the credentials; a token that is about to expire is renewed by the package."""
+        """The headers that carry the credentials; a token that is about to expire is renewed by the package.
+
+        Raises:
+            Refusal: the token cannot be sent.
+        """
         settings = self._configuration.auth_settings().values()
-        return {setting["key"]: setting["value"] for setting in settings if setting["in"] == "header"}
+        return {setting["key"]: sendable(setting["value"]) for setting in settings if setting["in"] == "header"}
 
 
 def access(options: Mapping[str, Any]) -> Access:
@@ -97,6 +107,9 @@ def access(options: Mapping[str, Any]) -> Access:
         try:
             _load(library, configuration, options, folder)
             _override(configuration, options)
+            refuse_in_address(
+                str(configuration.host), "the Kubernetes API", "kubernetes.api_key or the kubeconfig's user"
+            )
             return Access(configuration, _take_way(configuration, options))
         except Refusal:
             raise
@@ -216,15 +229,12 @@ def _take_way(configuration: Any, options: Mapping[str, Any]) -> Proxy | None:
         ) from None
     configuration.proxy = proxy.url if proxy else None
     if proxy and proxy.credentials:
-        headers = needed("urllib3", "urllib3").make_headers(proxy_basic_auth=proxy.credentials)
-        configuration.proxy_headers = headers
+        configuration.proxy_headers = proxy.headers()
     return proxy
 
 
 def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
-    mark = getattr(error, "problem_mark", None)
-    # The text of a YAML error quotes the file, and with it perhaps a secret.
-    cause = f"it is not valid YAML (line {mark.line + 1})" if mark else str(error).rstrip(".")
+    cause = _cause(error)
     given = options.get("kubeconfig")
     if given and not any(os.path.exists(path) for path in str(given).split(os.pathsep)):
         cause = "there is no such file"
@@ -234,6 +244,25 @@ def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
         f"The configuration for the Kubernetes API ({where}) cannot be used: {cause}.",
         "Check kubernetes.kubeconfig and kubernetes.context with `kubectl config view`.",
     )
+
+
+def _cause(error: Exception) -> str:
+    """What is wrong with a configuration, without any part of it: that could be a secret.
+
+    YAML errors quote the file, errors of the package the whole entry in which they miss something (a user with its
+    refresh token, a plugin with its environment), and errors of Python a character of a password.
+    """
+    mark = getattr(error, "problem_mark", None)
+    if mark:
+        return f"it is not valid YAML (line {mark.line + 1})"
+    if isinstance(error, (OSError, binascii.Error, needed("kubernetes.config", PACKAGE).ConfigException)):
+        return _unquoted(str(error))
+    return f"a part of it is not what belongs there ({type(error).__name__})"
+
+
+def _unquoted(text: str) -> str:
+    """A text of the package without the parts of the kubeconfig; what a credential plugin says is left as it is."""
+    return (_QUOTED.sub("…", text) if "kube-config" in text else text).strip().rstrip(".")
 
 
 class _Problems(logging.Handler):
@@ -250,4 +279,4 @@ class _Problems(logging.Handler):
         logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(record.getMessage().strip().rstrip("."))
+        self.said.append(_unquoted(record.getMessage()))

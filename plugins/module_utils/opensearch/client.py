@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
+from ..common.credentials import basic, refuse_in_address
 from ..common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
 from ..common.packages import needed
 from ..common.proxies import proxy_for
@@ -20,6 +21,8 @@ from ..common.verdict import refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.port_forward import PortForward
 from .ways import connection_class
+
+SCHEMES = ("https://", "http://")
 
 PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -113,15 +116,9 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
     `kubernetes_options` is the `kubernetes` argument, for `port_forward`.
 
     Raises:
-        Refusal: the package is missing, no host is given, or a certificate file is missing or cannot be read.
+        Refusal: the package is missing, `hosts` cannot be used, or a certificate file is missing or cannot be read.
     """
-    hosts = list(options.get("hosts") or [])
-    if not hosts:
-        raise refusal(
-            "opensearch_hosts_missing",
-            "No address of the OpenSearch cluster is given.",
-            "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
-        )
+    hosts = hosts_of(options)
     library = needed("opensearchpy", "opensearch-py")
     for option in ("ca_cert", "client_cert", "client_key"):
         if options.get(option) and not os.path.isfile(options[option]):
@@ -135,7 +132,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
     try:
         connection = library.OpenSearch(
             hosts=hosts,
-            http_auth=(username, password or "") if username else None,
+            headers={"authorization": basic(f"{username}:{password or ''}")} if username else None,
             http_compress=True,
             verify_certs=options.get("validate_certs", True),
             ssl_show_warn=False,
@@ -155,6 +152,39 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
     return OpenSearchClient(connection, [forward.where] if forward else hosts, library, username or "")
+
+
+def hosts_of(options: Mapping[str, Any]) -> list[str]:
+    """The URLs of `hosts`, which all say the same: with TLS, or without.
+
+    Without a scheme the package takes http, and in a list of both a password goes to the next host without TLS as soon
+    as one with TLS is not there, or is not the one it should be.
+
+    Raises:
+        Refusal: there is none, or one is no URL, or holds credentials.
+    """
+    hosts = list(options.get("hosts") or [])
+    if not hosts:
+        raise refusal(
+            "opensearch_hosts_missing",
+            "No address of the OpenSearch cluster is given.",
+            "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
+        )
+    for host in hosts:
+        refuse_in_address(host, "opensearch.hosts", "opensearch.username and opensearch.password")
+        if not host.lower().startswith(SCHEMES):
+            raise refusal(
+                "opensearch_scheme",
+                f"The address {host} of opensearch.hosts does not say whether there is TLS.",
+                f"Write https://{host} (or http://{host} where the REST port has no TLS).",
+            )
+    if len({host.partition(":")[0].lower() for host in hosts}) > 1:
+        raise refusal(
+            "opensearch_scheme",
+            f"Some addresses of opensearch.hosts have TLS and others have none: {', '.join(hosts)}.",
+            "Give addresses of one kind: with https:// alone nothing is ever sent without encryption.",
+        )
+    return hosts
 
 
 def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:

@@ -69,9 +69,8 @@ class ProxiedPool:
     def __init__(self, url: str, proxy: Proxy, direct: Any) -> None:
         urllib3 = needed("urllib3", "urllib3")
         tls: Mapping[str, Any] = {name: value for name in _TLS if (value := getattr(direct, name, None)) is not None}
-        headers = urllib3.make_headers(proxy_basic_auth=proxy.credentials) if proxy.credentials else None
         self._url = url
-        self._manager = urllib3.ProxyManager(proxy.url, proxy_headers=headers, timeout=direct.timeout, **tls)
+        self._manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), timeout=direct.timeout, **tls)
 
     def ask(self, method: str, url: str, body: Any = None, **how: Any) -> Any:
         """The answer to one request; `url` is a path."""

@@ -12,6 +12,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.parameters import remove_values
 
 from ..common.ancestry import of_module
+from ..common.credentials import secrets_of_addresses
 from ..common.task import Contract, Outcome, Task
 from .guard import perform
 
@@ -26,6 +27,8 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         mutually_exclusive=contract.mutually_exclusive,
         supports_check_mode=True,
     )
+
+    module.no_log_values.update(secrets_of_addresses(module.params))
 
     def masked(text: str) -> str:
         return str(remove_values(text, module.no_log_values))

@@ -23,6 +23,12 @@ CONTRACT = Contract(
 )
 
 
+def test_credentials_in_a_url_are_secrets() -> None:
+    contract = Contract(argument_spec={"kubernetes": {"type": "dict", "options": {"host": {"type": "str"}}}})
+    for given in ({"host": "https://me:hidden@api"}, {"host": "https://me:hidden@api", "unknown": 1}):
+        assert "me:hidden" in check_arguments(contract, "some.module", {"kubernetes": given}).secrets
+
+
 class Encrypted:
     """A value from a vault, as ansible-core keeps it until it is read."""
 

@@ -101,6 +101,45 @@ def test_a_broken_kubeconfig_is_not_quoted(tmp_path: Path) -> None:
     assert "very-secret" not in said
 
 
+SECRET = "very-secret"
+OIDC = {"auth-provider": {"name": "oidc", "config": {"refresh-token": SECRET, "idp-issuer-url": "https://127.0.0.1:1"}}}
+EXEC = {"exec": {"args": [SECRET], "env": [{"name": "KEY", "value": SECRET}], "command": None, "apiVersion": "v1"}}
+
+
+@pytest.mark.parametrize(
+    ("users", "code"),
+    [
+        ([{"name": "me", "user": OIDC}], "kubernetes_configuration"),
+        ([{"name": "me", "user": EXEC}], "kubernetes_credential_plugin"),
+        ([{"name": None, "user": {"token": SECRET}}], "kubernetes_configuration"),
+        ([[{"name": "me", "user": {"token": SECRET}}]], "kubernetes_configuration"),
+        ([[SECRET]], "kubernetes_configuration"),
+    ],
+)
+def test_users_in_which_something_is_missing_are_not_quoted(tmp_path: Path, users: Any, code: str) -> None:
+    file = Path(kubeconfig(tmp_path / "config", {}))
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "users": users}))
+    seen, said = refusal_code({"kubeconfig": str(file)})
+    assert seen == code
+    assert "kube-config" in said
+    assert SECRET not in said
+
+
+def test_no_character_of_a_password_is_told(tmp_path: Path) -> None:
+    code, said = refusal_code({"kubeconfig": kubeconfig(tmp_path / "config", {"username": "me", "password": "\u0142"})})
+    assert code == "kubernetes_configuration"
+    assert "u0142" not in said
+    assert "UnicodeEncodeError" in said
+
+
+def test_a_server_whose_url_holds_a_password_is_refused_without_it(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path / "config", {}, {"server": "https://me:very-secret@api.example.com"})
+    for options in ({"kubeconfig": file}, {"host": "me:very-secret@api.example.com"}):
+        code, said = refusal_code(options)
+        assert code == "credentials_in_url"
+        assert "very-secret" not in said
+
+
 def test_a_ca_file_that_does_not_exist() -> None:
     assert refusal_code({"host": "https://api.example.com", "ca_cert": "/missing/ca.crt"})[0] == "kubernetes_ca_missing"
 

@@ -3,71 +3,26 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from functools import partial
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import request_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, Right, missing_rights
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
 TOKEN = "a-secret-token"
 POD = "/api/v1/namespaces/search/pods/data-2"
 SETS = "/apis/apps/v1/namespaces/search/statefulsets"
 
-Answer = tuple[int, Any, dict[str, str]]
-
-
-class Api:
-    """Gives the answers it is told to, the last one for ever, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
-        self.asked: list[tuple[str, str, dict[str, str], Any]] = []
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_args: object) -> None:
-                pass
-
-            def _answer(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
-                api.asked.append((self.command, self.path, dict(self.headers), body))
-                status, content, headers = api.answers.pop(0) if len(api.answers) > 1 else api.answers[0]
-                data = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-                self.send_response(status)
-                for key, value in {"Content-Length": str(len(data)), **headers}.items():
-                    self.send_header(key, value)
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815 (names that http.server asks for)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-
-    def say(self, status: int, content: Any, **headers: str) -> None:
-        """Add an answer; a string for a failure is its message."""
-        if status >= 400 and isinstance(content, str) and not content.startswith("<"):
-            content = {"kind": "Status", "status": "Failure", "message": content, "code": status}
-        self.answers.append((status, content, headers))
-
 
 @pytest.fixture
 def api() -> Iterator[Api]:
-    api = Api()
-    yield api
-    api.server.shutdown()
-    api.server.server_close()
+    with answering() as api:
+        yield api
 
 
 @pytest.fixture
@@ -167,6 +122,13 @@ def test_patches_name_their_kind_their_manager_and_the_dry_run(api: Api, client:
     assert path == f"{POD}?fieldManager=stateful.upgrade&dryRun=All"
     assert headers["Content-Type"] == "application/merge-patch+json"
     assert body == {"a": 1}
+
+
+def test_a_token_that_is_no_header_is_refused_without_it(api: Api) -> None:
+    for given in (f"{TOKEN}\nmore", f"{TOKEN}\u0142"):
+        client = connect({"host": api.url, "api_key": given})
+        assert refusal_from(partial(client.get, POD)).verdict.reasons[0].code == "kubernetes_credentials"
+    assert api.asked == []
 
 
 def test_logs_are_lines(api: Api, client: KubernetesClient) -> None:

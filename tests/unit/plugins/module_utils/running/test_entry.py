@@ -17,7 +17,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.running import en
 
 Json = dict[str, Any]
 SECRET = "a-secret-word"
-CONTRACT = Contract({"password": {"type": "str", "no_log": True}, "lock": {"type": "dict"}})
+CONTRACT = Contract(
+    {"password": {"type": "str", "no_log": True}, "lock": {"type": "dict"}, "opensearch": {"type": "dict"}}
+)
 
 
 @pytest.fixture
@@ -50,6 +52,11 @@ def test_a_refusal_is_a_failure_with_all_that_is_known(ran: Callable[..., Json])
     assert result["failed"] is True
     assert result["msg"].startswith("It is broken: ")
     assert (result["verdict"]["reasons"][0]["code"], len(result["actions"])) == ("broken", 1)
+
+
+def test_credentials_in_a_url_are_masked(ran: Callable[..., Json]) -> None:
+    result = ran(lambda _task: Outcome(Verdict()), opensearch={"hosts": [f"https://me:{SECRET}@search"]})
+    assert result["invocation"]["module_args"]["opensearch"]["hosts"] == ["https://********@search"]
 
 
 @pytest.mark.parametrize("value", [{SECRET}, object(), b"bytes"])

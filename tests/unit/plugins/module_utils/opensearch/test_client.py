@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The client against a small HTTP server: what it sends, and what it refuses to send."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import connect
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
+
+PATH = "/_cluster/settings"
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    with answering() as api:
+        yield api
+
+
+@pytest.mark.parametrize("password", ["plain", "p\u00e4ss:w\u00f6rt", "\u0142\u00f3d\u017a"])
+def test_credentials_are_sent_in_utf_8(api: Api, password: str) -> None:
+    api.say(200, {"a": 1})
+    connect({"hosts": [api.url], "username": "m\u00e9", "password": password}).get(PATH)
+    sent = api.asked[0][2]["authorization"]
+    assert b64decode(sent.removeprefix("Basic ")).decode("utf-8") == f"m\u00e9:{password}"
+
+
+def test_without_a_user_nobody_is_named(api: Api) -> None:
+    api.say(200, {"a": 1})
+    connect({"hosts": [api.url], "password": "alone"}).get(PATH)
+    assert "authorization" not in {name.lower() for name in api.asked[0][2]}
+
+
+def test_a_password_in_a_url_is_refused_without_it(api: Api) -> None:
+    with pytest.raises(Refusal) as caught:
+        connect({"hosts": [api.url, api.url.replace("//", "//me:very-secret@")]})
+    assert caught.value.verdict.reasons[0].code == "credentials_in_url"
+    assert "very-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["", "//", "ftp://", "https:", "search.example.com:9200,http://"])
+def test_an_address_says_whether_there_is_tls(scheme: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        connect({"hosts": ["https://search.example.com:9200", f"{scheme}search.example.com:9200"]})
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "opensearch_scheme"
+    assert f"{scheme}search.example.com:9200" in reason.message
+
+
+def test_with_and_without_tls_are_not_mixed(api: Api) -> None:
+    with pytest.raises(Refusal) as caught:
+        connect({"hosts": ["https://search.example.com:9200", api.url], "username": "me", "password": "p"})
+    assert caught.value.verdict.reasons[0].code == "opensearch_scheme"
+    assert api.asked == []
+
+
+def test_the_scheme_may_be_in_capitals(api: Api) -> None:
+    api.say(200, {"a": 1})
+    assert connect({"hosts": [api.url.replace("http", "HTTP")]}).get(PATH) == {"a": 1}
