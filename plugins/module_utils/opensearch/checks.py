@@ -74,6 +74,7 @@ CHECKS: tuple[Check, ...] = (
         "no_elected_manager",
         proof=True,
     ),
+    _check("roles", (BEFORE_BATCH,), "role_in_batch", "role_unserved", proof=True),
     _check("primaries", MOMENTS, "primary_unassigned", proof=True),
     _check("unassigned", MOMENTS, "allocation_failed", "unassigned", "yellow_until_upgraded"),
     _check("progress", _AFTER, "allocating", "not_green", "recovering", on_request=_BEFORE),

@@ -33,6 +33,7 @@ def member_of(name: str, pool: str, state: ClusterState, pool_roles: frozenset[s
         holds_data=stand_in.holds_data,
         elected=there is not None and there.id == state.elected,
         zone=stand_in.attributes.get(zone, ""),
+        serves=stand_in.serves,
     )
 
 

@@ -22,6 +22,7 @@ from .health_gate import target_of
 from .named_pools import by_kind, judge_groups, pools_named
 from .observe import observe
 from .proof import Proofs, placement_of
+from .roles import judge_roles
 from .safety import Policy, judge_consent
 from .set_pools import Seen, in_cluster, judge_membership, judge_returning, judge_sets, pool_of, see
 from .state import ClusterState, voting_again
@@ -84,6 +85,7 @@ def run(task: Task) -> Outcome:
             judge_consent(state, going, Policy(params["allow_single_copy"], params["allow_quorum_loss"])),
             judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
             judge_returning(pools),
+            *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
     )
     conditions = [
@@ -133,7 +135,7 @@ def _cut(
     pools: Sequence[Pool], target: Version, only: Sequence[str], cutting: Cutting, state: ClusterState
 ) -> tuple[Batch, ...]:
     try:
-        return batches_of(pools, target, only, cutting, placement_of(state))
+        return batches_of(pools, target, only, cutting, placement_of(state, pools))
     except ValueError as error:
         raise refusal(
             "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."

@@ -1,22 +1,29 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan is cut by and proven with: where the copies are, and in words what stays. Judgement is in `safety`."""
+"""What a plan is cut by and proven with: where the copies are, who serves what, and in words what stays.
+
+Judgement is in `safety`.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ..planning.colouring import Placement
+from ..planning.pools import Pool
 from .safety import successors
 from .state import ClusterState
 
 _Shard = tuple[str, int, bool]
 
 
-def placement_of(state: ClusterState) -> Placement:
-    """Where the copies are, started or on their way, and who votes; by the names of members."""
+def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
+    """Where the copies are, started or on their way, who votes, and who serves which role; by the names of members.
+
+    A member of the pools that is away will serve again what it serves, since it is cured first.
+    """
     names = {identity: member.name for identity, member in state.members.items()}
     holders: dict[_Shard, set[str]] = defaultdict(set)
     for copy in state.copies:
@@ -24,7 +31,13 @@ def placement_of(state: ClusterState) -> Placement:
             holders[copy.index, copy.shard, copy.search_only].add(names[copy.member])
     configurations = {state.voting.committed, state.voting.accepted}
     voters = sorted(sorted(names.get(identity, identity) for identity in voters) for voters in configurations)
-    return Placement([frozenset(found) for found in holders.values()], [frozenset(found) for found in voters])
+    placement = Placement([frozenset(found) for found in holders.values()], [frozenset(found) for found in voters])
+    serving: dict[str, set[str]] = defaultdict(set)
+    roles = [(member.name, member.serves) for member in state.members.values()]
+    for name, served in (*roles, *((member.name, member.serves) for pool in pools for member in pool.members)):
+        for role in served:
+            serving[role].add(name)
+    return placement.keeping_one_of(frozenset(found) for _role, found in sorted(serving.items()))
 
 
 class Proofs:

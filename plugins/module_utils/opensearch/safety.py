@@ -4,7 +4,8 @@
 """Safety: is the batch allowed to go down now? Pure judgement over one consistent cluster state.
 
 A batch may go down when every shard keeps a started copy outside it, every quorum keeps its majority in both voting
-configurations, no recovery runs from or to it, and nothing else is down. Safety says nothing about progress.
+configurations, every role is still served, no recovery runs from or to it, and nothing else is down. Safety says
+nothing about progress.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
+from .roles import judge_roles
 from .state import Block, ClusterMember, ClusterState, ShardCopy
 
 
@@ -282,6 +284,7 @@ BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdi
     "recoveries": lambda state, down, _policy: judge_recoveries(state, down),
     "voting": judge_voting,
     "elected": judge_elected,
+    "roles": lambda state, down, _policy: judge_roles(state, down),
 }
 """What has to hold of the members that go down together, by the name of the gate's check that asks the same."""
 

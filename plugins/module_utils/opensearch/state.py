@@ -17,6 +17,9 @@ from ..common.verdict import refused
 from ..common.words import enumerate_few
 from ..planning.versions import Version
 
+COORDINATING = "coordinating only"
+"""What is served by members that have no role, in the place of one."""
+
 
 @dataclass(frozen=True)
 class ClusterMember:
@@ -39,6 +42,16 @@ class ClusterMember:
     def holds_data(self) -> bool:
         """Whether shards can be on it (role `data` and the tiers of it, `search`, `warm`)."""
         return any(role in {"data", "search", "warm"} or role.startswith("data_") for role in self.roles)
+
+    @property
+    def serves(self) -> frozenset[str]:
+        """The roles in which others may stand in for it, beside those that its shards and its vote tell of.
+
+        A member without any of these, without data and without a vote is one of those that only coordinate. That it
+        can reach other clusters (`remote_cluster_client`) is no service: the member that is asked uses its own.
+        """
+        special = self.roles - {"data", "cluster_manager", "master", "remote_cluster_client"}
+        return special or (frozenset() if self.holds_data or self.manager_eligible else frozenset({COORDINATING}))
 
 
 @dataclass(frozen=True)

@@ -97,17 +97,36 @@ def _together(
 ) -> list[Step]:
     """Batches over all pools: none of them goes away as a whole, and the elected manager is in the last one.
 
-    It goes alone, unless it hands over before: then it joins the last batch where it may.
+    A pool of one zone goes with it, as long as another zone has one like it. The elected manager goes alone, unless it
+    hands over before: then it joins the last batch where it may.
     """
     keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
+    of_zones = placement.keeping_one_of(_staying(pools.values()))
     others = [member for member in rest if not member.elected]
-    by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, keeping)]
+    by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, of_zones)]
     fewest = disjoint(others, most, keeping) if cutting.batching == "disjoint" else by_zones
     for elected in (member for member in rest if member.elected):
-        host = keeping if cutting.hands_over and _may((elected,), placement) else None
-        fewest = _joined(elected, fewest, most, host, of_zone=cutting.batching == "zones")
-        by_zones = _joined(elected, by_zones, most, host, of_zone=True)
-    return fewest if len(fewest) < len(by_zones) else by_zones
+        may = cutting.hands_over and _may((elected,), placement)
+        if cutting.batching == "disjoint":
+            fewest = _joined(elected, fewest, most, keeping if may else None, of_zone=False)
+        by_zones = _joined(elected, by_zones, most, of_zones if may else None, of_zone=True)
+    return fewest if cutting.batching == "disjoint" and len(fewest) < len(by_zones) else by_zones
+
+
+def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
+    """The pools, by the names of their members, of which one has to stay while a zone is away.
+
+    A pool that is in one zone only can go with it where another zone has a pool of the same kind with the same roles.
+    """
+    zones = {pool.name: {member.zone for member in pool.members} for pool in pools}
+    alike: dict[tuple[Kind, frozenset[str]], set[str]] = defaultdict(set)
+    for pool in pools:
+        alike[pool.kind, pool.serves] |= zones[pool.name]
+    return [
+        frozenset(member.name for member in pool.members)
+        for pool in pools
+        if len(zones[pool.name]) != 1 or not alike[pool.kind, pool.serves] - zones[pool.name] - {""}
+    ]
 
 
 def _joined(

@@ -49,6 +49,8 @@ class Member:
     holds_data: bool
     elected: bool = False
     zone: str = ""
+    serves: frozenset[str] = frozenset()
+    """The roles in which others may stand in for it."""
 
     @property
     def ordinal(self) -> int:
@@ -86,6 +88,11 @@ class Pool:
         if data:
             return Kind.DATA_AND_MANAGER if manager else Kind.DATA
         return Kind.MANAGER if manager else Kind.OTHER
+
+    @property
+    def serves(self) -> frozenset[str]:
+        """The roles of its members in which others may stand in for them."""
+        return frozenset(role for member in self.members for role in member.serves)
 
     @property
     def elected(self) -> bool:

@@ -84,7 +84,10 @@ def _copy(draw: st.DrawFn, places: Iterator[str], place: str, kind: str) -> Json
 def cases(draw: st.DrawFn) -> Case:
     """Up to seven members, beside whom others may be gone, up to five shards, and any batch of them."""
     names = [f"m{number}" for number in range(draw(st.integers(1, 7)))]
-    nodes = {identity(name): info(name) for name in names}
+    roles = st.sampled_from(
+        [("cluster_manager", "data")] * 3 + [("data", "ingest"), ("ingest",), ("ml", "remote_cluster_client"), ()]
+    )
+    nodes = {identity(name): info(name, roles=draw(roles)) for name in names}
     copies = [one for number in range(draw(st.integers(0, 5))) for one in draw(shards(names, f"i{number}"))]
     voters = st.lists(st.sampled_from([*names, "gone-1", "gone-2"]), unique=True, max_size=5)
     committed = draw(voters)
@@ -102,6 +105,7 @@ class Definition:
 
     def __init__(self, case: Case) -> None:
         self.policy = case.policy
+        self.nodes = case.nodes
         self.alive = set(case.nodes) & set(case.answer["nodes"])
         self.batch = {node for node, one in case.nodes.items() if one["name"] in case.batch} & self.alive
         self.coordination = case.answer["metadata"]["cluster_coordination"]
@@ -120,7 +124,14 @@ class Definition:
             and not self.coordination["voting_config_exclusions"]
             and self.elected in self.alive
             and (self.elected not in self.batch or len(self.batch) == 1 or self.may_hand_over())
+            and all(self.somebody_serves(role) for role in ("ingest", "ml", ""))
         )
+
+    def somebody_serves(self, role: str) -> bool:
+        """Of several members with a role, or of several without any (``""``), one stays."""
+        roles = {node: set(self.nodes[node]["roles"]) - {"remote_cluster_client"} for node in self.alive}
+        serving = {node for node, own in roles.items() if (role in own if role else not own)}
+        return len(serving) < 2 or bool(serving - self.batch)
 
     def may_hand_over(self) -> bool:
         """Those who stay can elect one of themselves in both configurations, and whoever acts lets them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -253,6 +254,23 @@ def test_zones_go_one_after_the_other() -> None:
     # Both copies of a shard in one zone: the zone is divided.
     inside = Placement([*across.holders, frozenset({"data-5", "data-2"})])
     assert len(batches_of([one], NEW, (), Cutting("zones"), inside)) == 4
+
+
+@pytest.mark.parametrize("batching", ["zones", "disjoint"])
+def test_pools_of_one_zone_each_go_zone_by_zone(batching: str) -> None:
+    pools = [pool(member(f"data{zone}-0", zone), member(f"data{zone}-1", zone)) for zone in "abc"]
+    across = [
+        frozenset({f"data{one}-{x}", f"data{other}-{y}"})
+        for one, other in combinations("abc", 2)
+        for x in range(2)
+        for y in range(2)
+    ]
+    batches = batches_of(pools, NEW, (), Cutting(batching), Placement(across))
+    assert names(batches) == [(f"data{zone}-1", f"data{zone}-0") for zone in "abc"]
+    # What no other zone stands in for is divided: here ingest members of a zone of their own.
+    lone = [pool(*(replace(each, serves=frozenset({"ingest"})) for each in pools[0].members)), *pools[1:]]
+    divided = batches_of(lone, NEW, (), Cutting(batching), Placement(across))
+    assert sorted(len(batch.members) for batch in divided) == [1, 1, 2, 2]
 
 
 def test_a_shard_with_two_replicas_lets_two_of_its_holders_go_together() -> None:
