@@ -26,13 +26,17 @@ options:
       - V(before_upgrade) checks versions, index versions, blocks, voting configurations, allocation settings and disks,
         and waits for snapshots and long tasks.
       - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
+      - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
+        it. Only the proof is asked, since what else V(before_batch) asks would be refused for what the restriction
+        brings about. What waits in vain until allocation is put back is given back at once as C(waiting). So is what
+        still waits after O(wait_timeout).
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
       - V(after_upgrade) checks the same for all O(members).
     type: str
     required: true
-    choices: [before_upgrade, before_batch, after_batch, after_upgrade, joined]
+    choices: [before_upgrade, before_batch, after_batch, after_upgrade, before_stop, joined]
   members:
     description:
       - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
@@ -131,7 +135,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: The verdict. C(refused) fails the task; C(waiting) is only returned with O(wait=false).
+  description:
+    - The verdict. C(refused) fails the task; C(waiting) is only returned with O(wait=false), and at V(before_stop).
   returned: always
   type: dict
   contains:
@@ -147,7 +152,7 @@ verdict:
         - {state: waiting, code: recovering, message: "2 shards recover: logs[0], logs[1].", remedy: ''}
 going:
   description: The members of O(batch) that may go, all of them unless it was split.
-  returned: success, except at V(joined)
+  returned: success, except at V(before_stop) and V(joined)
   type: list
   elements: str
   sample: [data-2]

@@ -151,11 +151,13 @@ class Task:
         stoppable: bool = False,
         pace: float = 0.0,
         hands_back_after: float | None = None,
+        in_vain: Callable[[], bool] | None = None,
     ) -> tuple[Look, Verdict]:
         """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
 
         `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`. After
-        `hands_back_after` seconds a verdict that is still waiting is given as it is.
+        `hands_back_after` seconds a verdict that is still waiting is given as it is, and at once where waiting is
+        `in_vain` (see `Patience`).
         """
 
         denied_since: list[float] = []
@@ -177,8 +179,8 @@ class Task:
             return seen, verdict_of(seen)
         sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
         patience = Patience(timeout, sleep, pace)
-        if hands_back_after is not None and hands_back_after < timeout:
-            patience = Patience(hands_back_after, sleep, pace, hands_back=True)
+        if hands_back_after is not None and hands_back_after <= timeout:
+            patience = Patience(hands_back_after, sleep, pace, hands_back=True, in_vain=in_vain)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
 

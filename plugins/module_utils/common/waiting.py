@@ -55,6 +55,9 @@ class Patience:
     """At least so many times as long as a look took, nothing is asked."""
     hands_back: bool = False
     """Whether at the end the verdict is given as it is, `waiting`, because the caller can do something about it."""
+    in_vain: Callable[[], bool] | None = None
+    """Asked after each look that says to wait: whether only the caller can do something about it. Then the verdict is
+    given at once."""
 
 
 @dataclass
@@ -121,9 +124,10 @@ def wait_for(
             if found:
                 return found[0], verdict
             raise Refusal(*verdict.reasons)
-        line = " ".join(reason.message for reason in verdict.deciding())
-        waited.present = line
-        announcer.say(line, spent, clock.now())
+        waited.present = " ".join(reason.message for reason in verdict.deciding())
+        announcer.say(waited.present, spent, clock.now())
+        if found and patience.in_vain is not None and patience.in_vain():
+            return found[0], verdict
         # A look that waited itself, at the server, has been the sleep.
         took = looked_at - began
         pause = max(patience.sleep - took, patience.pace * took)

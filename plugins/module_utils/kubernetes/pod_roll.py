@@ -109,6 +109,8 @@ class Questions:
     """Where it is enough that members have joined: have these, as other processes than at the proof?"""
     prepare: Callable[[Collection[str]], bool] | None = None
     """Do what has to be done before these go, once it is proven that they may; the proof is made again where it did."""
+    in_vain: Callable[[], bool] | None = None
+    """Is the proof, as it was asked last, waited for in vain as long as the caller does nothing about it?"""
 
 
 def roll(
@@ -136,7 +138,7 @@ def roll(
     done = _Done()
 
     def proven() -> tuple[_Batch, Verdict]:
-        batch, verdict = _proven(task, observe, questions.prepare, done)
+        batch, verdict = _proven(task, observe, questions, done)
         if verdict.passed:
             _lower(task, client, batch, done)
         return batch, verdict
@@ -160,15 +162,18 @@ def roll(
 def _proven(
     task: Task,
     observe: Callable[[], _Batch],
-    prepare: Callable[[Collection[str]], bool] | None,
+    questions: Questions,
     done: _Done,
 ) -> tuple[_Batch, Verdict]:
     """Wait for the proof; where something is done to prepare what goes, it is made again afterwards."""
 
     def looked() -> tuple[_Batch, Verdict]:
         given = task.params.get("proof_timeout")
-        return task.wait(observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given)
+        return task.wait(
+            observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=questions.in_vain
+        )
 
+    prepare = questions.prepare
     batch, verdict = looked()
     if verdict.passed and prepare is not None and prepare([pod.name for pod in batch.outdated]):
         done.prepared = bool(task.journal.as_result())

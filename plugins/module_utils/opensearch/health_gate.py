@@ -20,12 +20,15 @@ from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_
 from .client import connect
 from .gates import Scope, judge
 from .joining import wait_joined
+from .last_look import wait_proven
 from .looks import Look, look, polls
 from .safety import Policy
 from .state import ClusterMember
 
 JOINED = "joined"
 """The moment that asks for the members alone, and not for their shards."""
+BEFORE_STOP = "before_stop"
+"""The moment that asks for the proof alone, with allocation restricted."""
 
 SELECTION: Options = {
     "skip_checks": {"type": "list", "elements": "str", "default": [], "choices": list(SKIPPABLE)},
@@ -38,7 +41,7 @@ CONTRACT = Contract(
         **WAIT,
         **CONSENT,
         **SELECTION,
-        "moment": {"type": "str", "required": True, "choices": [*MOMENTS, JOINED]},
+        "moment": {"type": "str", "required": True, "choices": [*MOMENTS, BEFORE_STOP, JOINED]},
         "members": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
@@ -48,6 +51,7 @@ CONTRACT = Contract(
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
+        ("moment", BEFORE_STOP, ("batch", "members")),
         ("moment", JOINED, ("batch",)),
         ("moment", "after_batch", ("batch", "members")),
         ("moment", "after_upgrade", ("members", "target_version")),
@@ -68,6 +72,10 @@ def run(task: Task) -> Outcome:
     if scope.moment == JOINED:
         members, back = wait_joined(task, client, scope.batch, scope.target)
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
+    if scope.moment == BEFORE_STOP:
+        state, proven = wait_proven(task, client, scope.members, scope.batch, scope.policy)
+        there = {member.name: member for member in state.members.values()}
+        return Outcome(proven, before=_of_members(there), next=_next(scope, proven))
     held = polls(scope.moment)
     before: list[Look] = []
     split = _Split(task, scope)
@@ -186,11 +194,14 @@ def _of_members(members: Mapping[str, ClusterMember]) -> dict[str, Any]:
 
 
 def _next(scope: Scope, verdict: Verdict) -> str:
+    if scope.moment == BEFORE_STOP and verdict.state is State.WAITING:
+        return "put allocation back, and begin again"
     if not verdict.passed:
         return "wait" if verdict.state.value == "waiting" else "cure what is refused"
     return {
         "before_upgrade": "begin the first batch",
         "before_batch": "restrict allocation and replace the batch",
+        BEFORE_STOP: "stop the batch",
         JOINED: "put allocation back",
         "after_batch": "take the next batch",
         "after_upgrade": "nothing",

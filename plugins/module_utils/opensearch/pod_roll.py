@@ -22,8 +22,9 @@ from .client import connect
 from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
-from .observe import observe, observe_members
-from .safety import Policy, judge_batch, judge_blocks, judge_lost, judge_present
+from .last_look import LastLook, prove
+from .observe import observe_members
+from .safety import Policy, judge_lost
 from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
@@ -50,10 +51,10 @@ def run(task: Task) -> Outcome:
     search = connect(params["opensearch"], params["kubernetes"])
     policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over=True)
     former: dict[str, str] = {}
-    hand_over = HandOver(task, search, params["batch"])
+    hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
 
     def proof(pools: Sequence[StatefulSet]) -> Verdict:
-        state = observe(search)
+        state = last.see()
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         return combine((proven, hand_over.judge(state), judge_ephemeral(state, pools, params["batch"])))
@@ -64,14 +65,9 @@ def run(task: Task) -> Outcome:
     def joined() -> Verdict:
         return judge_joined(observe_members(search, params["batch"]).get, params["batch"], target)
 
-    questions = Questions(proof, joined, early if params["until"] == "joined" else None, hand_over.make)
+    questions = Questions(proof, joined, early if params["until"] == "joined" else None, hand_over.make, last.in_vain)
     cluster = kubernetes.connect(params["kubernetes"])
     return roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
-
-
-def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
-    """The proof, of one look immediately before the first delete."""
-    return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
 
 
 def judge_ephemeral(state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str]) -> Verdict:

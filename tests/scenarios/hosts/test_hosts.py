@@ -15,6 +15,7 @@ from tests.lab.fixtures import lab_directory
 from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
 from tests.scenarios.playbook import Played, play
+from tests.scenarios.restless import Restless
 
 PLAYBOOK = "stateful.upgrade.opensearch_hosts"
 FROM, TO = "2.19.6", "3.8.0"
@@ -71,6 +72,20 @@ def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environme
     again = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "-i", str(cluster.inventory()))
     assert again.code == 0, again.message
     assert set(again.changed.values()) == {0}
+
+
+def test_an_index_every_second_holds_no_batch_up_for_long(
+    cluster: HostCluster, ansible_environment: Mapping[str, str]
+) -> None:
+    with Restless(cluster.ask) as users:
+        played = upgrade(cluster, ansible_environment)
+    print(played.output)
+    print(f"{len(users.made)} indices made, {played.output.count('Count how often')} attempts in vain")
+    assert played.code == 0, played.message
+    assert users.made
+    assert set(cluster.versions().values()) == {TO}
+    assert left_behind(cluster) == NOTHING
+    cluster.until_green()
 
 
 def test_what_fails_stops_the_run_and_is_gone_on_with(

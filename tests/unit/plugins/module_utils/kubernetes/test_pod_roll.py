@@ -89,6 +89,16 @@ def test_a_proof_that_time_gives_is_waited_for_and_asked_again() -> None:
     assert proof.times == 3
 
 
+@pytest.mark.parametrize(("in_vain", "timeout", "seconds"), [(True, 15, 0), (False, 15, 15), (True, None, 60)])
+def test_a_proof_that_is_waited_for_in_vain_is_handed_back_at_once_to_whoever_asked_for_that(
+    in_vain: bool, timeout: int | None, seconds: float
+) -> None:
+    world = World()
+    outcome = turn(world, "data-2", proof=WAITING, in_vain=lambda: in_vain, params={"proof_timeout": timeout})
+    handed_back = State.WAITING if timeout else State.REFUSED
+    assert (outcome.verdict.state, world.time, world.deleted) == (handed_back, seconds, [])
+
+
 class Preparing:
     """What is done before the pods go: noted, with what was deleted by then."""
 

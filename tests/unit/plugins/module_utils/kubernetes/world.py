@@ -114,6 +114,7 @@ def turn(
     joined: Verdict | Asked = PASSED,
     early: Callable[[Collection[str]], bool] | None = None,
     prepare: Callable[[Collection[str]], bool] | None = None,
+    in_vain: Callable[[], bool] | None = None,
     pools: Sequence[str] = ("data",),
     **task: Any,
 ) -> Outcome:
@@ -123,7 +124,7 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    questions = Questions(lambda _pools: proof(), joined, early, prepare)
+    questions = Questions(lambda _pools: proof(), joined, early, prepare, in_vain)
     outcome = roll(surroundings, client, "search", pools, list(batch), questions)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 

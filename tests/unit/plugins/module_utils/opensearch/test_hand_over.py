@@ -16,8 +16,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.hand_over import HandOver
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO, Undo

@@ -12,13 +12,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.explanations import EXPLANATIONS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import (
     LONG_POLL,
     look,
     polls,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe, observe_members
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

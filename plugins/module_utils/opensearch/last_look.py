@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last look before a batch goes down, while allocation is restricted for it: the proof alone.
+
+What else a gate asks was asked before. Asked again now, it would refuse what the restriction itself brings about: that
+the replicas of an index made meanwhile are assigned nowhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from ..common.task import Task
+from ..common.verdict import Verdict, combine
+from .client import OpenSearchClient
+from .observe import observe
+from .safety import Policy, judge_batch, judge_blocks, judge_present
+from .settings import ALLOCATING, ENABLE
+from .settings_change import read_settings
+from .state import ClusterState, ShardCopy
+
+
+def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
+    """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster."""
+    return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
+
+
+def needs_allocation(state: ClusterState, batch: Collection[str]) -> frozenset[str]:
+    """The shards of which a copy outside the batch could only serve after it was allocated: none is there, nor begun.
+
+    A recovery that has begun goes on under every restriction; an allocation does not (server source,
+    EnableAllocationDecider).
+    """
+    down = state.ids(batch)
+    sets: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
+    for copy in state.copies:
+        sets[(copy.index, copy.shard, copy.search_only)].append(copy)
+    return frozenset(
+        f"{index}[{shard}]"
+        for (index, shard, _search_only), copies in sets.items()
+        if any(copy.member in down for copy in copies)
+        and any(copy.state == "UNASSIGNED" for copy in copies)
+        and all(copy.member in down or copy.state == "UNASSIGNED" for copy in copies)
+    )
+
+
+class LastLook:
+    """The proof of one batch, looked at until it holds or waiting for it is in vain."""
+
+    def __init__(self, client: OpenSearchClient, batch: Collection[str]) -> None:
+        self._client = client
+        self._batch = batch
+        self._in_vain = False
+
+    def see(self) -> ClusterState:
+        """The cluster now.
+
+        Raises:
+            Refusal: the answer cannot be had.
+        """
+        state = observe(self._client)
+        self._in_vain = bool(needs_allocation(state, self._batch)) and self._is_restricted()
+        return state
+
+    def in_vain(self) -> bool:
+        """Whether what was seen last cannot come true as long as allocation is restricted."""
+        return self._in_vain
+
+    def _is_restricted(self) -> bool:
+        return read_settings(self._client).effective(ENABLE) not in ALLOCATING
+
+
+def wait_proven(
+    task: Task, client: OpenSearchClient, members: Collection[str], batch: Collection[str], policy: Policy
+) -> tuple[ClusterState, Verdict]:
+    """Wait until the proof holds; what is in vain or takes longer than `wait_timeout` is given as it is, waiting.
+
+    Whoever asked puts allocation back then, so that it can come true.
+
+    Raises:
+        Refusal: the answer cannot be had.
+    """
+    last = LastLook(client, batch)
+    return task.wait(
+        last.see,
+        lambda state: prove(state, members, batch, policy),
+        stoppable=True,
+        hands_back_after=float(task.params["wait_timeout"]),
+        in_vain=last.in_vain,
+    )
