@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup input_faults."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: input_faults
+short_description: What is wrong with the variables of a playbook of this collection
+description:
+  - Gives one sentence for each variable that the playbook needs and does not have, that begins with C(upgrade_) and is
+    not one that it takes, or that has a wrong type, a number out of range or none of the values that it may have.
+  - The playbooks ask it before anything else and fail with all the sentences at once. Ansible itself would ignore a
+    variable whose name is misspelt.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description: The name of the playbook, without the collection.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Refuse variables that are unknown or wrong
+  ansible.builtin.fail:
+    msg: "{{ faults | join(' ') }}"
+  vars:
+    faults: "{{ query('stateful.upgrade.input_faults', 'opensearch') }}"
+  when: faults | length > 0
+"""
+
+RETURN = r"""
+_raw:
+  description: One sentence for each fault. None where nothing is wrong.
+  type: list
+  elements: str
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+from ansible.utils.vars import load_extra_vars
+
+from ..plugin_utils.inputs import PREFIX, Options, faults, faults_of_hosts, options_of
+
+SPECIFICATION = Path(__file__).resolve().parents[2] / "roles" / "begin" / "meta" / "argument_specs.yml"
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
+        """The sentences."""
+        entries = specified()
+        all_variables = dict(variables or {})
+        found: list[str] = []
+        for playbook in terms:
+            takes = options_of(str(playbook), entries)
+            given, undecided = dict(all_variables), []
+            for name in takes.keys() & all_variables.keys():
+                try:
+                    given[name] = self._templar.template(all_variables[name])
+                except AnsibleError:
+                    undecided.append(name)
+            found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
+            if playbook == "opensearch_hosts" and not found:
+                found += faults_of_hosts(_names_on_hosts(given), entries)
+        return found
+
+
+def specified() -> dict[str, Options]:
+    """The options of each entry point of the role begin."""
+    text = SPECIFICATION.read_text(encoding="utf-8")
+    return {name: entry["options"] for name, entry in yaml.safe_load(text)["argument_specs"].items()}
+
+
+def _names_on_hosts(variables: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Host → names of its variables that could be ours, of the hosts of the members."""
+    groups, hostvars = variables.get("groups", {}), variables["hostvars"]
+    hosts = dict.fromkeys(host for group in variables[f"{PREFIX}groups"] for host in groups.get(group, ()))
+    return {host: [name for name in hostvars.raw_get(host) if name.startswith(PREFIX)] for host in hosts}

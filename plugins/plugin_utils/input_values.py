@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the value of one variable: its type, its range, its choices, and the same inside a connection."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
+
+LEAST = {"upgrade_run_timeout": 0, "upgrade_recoveries": 0}
+"""The least of a number where it is not 1; 0 turns off what these limit."""
+LISTS = frozenset({"upgrade_groups"})
+"""What a playbook itself reads as a list, so that a text with commas will not do."""
+SHOWN = 40
+"""Characters of a wrong value that are repeated."""
+
+
+def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each fault in the value of the variable `name`. `option` is its argument specification.
+
+    Values inside a connection are never repeated, since some are secrets and others may contain one.
+    """
+    if value is None:
+        yield f"{name} is null: give it a value, or leave it out."
+        return
+    if "options" in option:
+        yield from _wrong_parts(name, value, option["options"])
+        return
+    fault = _fault(name, value, option)
+    if fault:
+        shown = "" if isinstance(value, (Mapping, list, tuple)) else f" is '{str(value)[:SHOWN]}', and"
+        yield f"{name}{shown} {fault}."
+
+
+def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The faults of a dictionary with options of its own; null stands there for what is not given."""
+    try:
+        parts = check_type_dict(value)
+    except (TypeError, ValueError):
+        yield f"{name} must be a dictionary with any of {', '.join(sorted(options))}."
+        return
+    known = {each: option for real, option in options.items() for each in (real, *option.get("aliases", ()))}
+    for part in sorted(parts, key=str):
+        where = f"{name}.{part}"
+        if part not in known:
+            yield f"{where} is not an option: {_question(str(part), known)}"
+        elif parts[part] is not None and "options" in known[part]:
+            yield from _wrong_parts(where, parts[part], known[part]["options"])
+        elif parts[part] is not None and known[part]["type"] in ("int", "bool", "list"):
+            # Every list among them (the hosts) has to have something in it.
+            fault = _fault(where, parts[part], {**known[part], "required": True})
+            if fault:
+                yield f"{where} {fault}."
+
+
+def _question(part: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(part, known, 1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}."
+
+
+def _fault(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    kind = option.get("type", "str")
+    check = {"int": _fault_of_number, "bool": _fault_of_bool, "list": _fault_of_list, "str": _fault_of_text}.get(kind)
+    return check(name, value, option) if check else ""
+
+
+def _fault_of_number(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    least = LEAST.get(name, 1)
+    try:
+        if isinstance(value, bool) or check_type_int(value) < least:
+            raise ValueError
+    except (TypeError, ValueError):
+        return f"must be a whole number, {least} or more"
+    return ""
+
+
+def _fault_of_bool(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    try:
+        check_type_bool(value)
+    except TypeError:
+        return "must be true or false"
+    return ""
+
+
+def _fault_of_list(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    try:
+        items = list(value) if name in LISTS and isinstance(value, (list, tuple)) else _as_list(name, value)
+    except TypeError:
+        return "must be a list, such as [a, b]"
+    if option.get("required") and not items:
+        return "is empty: name at least one"
+    if not all(isinstance(item, (str, int, float)) and str(item).strip() for item in items):
+        return "has an element that is empty or no text"
+    choices = option.get("choices")
+    wrong = [str(item)[:SHOWN] for item in items if choices and item not in choices]
+    return f"has {', '.join(wrong)}, and takes only {', '.join(choices)}" if choices and wrong else ""
+
+
+def _as_list(name: str, value: Any) -> list[Any]:
+    if name in LISTS or isinstance(value, (Mapping, bool)):
+        raise TypeError
+    return list(check_type_list(value))
+
+
+def _fault_of_text(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    if isinstance(value, (bool, Mapping, list, tuple)):
+        return "must be text"
+    if option.get("required") and not str(value).strip():
+        return "must not be empty"
+    choices = option.get("choices")
+    return f"must be one of {', '.join(choices)}" if choices and str(value) not in choices else ""

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with the variables that a playbook of this collection is given, one sentence for each fault.
+
+Ansible ignores a variable that nobody reads, so a misspelt `upgrade_members` would upgrade every member. Which there
+are is read from the argument specification of the role begin, which describes all that a run takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
+from .input_values import wrong_values
+
+Options = Mapping[str, Mapping[str, Any]]
+
+PREFIX = "upgrade_"
+ENTRY_OF = {"opensearch": "main", "plan": "main", "opensearch_hosts": "hosts"}
+"""The entry point of the role begin that describes what a playbook takes; the other playbooks serve all clusters."""
+BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
+"""What only a playbook takes. All of them may have it, since one file of variables serves several playbooks."""
+CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
+MADE = frozenset(
+    f"{PREFIX}{name}"
+    for name in ("batch", "batch_pools", "all_members", "lock", "deadline", "batch_host", "places", "step")
+)
+"""What a run makes for its later tasks. Given with -e it would replace what the run makes."""
+TOLD = frozenset(f"{PREFIX}{name}" for name in ("state", "waiting_for", "reasons"))
+"""Custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
+OF_HOST = f"{PREFIX}member"
+"""Said by a host of the inventory: the name of its member."""
+CLOSE = 0.6
+CLOSE_BY_FAR = 0.8
+"""How alike two names are, as difflib counts: for a question, and for a refusal of what may be somebody's own."""
+
+
+def faults(
+    playbook: str,
+    given: Mapping[str, Any],
+    forced: Collection[str],
+    entries: Mapping[str, Options],
+    unknown_yet: Collection[str] = (),
+) -> list[str]:
+    """One sentence for each fault in the variables of localhost.
+
+    `given` has all of them by name with their values; `forced` are the names of those that were given with -e, which go
+    before everything a run sets; `entries` are the options of the entry points of the role begin. `unknown_yet` names
+    variables whose value cannot be told yet: they are there, and their values are left to the tasks that use them.
+    """
+    options = options_of(playbook, entries)
+    others = {name for entry in entries.values() for name in entry} - options.keys()
+    names = sorted(name for name in given if name.startswith(PREFIX) and name not in options)
+    unknown = (_unknown(name, playbook, options, others, name in forced) for name in names)
+    return [
+        *_missing(options, given),
+        *(sentence for sentence in unknown if sentence),
+        *(
+            sentence
+            for name in sorted(options.keys() & given.keys() - set(unknown_yet))
+            for sentence in wrong_values(name, given[name], options[name])
+        ),
+    ]
+
+
+def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mapping[str, Any]]:
+    """What a playbook takes, with what the connections consist of."""
+    entry = ENTRY_OF.get(playbook)
+    if entry:
+        own = dict(entries[entry])
+    else:
+        all_of_them = {name: option for options in entries.values() for name, option in options.items()}
+        own = {name: {**option, "required": False} for name, option in all_of_them.items()}
+        own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": f"{PREFIX}groups"}
+    connections = {name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()}
+    return {**BESIDE, **connections}
+
+
+def faults_of_hosts(names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:
+    """One sentence for each variable that hosts of members have and that is almost, but not, one of ours.
+
+    What is less alike may belong to the role of the user, which runs there.
+    """
+    known = [*options_of("opensearch_hosts", entries), OF_HOST, *MADE, *TOLD]
+    found: dict[str, str] = {}
+    for host, variables in names.items():
+        for name in variables:
+            if name.startswith(PREFIX) and name not in known:
+                meant = _closest(name, known, CLOSE_BY_FAR)
+                if meant:
+                    found.setdefault(name, f"{name} of host {host} is not a variable of this playbook: {_mean(meant)}")
+    return [found[name] for name in sorted(found)]
+
+
+def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
+    for name, option in options.items():
+        instead = option.get("unless")
+        if name in given or not (option.get("required") or (instead and instead not in given)):
+            continue
+        # A name with the prefix is told to be unknown, and what it is like.
+        near = difflib.get_close_matches(name, [each for each in given if not each.startswith(PREFIX)], 1, CLOSE_BY_FAR)
+        if near:
+            yield f"{name} is missing: is {near[0]} meant to be it?"
+        elif instead:
+            yield f"{name} is missing: give it, or {instead} where the members are on plain hosts."
+        else:
+            yield f"{name} is missing: give it with -e {name}=…, or in a file with -e @file.yml."
+
+
+def _unknown(name: str, playbook: str, options: Options, others: Collection[str], forced: bool) -> str:
+    if name in TOLD or (not forced and (name in MADE or (name == OF_HOST and f"{PREFIX}groups" in options))):
+        return ""
+    if name in MADE:
+        return f"{name} is made by the run itself and cannot be given: take it out."
+    if name in others:
+        return f"{name} does nothing in the playbook {playbook}: take it out."
+    meant = _closest(name, options, CLOSE)
+    if meant:
+        return f"{name} is not a variable of the playbook {playbook}: {_mean(meant)}"
+    return (
+        f"{name} is not a variable of the playbook {playbook}: take it out, or give a variable of your own a name that"
+        f" does not begin with {PREFIX}."
+    )
+
+
+def _mean(name: str) -> str:
+    return f"did you mean {name}?"
+
+
+def _closest(name: str, known: Collection[str], cutoff: float) -> str:
+    """The most similar name, told from what follows the prefix that all have; empty where none is similar."""
+    found = difflib.get_close_matches(
+        name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in known if each.startswith(PREFIX)], 1, cutoff
+    )
+    return f"{PREFIX}{found[0]}" if found else ""

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The variables of a playbook: which there are, and what is wrong with those that were given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import LEAST
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import MADE, TOLD, faults, faults_of_hosts
+
+ENTRIES = specified()
+GOOD: dict[str, dict[str, Any]] = {
+    "opensearch": {"target_version": "3.8.0", "upgrade_namespace": "search"},
+    "plan": {"target_version": "3.8.0", "upgrade_namespace": "search"},
+    "opensearch_hosts": {"target_version": "3.8.0", "upgrade_groups": ["a"], "upgrade_member_role": "role"},
+    "status": {"upgrade_namespace": "search"},
+    "abort": {"upgrade_namespace": "search"},
+    "settle": {"upgrade_groups": ["a"]},
+}
+SECRET = "Never-To-Be-Seen-4711"
+
+
+def said(playbook: str = "opensearch", forced: Iterable[str] = (), **variables: Any) -> list[str]:
+    """The faults of good variables with these beside them."""
+    return faults(playbook, {**GOOD[playbook], **variables}, set(forced), ENTRIES)
+
+
+@pytest.mark.parametrize("playbook", GOOD)
+def test_good_variables_have_no_fault(playbook: str) -> None:
+    assert said(playbook, ansible_version="2.19", awx_job_id=3) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("upgrade_member", "upgrade_members"),
+        ("upgrade_max_unavailble", "upgrade_max_unavailable"),
+        ("upgrade_gate_time_out", "upgrade_gate_timeout"),
+        ("upgrade_allow_single_copies", "upgrade_allow_single_copy"),
+    ],
+)
+@pytest.mark.parametrize("playbook", ["opensearch", "plan"])
+def test_a_misspelt_name_is_refused_with_the_one_that_was_meant(playbook: str, given: str, meant: str) -> None:
+    assert said(playbook, **{given: ["a"]}) == [
+        f"{given} is not a variable of the playbook {playbook}: did you mean {meant}?"
+    ]
+
+
+def test_a_name_like_none_is_refused_too() -> None:
+    (sentence,) = said("abort", upgrade_xyzzy=1)
+    assert sentence.startswith("upgrade_xyzzy is not a variable of the playbook abort: take it out, or give")
+
+
+def test_a_required_variable_that_is_missing_is_named_with_what_may_be_it() -> None:
+    assert faults("plan", {"target_versoin": "3.8.0"}, (), ENTRIES) == [
+        "target_version is missing: is target_versoin meant to be it?",
+        "upgrade_namespace is missing: give it with -e upgrade_namespace=…, or in a file with -e @file.yml.",
+    ]
+    for playbook in ("status", "abort", "settle"):
+        (sentence,) = faults(playbook, {}, (), ENTRIES)
+        assert sentence.startswith("upgrade_namespace is missing: give it, or upgrade_groups")
+
+
+def test_what_belongs_to_another_playbook_does_nothing_and_is_refused() -> None:
+    assert said("opensearch_hosts", upgrade_pools=["a"], upgrade_wait=False) == [
+        f"{name} does nothing in the playbook opensearch_hosts: take it out."
+        for name in ("upgrade_pools", "upgrade_wait")
+    ]
+    # One file of variables serves a run, and what is asked beside it.
+    assert said("settle", upgrade_batching="zones", upgrade_member_role="role", upgrade_abort_timeout=5) == []
+    assert said("opensearch", upgrade_abort_timeout=5) == []
+
+
+def test_what_a_run_makes_is_not_given_but_may_be_there() -> None:
+    made = dict.fromkeys(MADE, "made")
+    assert said(**made) == []
+    assert len(said(forced=MADE, **made)) == len(MADE)
+    # AWX hands the artifacts of a job to the next one.
+    assert said(forced=TOLD, **dict.fromkeys(TOLD, "done")) == []
+
+
+def test_the_name_of_a_member_belongs_to_a_host() -> None:
+    assert said("opensearch_hosts", upgrade_member="m1") == []
+    (sentence,) = said("opensearch_hosts", ["upgrade_member"], upgrade_member="m1")
+    assert sentence.endswith("did you mean upgrade_members?")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("upgrade_gate_timeout", "soon", " is 'soon', and must be a whole number, 1 or more."),
+        ("upgrade_gate_timeout", -5, " is '-5', and must be a whole number, 1 or more."),
+        ("upgrade_member_timeout", "0", " is '0', and must be a whole number, 1 or more."),
+        ("upgrade_batch_timeout", True, " is 'True', and must be a whole number, 1 or more."),
+        ("upgrade_run_timeout", -1, " is '-1', and must be a whole number, 0 or more."),
+        ("upgrade_recoveries", 1.5, " is '1.5', and must be a whole number, 0 or more."),
+        ("upgrade_abort_timeout", [], " must be a whole number, 1 or more."),
+        ("upgrade_preflight_timeout", None, " is null: give it a value, or leave it out."),
+        ("upgrade_wait", "perhaps", " is 'perhaps', and must be true or false."),
+        ("upgrade_batching", "zone", " is 'zone', and must be one of serial, zones, disjoint."),
+        ("upgrade_members", {"a": 1}, " must be a list, such as [a, b]."),
+        ("upgrade_members", ["a", ""], " has an element that is empty or no text."),
+        ("upgrade_members", [["a"]], " has an element that is empty or no text."),
+        ("upgrade_allow_field_managers", ["spinnaker"], " has spinnaker, and takes only argocd, flux, helm."),
+        ("upgrade_image", ["a"], " must be text."),
+        ("upgrade_namespace", " ", " is ' ', and must not be empty."),
+        ("upgrade_opensearch", None, " is null: give it a value, or leave it out."),
+        ("upgrade_opensearch", {"hosts": []}, ".hosts is empty: name at least one."),
+        ("upgrade_opensearch", {"hosts": [""]}, ".hosts has an element that is empty or no text."),
+        ("upgrade_opensearch", {"request_timeout": 0}, ".request_timeout must be a whole number, 1 or more."),
+        ("upgrade_opensearch", {"pasword": SECRET}, ".pasword is not an option: did you mean password?"),
+        ("upgrade_opensearch", {"port_forward": {"prt": 1}}, ".port_forward.prt is not an option: did you mean port?"),
+        ("upgrade_kubernetes", {"verify_ssl": SECRET}, ".verify_ssl must be true or false."),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_one_sentence(name: str, value: Any, fault: str) -> None:
+    assert said(**{name: value}) == [name + fault]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("upgrade_gate_timeout", "90"),
+        ("upgrade_run_timeout", 0),
+        ("upgrade_wait", "no"),
+        ("upgrade_members", "a,b"),
+        ("upgrade_members", []),
+        ("upgrade_take_over", ""),
+        ("upgrade_max_unavailable", 2),
+        ("upgrade_opensearch", {"url": "https://a:9200", "password": None}),
+        ("upgrade_kubernetes", {"kubeconfig": "~/.kube/config", "verify_ssl": "false"}),
+    ],
+)
+def test_a_good_value_is_taken_as_it_is_written(name: str, value: Any) -> None:
+    assert said(**{name: value}) == []
+
+
+def test_groups_are_a_list_since_the_playbook_itself_reads_them() -> None:
+    assert said("opensearch_hosts", upgrade_groups="a") == [
+        "upgrade_groups is 'a', and must be a list, such as [a, b]."
+    ]
+    assert said("opensearch_hosts", upgrade_groups=[]) == ["upgrade_groups is empty: name at least one."]
+
+
+def test_a_value_that_cannot_be_told_yet_is_left_to_the_tasks() -> None:
+    given = {**GOOD["plan"], "upgrade_gate_timeout": "{{ not_there }}"}
+    assert faults("plan", given, (), ENTRIES, ["upgrade_gate_timeout"]) == []
+
+
+def test_all_faults_are_said_at_once() -> None:
+    assert len(said(upgrade_member="a", upgrade_gate_timeout="soon", upgrade_opensearch={"hosts": []})) == 3
+
+
+def test_hosts_of_members_have_variables_of_their_own_and_no_misspelt_ones() -> None:
+    names = {"m1": ["upgrade_member", "upgrade_package_mirror"], "m2": ["upgrade_membr"], "m3": ["upgrade_membr"]}
+    assert faults_of_hosts(names, ENTRIES) == [
+        "upgrade_membr of host m2 is not a variable of this playbook: did you mean upgrade_member?"
+    ]
+
+
+def test_a_limit_that_may_be_off_says_so_in_its_description() -> None:
+    numbers = {name: option for entry in ENTRIES.values() for name, option in entry.items() if option["type"] == "int"}
+    assert numbers.keys() >= LEAST.keys()
+    for name, option in numbers.items():
+        assert bool(re.search(r"\b0\b", "".join(option["description"]))) == (name in LEAST), name
