@@ -5,6 +5,8 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
 RUN = $(or $(PYTHON),$(error no Python 3.11, 3.12 or 3.13 found: install one, or call make with PYTHON=<path>)) -m tests.checks.environment
 PYTEST = $(RUN) -m pytest
+# Clusters wait more than they compute: two processes, each with a lab of its own, take module after module.
+TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -62,13 +64,13 @@ sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto tests/unit tests/checks tests/benchmarks $(ARGS)
+	@$(PYTEST) -n auto tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
 
 lab: ## the tests of the lab itself
-	@$(PYTEST) tests/lab $(ARGS)
+	@$(TWO_AT_A_TIME) tests/lab $(ARGS)
 
 scenarios: ## upgrades of real clusters
-	@$(PYTEST) tests/scenarios $(ARGS)
+	@$(TWO_AT_A_TIME) tests/scenarios $(ARGS)
 
 lock: ## remakes requirements/dev.lock (needs Python 3.11)
 	@CUSTOM_COMPILE_COMMAND="make lock" $(RUN) -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe \

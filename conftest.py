@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -41,6 +42,14 @@ def _provide_packages() -> None:
 
 if not _importable():
     _provide_packages()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hang_up_ends_a_process() -> Iterator[None]:
+    """Also where the tests were started under nohup, whose children would inherit that they ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="session")

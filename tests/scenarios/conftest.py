@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One lab for all scenarios, and clusters that several tests share."""
+"""One lab for all scenarios of a process, and clusters that several tests share."""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 
 import pytest
 
 from tests.lab.fixtures import lab
 from tests.lab.lab import Lab
+from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.opensearch.locks import locked_versions
 from tests.scenarios.cluster import Cluster
 
 __all__ = ["lab", "standing"]
 
 
+LONGEST = ("test_interrupted", "test_meanwhile", "test_hand_over", "test_upgrade", "test_runs")
+"""Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest modules first; each process takes the next module in this order."""
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
+
+
 @pytest.fixture(scope="session", autouse=True)
-def hang_up_ends_a_process() -> Iterator[None]:
-    """Also where the tests were started under nohup, whose children would inherit that they ignore it."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
+def images() -> None:
+    """The servers' archives, which the lab's Kubernetes nodes do not fetch themselves; kept once for all processes."""
+    for version in locked_versions():
+        fetch_home(version)
 
 
 @pytest.fixture(scope="module")

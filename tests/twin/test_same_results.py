@@ -228,4 +228,4 @@ def test_progress_lines(here: Played) -> None:
 
 def test_the_fixture_uses_the_base_of_the_checkout(stage: Stage) -> None:
     linked = stage.directory / "collections/ansible_collections/twin/fixture/plugins/plugin_utils/in_process.py"
-    assert linked.resolve() == Path(__file__).resolve().parents[3] / "plugins" / "plugin_utils" / "in_process.py"
+    assert linked.resolve() == Path(__file__).resolve().parents[2] / "plugins" / "plugin_utils" / "in_process.py"
