@@ -15,6 +15,8 @@ description:
     follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
     quorum its majority without the batch. Without it nothing is deleted.
+  - All pods of the namespace are looked at for that, whatever pool they are of. A member outside the batch whose pod is
+    being deleted, has been evicted or has no running container does not count as staying, and is waited for.
   - Where the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
     other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
     exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
@@ -92,8 +94,8 @@ extends_documentation_fragment:
 notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
-  - "Kubernetes rights needed in the namespace: C(get) of C(statefulsets) (group C(apps)); C(list) and C(delete) of
-    C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
+  - "Kubernetes rights needed in the namespace: C(get) and C(list) of C(statefulsets) (group C(apps)); C(list) and
+    C(delete) of C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
     PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info). For the
     elected manager to hand over C(cluster:admin/settings/update), C(cluster:admin/voting_config/add_exclusions) and

@@ -31,10 +31,14 @@ from .judge import (
     pod_is_settled,
     pool_of,
 )
+from .namespace import observe_namespace
 from .partition import judge_one_at_a_time, lowered_for, lowering
-from .pods import pod_path, pods_of
-from .state import Pod, StatefulSet
-from .stateful_sets import get_stateful_set, path_of
+from .pods import pod_path
+from .state import Namespace, Pod, StatefulSet
+from .stateful_sets import named_in, path_of
+
+Proof = Callable[[Sequence[StatefulSet], Namespace], Verdict]
+"""The verdict on members of these pools, given all that their namespace holds."""
 
 ATTEMPTS = 10
 """Every status update changes the resourceVersion that guards the lowering of a partition."""
@@ -101,7 +105,7 @@ class _Done:
 class Questions:
     """What is asked of whatever runs in the pods."""
 
-    proof: Callable[[Sequence[StatefulSet]], Verdict]
+    proof: Proof
     """May they, of these pools, go down together? On fresh state, after all pods were observed, before any deletion."""
     joined: Callable[[], Verdict]
     """Have they joined? Asked once all pods of the batch are Ready."""
@@ -186,14 +190,15 @@ def _observe(
     namespace: str,
     names: Sequence[str],
     members: Sequence[str],
-    proof: Callable[[Sequence[StatefulSet]], Verdict],
+    proof: Proof,
 ) -> _Batch:
-    pools = tuple(get_stateful_set(client, namespace, name) for name in dict.fromkeys(names))
+    there = observe_namespace(client, namespace)
+    pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
     governed = [verdict for pool in pools for verdict in (judge_revision(pool), judge_controller(pool))]
     verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:
         return _Batch(pools, {}, members, verdict)
-    found = [pods_of(client, pool) for pool in pools]
+    found = [there.pods_of(pool) for pool in pools]
     pods = {name: pod for each in found for name, pod in each.items()}
     batch = _Batch(pools, pods, members, verdict)
     if not batch.outdated:
@@ -206,7 +211,7 @@ def _observe(
     ]
     budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
     alone = combine([*strategies, judge_others(pools, pods, members), budgets])
-    return _Batch(pools, pods, members, proof(pools) if alone.passed else alone)
+    return _Batch(pools, pods, members, proof(pools, there) if alone.passed else alone)
 
 
 def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:

@@ -20,8 +20,8 @@ def pod_path(namespace: str, name: str = "") -> str:
     return f"/api/v1/namespaces/{namespace}/pods" + (f"/{name}" if name else "")
 
 
-def list_pods(client: KubernetesClient, namespace: str, selector: str) -> tuple[Pod, ...]:
-    """The pods that match a label selector."""
+def list_pods(client: KubernetesClient, namespace: str, selector: str | None = None) -> tuple[Pod, ...]:
+    """The pods that match a label selector; without one all of the namespace."""
     return tuple(pod(item) for item in client.list(pod_path(namespace), label_selector=selector))
 
 

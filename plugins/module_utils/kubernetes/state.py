@@ -129,6 +129,20 @@ class Pod:
 
 
 @dataclass(frozen=True)
+class Namespace:
+    """What a namespace holds at one moment."""
+
+    name: str
+    sets: tuple[StatefulSet, ...]
+    pods: tuple[Pod, ...]
+    """All its pods, whoever owns them."""
+
+    def pods_of(self, pool: StatefulSet) -> dict[str, Pod]:
+        """The pods that belong to a StatefulSet, by name."""
+        return {each.name: each for each in self.pods if each.owner_uid == pool.uid}
+
+
+@dataclass(frozen=True)
 class Event:
     """One event about an object."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..common.errors import refusal
+from ..common.errors import Refusal, refusal
 from .client import Json, KubernetesClient
-from .state import Owner, StatefulSet
+from .state import Namespace, Owner, StatefulSet
 
 _FLEETING = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image"})
 
@@ -40,12 +40,28 @@ def get_stateful_set(client: KubernetesClient, namespace: str, name: str) -> Sta
     """
     item = client.get(path_of(namespace, name))
     if item is None:
-        raise refusal(
-            "pool_missing",
-            f"There is no StatefulSet {name} in namespace {namespace}.",
-            "Check the pool, the namespace and kubernetes.context.",
-        )
+        raise _missing(namespace, name)
     return stateful_set(item)
+
+
+def named_in(seen: Namespace, name: str) -> StatefulSet:
+    """One StatefulSet of a namespace.
+
+    Raises:
+        Refusal: it does not exist.
+    """
+    for each in seen.sets:
+        if each.name == name:
+            return each
+    raise _missing(seen.name, name)
+
+
+def _missing(namespace: str, name: str) -> Refusal:
+    return refusal(
+        "pool_missing",
+        f"There is no StatefulSet {name} in namespace {namespace}.",
+        "Check the pool, the namespace and kubernetes.context.",
+    )
 
 
 def stateful_set(item: Json) -> StatefulSet:

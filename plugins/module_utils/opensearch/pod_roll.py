@@ -16,7 +16,7 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.judge import pool_of
 from ..kubernetes.pod_roll import Questions, roll
-from ..kubernetes.state import StatefulSet
+from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..planning.versions import Version
 from .client import connect
 from .gates import judge_joined
@@ -25,6 +25,7 @@ from .health_gate import target_of
 from .last_look import LastLook, prove
 from .observe import observe_members
 from .safety import Policy, judge_lost
+from .standing import judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
@@ -53,11 +54,12 @@ def run(task: Task) -> Outcome:
     former: dict[str, str] = {}
     hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
 
-    def proof(pools: Sequence[StatefulSet]) -> Verdict:
+    def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
         state = last.see()
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
-        return combine((proven, hand_over.judge(state), judge_ephemeral(state, pools, params["batch"])))
+        standing = judge_pods(state, there.pods, params["batch"])
+        return combine((proven, standing, hand_over.judge(state), judge_ephemeral(state, pools, params["batch"])))
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
@@ -68,6 +70,16 @@ def run(task: Task) -> Outcome:
     questions = Questions(proof, joined, early if params["until"] == "joined" else None, hand_over.make, last.in_vain)
     cluster = kubernetes.connect(params["kubernetes"])
     return roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
+
+
+def judge_pods(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
+    """What the pods of the namespace say of the members that stay, and of the batch itself.
+
+    A batch that is away as a whole takes nothing down, so it is cured whoever else goes.
+    """
+    going = [pod for pod in pods if pod.name in batch]
+    staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()
+    return combine((staying, judge_recognised(state, going, pods)))
 
 
 def judge_ephemeral(state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str]) -> Verdict:

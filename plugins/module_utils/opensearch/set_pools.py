@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.errors import Refusal
@@ -15,10 +15,9 @@ from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
-from ..kubernetes.pods import pods_of
+from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.rights import ROLE, missing_rights
-from ..kubernetes.state import Pod, StatefulSet
-from ..kubernetes.stateful_sets import list_stateful_sets
+from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..planning.batches import Batch
 from ..planning.images import container_for, with_tag
 from ..planning.pools import Pool
@@ -27,6 +26,7 @@ from .client import connect
 from .named_pools import member_of
 from .observe import observe
 from .safety import judge_lost
+from .standing import Standing, judge_leaving, judge_recognised
 from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
@@ -40,6 +40,8 @@ class Seen:
     pods: Mapping[str, tuple[Pod, ...]]
     """Pods by the name of their set, in the order of their names."""
     state: ClusterState
+    everyone: tuple[Pod, ...] = ()
+    """All pods of the namespace, whoever owns them."""
     budgets: tuple[Budget, ...] = ()
 
 
@@ -53,22 +55,21 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     state = _attempt(task, troubles, lambda: voting_again(observe(connect(*search))))
     if there is None or state is None:
         return None, troubles
-    sets, pods, budgets = there
+    namespace, budgets = there
+    sets = namespace.sets
+    pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in sets}
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
     if not named:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
-    return Seen(named, pods, state, budgets), troubles
+    return Seen(named, pods, state, namespace.pods, budgets), troubles
 
 
-def _in_kubernetes(
-    params: Mapping[str, Any], troubles: list[Verdict]
-) -> tuple[tuple[StatefulSet, ...], dict[str, tuple[Pod, ...]], tuple[Budget, ...]] | None:
-    """The sets and their pods. Whatever right is missing, all that are missing are told."""
+def _in_kubernetes(params: Mapping[str, Any], troubles: list[Verdict]) -> tuple[Namespace, tuple[Budget, ...]] | None:
+    """The sets that are meant, and all pods. Whatever right is missing, all that are missing are told."""
     cluster = kubernetes.connect(params["kubernetes"])
     try:
-        sets = _sets(cluster, params)
-        pods = {s.name: tuple(pod for _name, pod in sorted(pods_of(cluster, s).items())) for s in sets}
+        there = _meant(observe_namespace(cluster, params["namespace"], params["label_selector"]), params["pools"])
     except Refusal as error:
         rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
         if rights.state is not State.REFUSED:
@@ -76,7 +77,7 @@ def _in_kubernetes(
         troubles.append(rights)
         return None
     troubles.append(missing_rights(cluster, params["namespace"], ROLE))
-    return sets, pods, list_budgets(cluster, params["namespace"])
+    return there, list_budgets(cluster, params["namespace"])
 
 
 def _is_of_rights(error: Refusal) -> bool:
@@ -91,25 +92,25 @@ def _attempt(task: Task, troubles: list[Verdict], ask: Callable[[], Any]) -> Any
         return None
 
 
-def _sets(cluster: kubernetes.KubernetesClient, params: Mapping[str, Any]) -> tuple[StatefulSet, ...]:
-    found = tuple(list_stateful_sets(cluster, params["namespace"], params["label_selector"]))
-    if not params["pools"]:
-        return found
-    known = {stateful_set.name: stateful_set for stateful_set in found}
-    unknown = [name for name in params["pools"] if name not in known]
+def _meant(there: Namespace, pools: Sequence[str]) -> Namespace:
+    """The namespace with those of its sets that are named, in that order; all where none is."""
+    if not pools:
+        return there
+    known = {stateful_set.name: stateful_set for stateful_set in there.sets}
+    unknown = [name for name in pools if name not in known]
     if unknown:
-        there = ", ".join(sorted(known)) or "none"
+        those = ", ".join(sorted(known)) or "none"
         raise Refusal(
             *(
                 refused(
                     "pool_unknown",
-                    f"There is no pool (StatefulSet) {name} in namespace {params['namespace']}.",
-                    f"Correct pools (upgrade_pools); those there are: {there}.",
+                    f"There is no pool (StatefulSet) {name} in namespace {there.name}.",
+                    f"Correct pools (upgrade_pools); those there are: {those}.",
                 )
                 for name in unknown
             )
         )
-    return tuple(known[name] for name in params["pools"])
+    return replace(there, sets=tuple(known[name] for name in pools))
 
 
 def _belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
@@ -165,11 +166,11 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
 
 def judge_membership(seen: Seen) -> Verdict:
     """Every pod is the member of its own name, and every member belongs to a pool."""
-    by_address = {member.address: member for member in seen.state.members.values() if member.address}
+    standing = Standing(seen.state, seen.everyone)
     reasons: list[Reason] = []
     pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
     for pod in pods:
-        other = by_address.get(pod.address or "")
+        other = standing.of(pod)
         if other is not None and other.name != pod.name:
             reasons.append(
                 refused(
@@ -188,6 +189,11 @@ def judge_membership(seen: Seen) -> Verdict:
                     "Look at the events of the StatefulSet.",
                 )
             )
+    reasons += judge_recognised(seen.state, pods, seen.everyone).reasons
+    leaving = judge_leaving(seen.state, seen.everyone, ())
+    reasons += (
+        remark(one.code, one.message, "It is waited for before another member goes.") for one in leaving.reasons
+    )
     names = {pod.name for pod in pods}
     strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
     if strangers:

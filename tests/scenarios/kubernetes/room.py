@@ -142,7 +142,12 @@ class Room:
         """Replace a batch; nothing runs in the pods, so they have joined as soon as they are Ready."""
         task = self._task(wait, check_mode)
         return roll(
-            task, client or self.upgrader, self.namespace, [POOL], batch, Questions(lambda _pools: proof(), Verdict)
+            task,
+            client or self.upgrader,
+            self.namespace,
+            [POOL],
+            batch,
+            Questions(lambda _pools, _there: proof(), Verdict),
         )
 
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:

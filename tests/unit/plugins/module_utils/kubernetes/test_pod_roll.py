@@ -234,7 +234,12 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
 
     task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, progress=said.append)
     outcome = roll(
-        task, cast(KubernetesClient, world), "search", ["data"], ["data-2"], Questions(lambda _pools: proof(), joined)
+        task,
+        cast(KubernetesClient, world),
+        "search",
+        ["data"],
+        ["data-2"],
+        Questions(lambda _pools, _there: proof(), joined),
     )
     assert outcome.verdict.passed
     assert any("The API is away." in line for line in said)

@@ -65,11 +65,14 @@ class World:
         return self.pools.get(path.rpartition("/")[2]) if "/statefulsets/" in path else None
 
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Any:
-        """The pods, or their events."""
+        """The pods, their events, or the pools."""
         if path.endswith("/events"):
             return [{"reason": "Unhealthy", "message": "got 503", "metadata": {}, "type": "Warning"}]
         if path.endswith("/poddisruptionbudgets"):
             return list(self.budgets)
+        if path.endswith("/statefulsets"):
+            self._may_fail("get")
+            return list(self.pools.values())
         return list(self.pods.values())
 
     def log(self, namespace: str, pod: str, container: str, lines: int, previous: bool) -> Any:
@@ -124,7 +127,7 @@ def turn(
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
-    questions = Questions(lambda _pools: proof(), joined, early, prepare, in_vain)
+    questions = Questions(lambda _pools, _there: proof(), joined, early, prepare, in_vain)
     outcome = roll(surroundings, client, "search", pools, list(batch), questions)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
 

@@ -6,18 +6,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import (
     have_come_back,
     judge_ephemeral,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     coordination,
     copy,
+    identity,
+    info,
+    state_answer,
 )
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
 
@@ -71,3 +79,51 @@ def test_what_a_pool_without_volumes_would_lose_is_asked_of_each_with_its_own_me
     verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], batch)
     assert [reason.code for reason in verdict.reasons] == ["ephemeral_pool"] * len(named)
     assert all(f"Pool {name} keeps" in reason.message for name, reason in zip(named, verdict.reasons, strict=True))
+
+
+class Cluster:
+    """A pool of three in a scripted namespace, and members of the same names that hold nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world = World()
+        self.servers = Servers(
+            state=state_answer(NAMES, elected="data-0"), nodes={identity(name): info(name) for name in NAMES}
+        )
+        monkeypatch.setattr(pod_roll, "connect", lambda *_options: self.servers)
+        monkeypatch.setattr(kubernetes, "connect", lambda _options: self.world)
+
+    def also(self, name: str, **changes: Any) -> None:
+        """One more member, in a pod that another set owns."""
+        self.servers.state["nodes"][identity(name)] = {"name": name, "ephemeral_id": f"ephemeral-{name}"}
+        self.servers.nodes[identity(name)] = info(name)
+        self.world.pods[name] = pod_json(name, f"uid-{name}", **changes)
+
+    def roll(self, *batch: str, **params: Any) -> dict[str, Any]:
+        given = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
+        task = {"namespace": "search", "pools": ["data"], "batch": list(batch), "members": list(NAMES), "wait": False}
+        return perform(pod_roll.run, Task({**given, **task, **params}, clock=self.world))
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(monkeypatch)
+
+
+def codes(result: dict[str, Any]) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def test_nothing_goes_while_a_pod_of_another_pool_is_being_deleted(there: Cluster) -> None:
+    there.also("warm-0", terminating=True)
+    result = there.roll("data-2")
+    assert (codes(result), there.world.deleted) == (["member_leaving"], [])
+    there.also("warm-0")
+    there.roll("data-2")
+    assert [name for name, _uid in there.world.deleted] == ["data-2"]
+
+
+def test_nothing_goes_that_may_be_a_member_of_another_name_although_that_was_there_before(there: Cluster) -> None:
+    for side in (there.servers.state["nodes"], there.servers.nodes):
+        side[identity("x")] = {**side.pop(identity("data-2")), "name": "x", "ip": "192.0.2.1"}
+    result = there.roll("data-2", members=[*NAMES, "x"])
+    assert (codes(result), there.world.deleted) == (["member_unrecognised"], [])
