@@ -66,6 +66,16 @@ options:
       - For V(before_batch) only.
     type: bool
     default: false
+  wait_timeout:
+    description:
+      - Seconds to wait without progress. What is still waited for then is a failure that names its cause.
+      - As long as fewer shards are left to be started than before, or fewer bytes or operations of those that recover,
+        it counts anew. Without the permission C(indices:monitor/recovery) only whole shards are progress.
+    type: int
+    default: 1800
+  wait_limit:
+    description: Seconds to wait at most, however much progress there is. By default there is no limit.
+    type: int
   former_processes:
     description:
       - For V(joined), what C(before.processes) of the gate V(before_batch) was, so that a member that has not been
@@ -91,7 +101,7 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
-    C(cluster:monitor/tasks/lists)."
+    C(cluster:monitor/tasks/lists); for bytes to count as progress C(indices:monitor/recovery)."
 seealso:
   - module: stateful.upgrade.pool_order
 """

@@ -14,7 +14,7 @@ from .ancestry import ancestors
 from .errors import Denied, Refusal, Unreachable, refusal
 from .moments import now_text
 from .verdict import State, Verdict, combine
-from .waiting import Clock, Look, MonotonicClock, Patience, Waited, wait_for
+from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, wait_for
 
 DENIED_PATIENCE = 120.0
 """Seconds that a run, whose rights were asked for when it was planned, goes on asking after it was denied one."""
@@ -152,12 +152,14 @@ class Task:
         pace: float = 0.0,
         hands_back_after: float | None = None,
         in_vain: Callable[[], bool] | None = None,
+        remaining: Callable[[Look], Remaining] | None = None,
     ) -> tuple[Look, Verdict]:
         """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
 
         `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`. After
         `hands_back_after` seconds a verdict that is still waiting is given as it is, and at once where waiting is
-        `in_vain` (see `Patience`).
+        `in_vain` (see `Patience`). With `remaining`, `wait_timeout` counts from the last progress, and
+        `wait_limit` from the beginning.
         """
 
         denied_since: list[float] = []
@@ -178,7 +180,7 @@ class Task:
             seen = guarded()
             return seen, verdict_of(seen)
         sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
-        patience = Patience(timeout, sleep, pace)
+        patience = Patience(timeout, sleep, pace, limit=self.params.get("wait_limit"), remaining=remaining)
         if hands_back_after is not None and hands_back_after <= timeout:
             patience = Patience(hands_back_after, sleep, pace, hands_back=True, in_vain=in_vain)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +14,9 @@ from .errors import Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
 
 Look = TypeVar("Look")
+
+Remaining = Mapping[str, tuple[float, ...]]
+"""By the code of a reason, how much is left of what it waits for; a smaller tuple than any before is progress."""
 
 SIGN_OF_LIFE = 30.0
 """Seconds after which an unchanged reason is said again. Job runners kill silent jobs."""
@@ -58,6 +61,14 @@ class Patience:
     in_vain: Callable[[], bool] | None = None
     """Asked after each look that says to wait: whether only the caller can do something about it. Then the verdict is
     given at once."""
+    limit: float | None = None
+    """The most that the wait may last in all, however much what is waited for advances."""
+    remaining: Callable[[Any], Remaining] | None = None
+    """How much is left of what is waited for, on a look: the time-out counts from when less was left than ever."""
+
+    def pause_after(self, took: float) -> float:
+        """Seconds until the next look. One that took long, since it waited at the server, has been the sleep."""
+        return max(self.sleep - took, self.pace * took)
 
 
 @dataclass
@@ -102,7 +113,7 @@ def wait_for(
         Refusal: the API was still out of reach at the end, so that there is no last look.
     """
     start = looked_at = clock.now()
-    announcer = _Announcer(progress, start)
+    announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
     waited = Waited() if waited is None else waited
     waited.present = ""
     before = Verdict()
@@ -118,21 +129,50 @@ def wait_for(
         before, looked_at = verdict, clock.now()
         if found and verdict.state is not State.WAITING:
             return found[0], verdict
-        spent = clock.now() - start
-        if spent >= patience.timeout - INSTANT:
-            verdict = verdict if found and patience.hands_back else _timed_out(verdict, spent)
+        if found and patience.remaining:
+            deadline.renew(verdict, patience.remaining(found[0]), clock.now())
+        time_left = deadline.seconds_left(clock.now())
+        if time_left <= INSTANT:
+            end = verdict if found and patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
             if found:
-                return found[0], verdict
-            raise Refusal(*verdict.reasons)
+                return found[0], end
+            raise Refusal(*end.reasons)
         waited.present = " ".join(reason.message for reason in verdict.deciding())
-        announcer.say(waited.present, spent, clock.now())
+        announcer.say(waited.present, clock.now() - start, clock.now())
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
-        # A look that waited itself, at the server, has been the sleep.
-        took = looked_at - began
-        pause = max(patience.sleep - took, patience.pace * took)
+        pause = min(patience.pause_after(looked_at - began), time_left)
         if pause > INSTANT:
-            clock.sleep(min(pause, patience.timeout - spent))
+            clock.sleep(pause)
+
+
+class _Deadline:
+    """When a wait ends: so long after the last progress, and at the latest at its limit."""
+
+    def __init__(self, patience: Patience, start: float) -> None:
+        self._patience = patience
+        self._start = self._advanced = start
+        self._least: dict[str, tuple[float, ...]] = {}
+
+    def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
+        """Count from now on, where less is left than ever of something that the verdict waits for."""
+        for code in {reason.code for reason in verdict.deciding()} & remaining.keys():
+            if code in self._least and remaining[code] < self._least[code]:
+                self._advanced = now
+            self._least[code] = min(remaining[code], self._least.get(code, remaining[code]))
+
+    def seconds_left(self, now: float) -> float:
+        left = self._patience.timeout - (now - self._advanced)
+        return left if self._patience.limit is None else min(left, self._patience.limit - (now - self._start))
+
+    def why(self, now: float) -> Reason:
+        """What is said at the end."""
+        more = "and run again: finished work is kept."
+        if now - self._advanced >= self._patience.timeout - INSTANT:
+            message = f"This did not change within {now - self._advanced:.0f} s (wait_timeout)."
+            return refused("timed_out", message, f"Cure the cause, or give more time with wait_timeout, {more}")
+        message = f"This has not ended within {now - self._start:.0f} s, and no more time is left for it (wait_limit)."
+        return refused("timed_out", message, f"Give more time with wait_limit, {more}")
 
 
 class _Announcer:
@@ -153,15 +193,11 @@ class _Announcer:
         self._said, self._at = line, now
 
 
-def _timed_out(verdict: Verdict, spent: float) -> Verdict:
+def _timed_out(verdict: Verdict, why: Reason) -> Verdict:
     return Verdict(
         (
             *(Reason(State.REFUSED, r.code, r.message, r.remedy) for r in verdict.deciding()),
-            refused(
-                "timed_out",
-                f"This did not change within {spent:.0f} s (wait_timeout).",
-                "Cure the cause, or give more time with wait_timeout, and run again: finished work is kept.",
-            ),
+            why,
             *(r for r in verdict.reasons if r.state is State.PASSED),
         )
     )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,15 +14,17 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
+from ..common.waiting import Remaining
 from ..common.words import enumerate_few
 from ..planning.parts import safe_part
 from ..planning.versions import Version
 from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
-from .client import connect
+from .client import OpenSearchClient, connect
 from .gates import Scope, judge
 from .joining import wait_joined
 from .last_look import wait_proven
 from .looks import Look, look, polls
+from .remaining import UNKNOWN, remaining, under_way
 from .safety import Policy
 from .state import ClusterMember
 
@@ -48,6 +51,7 @@ CONTRACT = Contract(
         "former_processes": {"type": "dict", "default": {}},
         "split_after": {"type": "int"},
         "hands_over": {"type": "bool", "default": False},
+        "wait_limit": {"type": "int"},
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
@@ -61,6 +65,8 @@ CONTRACT = Contract(
 
 SPLIT = "batch_split"
 """The code of the remark that only a part of the batch may go."""
+MEASURED = 30.0
+"""Seconds between two questions for the bytes that recoveries have still to copy."""
 PACE = 0.2
 """A look at a large cluster takes long: then something of that time passes before the next one."""
 
@@ -76,19 +82,44 @@ def run(task: Task) -> Outcome:
         state, proven = wait_proven(task, client, scope.members, scope.batch, scope.policy)
         there = {member.name: member for member in state.members.values()}
         return Outcome(proven, before=_of_members(there), next=_next(scope, proven))
-    held = polls(scope.moment)
-    before: list[Look] = []
     split = _Split(task, scope)
-
-    def looking() -> Look:
-        before[:] = [look(client, scope.moment, next(held), scope.selection, before[0] if before else None)]
-        return before[0]
-
-    seen, verdict = task.wait(looking, split.judge, stoppable=True, pace=PACE)
+    looking = _Looking(task, client, scope)
+    seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=remaining_of)
     for reason in verdict.reasons:
         if reason.code == SPLIT:
             task.progress(reason.message)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
+
+
+class _Looking:
+    """The looks of one gate, one after another."""
+
+    def __init__(self, task: Task, client: OpenSearchClient, scope: Scope) -> None:
+        self._clock, self._client, self._scope = task.clock, client, scope
+        self._held = polls(scope.moment)
+        self._before: Look | None = None
+        self._measured = -math.inf
+
+    def again(self) -> Look:
+        """The next look. What recoveries have still to copy is asked of every member, so only now and then."""
+        measures = self._before is not None and self._clock.now() - self._measured >= MEASURED
+        self._before = look(
+            self._client,
+            self._scope.moment,
+            next(self._held),
+            self._scope.selection,
+            self._before,
+            measures=measures,
+        )
+        if measures and under_way(self._before.state):
+            # Who may not ask, or is not answered, does not ask again.
+            self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()
+        return self._before
+
+
+def remaining_of(seen: Look) -> Remaining:
+    """How much is left of what the gate waits for."""
+    return remaining(seen.state, seen.explanations, seen.recoveries)
 
 
 class _Split:

@@ -16,8 +16,9 @@ from .checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
 from .client import OpenSearchClient
 from .disk import Disks
 from .explanations import explain, still_true
-from .observe import observe, observe_disks, observe_health, observe_tasks
+from .observe import observe, observe_disks, observe_health, observe_recoveries, observe_tasks
 from .progress import Explanation, still_moving, unassigned
+from .remaining import UNKNOWN, Recoveries, under_way
 from .settings import Settings
 from .settings_change import read_settings
 from .state import ClusterState, Health
@@ -38,6 +39,7 @@ class Look:
     explanations: tuple[Explanation, ...] = ()
     disks: Disks = field(default_factory=Disks)
     tasks: tuple[LongTask, ...] = ()
+    recoveries: Recoveries = UNKNOWN
 
 
 def polls(moment: str) -> Iterator[float]:
@@ -54,6 +56,8 @@ def look(
     long_poll: float = LONG_POLL,
     selection: Selection | None = None,
     before: Look | None = None,
+    *,
+    measures: bool = False,
 ) -> Look:
     """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
 
@@ -78,7 +82,10 @@ def look(
         disks = _unless_denied("disk", lambda: observe_disks(client))
     if "tasks" in made and (before is None or tasks):
         tasks = _unless_denied("tasks", lambda: observe_tasks(client))
-    return Look(state, health, settings, explanations, disks, tasks)
+    recoveries = before.recoveries if before else UNKNOWN
+    if measures and under_way(state):
+        recoveries = observe_recoveries(client)
+    return Look(state, health, settings, explanations, disks, tasks, recoveries)
 
 
 def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:

@@ -18,6 +18,7 @@ from ..common.words import enumerate_few
 from .background import LONG_TASKS, LongTask, parse_tasks
 from .client import OpenSearchClient
 from .disk import Disks, parse_disks, parse_watermarks
+from .remaining import UNKNOWN, Recoveries, parse_recoveries
 from .state import (
     ClusterMember,
     ClusterState,
@@ -243,6 +244,17 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
             f"The tasks of OpenSearch could not be read: {type(error).__name__} {error}.",
             "See GET _tasks, and what keeps a member from answering; skip_checks: [tasks] goes on without.",
         ) from error
+
+
+def observe_recoveries(client: OpenSearchClient) -> Recoveries:
+    """What the recoveries under way have still to copy; unknown where that cannot be had, since no verdict needs it."""
+    figures = ("index.size.total_in_bytes", "index.size.reused_in_bytes", "index.size.recovered_in_bytes")
+    wanted = (*figures, "translog.total", "translog.recovered")
+    try:
+        paths = ",".join(f"*.shards.{name}" for name in wanted)
+        return parse_recoveries(client.get("/_recovery", active_only="true", filter_path=paths))
+    except (Refusal, AttributeError, KeyError, TypeError):
+        return UNKNOWN
 
 
 def _all_answered(failures: Any, what: str, check: str) -> None:

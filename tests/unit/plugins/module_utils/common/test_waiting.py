@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting im
     SIGN_OF_LIFE,
     MonotonicClock,
     Patience,
+    Remaining,
     Waited,
     wait_for,
 )
@@ -261,3 +262,47 @@ def test_no_second_is_lost_or_counted_twice(timeout: float, work: float, message
     wait = Wait()
     wait.run(lambda second: because(messages[int(second) % len(messages)]), timeout, work=work)
     assert sum(wait.waited.seconds.values()) == pytest.approx(wait.clock.now() - work)
+
+
+class Shards:
+    """A wait for shards of which so many are left at each second."""
+
+    def __init__(self, left: Callable[[float], float], timeout: float = 10.0, limit: float | None = None) -> None:
+        self.clock, self.left = VirtualClock(), left
+        patience = Patience(timeout, 1.0, limit=limit, remaining=self.remaining)
+        self.seconds, self.verdict = wait_for(
+            self.clock.now,
+            lambda second: because("shards") if left(second) else PASSED,
+            patience,
+            self.clock,
+            lambda _line: None,
+        )
+
+    def remaining(self, second: float) -> Remaining:
+        return {"code_shards": (self.left(second),), "code_else": (-second,)}
+
+
+def test_what_advances_has_no_deadline() -> None:
+    wait = Shards(lambda second: max(0, 100 - second // 9))
+    assert (wait.seconds, wait.verdict) == (900.0, PASSED)
+
+
+def test_what_stalls_is_refused_so_long_after_its_last_progress() -> None:
+    wait = Shards(lambda second: max(3, 8 - second // 9))
+    assert wait.seconds == 55.0
+    assert "did not change within 10 s (wait_timeout)" in wait.verdict.reasons[-2].message
+
+
+def test_what_goes_up_and_down_makes_no_progress() -> None:
+    assert Shards(lambda second: 5 + second % 3).seconds == 10.0
+
+
+def test_however_much_advances_nothing_lasts_longer_than_its_limit() -> None:
+    wait = Shards(lambda second: 1000 - second, limit=25.0)
+    assert wait.seconds == 25.0
+    assert "not ended within 25 s" in wait.verdict.reasons[-2].message
+    assert "wait_limit" in wait.verdict.reasons[-2].remedy
+
+
+def test_progress_of_what_is_not_waited_for_is_none() -> None:
+    assert Shards(lambda _second: 5).seconds == 10.0

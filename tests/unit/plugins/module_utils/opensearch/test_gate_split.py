@@ -47,7 +47,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Json, float]]:
             cluster(members, copies, voting=coordination("cde"), elected="e"), health("yellow"), Settings({}, {})
         )
         monkeypatch.setattr(health_gate, "connect", lambda *_options: None)
-        monkeypatch.setattr(health_gate, "look", lambda *_asked: seen)
+        monkeypatch.setattr(health_gate, "look", lambda *_asked, **_measures: seen)
         spec = health_gate.CONTRACT.argument_spec
         params = {name: option.get("default") for name, option in spec.items()}
         clock = Virtual()
