@@ -72,7 +72,13 @@ def gate(monkeypatch: pytest.MonkeyPatch, clock: Clock, servers: Servers, **give
     """The last gate on these servers."""
     monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)
     params = {name: option.get("default") for name, option in health_gate.CONTRACT.argument_spec.items()}
-    own = {"moment": "after_upgrade", "members": list("abc"), "target_version": "2.19.6", "wait_timeout": SECONDS}
+    own = {
+        "moment": "after_upgrade",
+        "members": list("abc"),
+        "target_version": "2.19.6",
+        "wait_timeout": SECONDS,
+        "wait_sleep": 10,
+    }
     return perform(health_gate.run, Task({**params, **own, **given}, clock=clock))
 
 
