@@ -52,6 +52,7 @@ options:
         description:
           - The file with the CA certificate of the API server.
           - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
+          - Where it is given the certificate is checked, whatever the kubeconfig says.
         type: path
         aliases: [ssl_ca_cert]
       proxy:

@@ -68,6 +68,7 @@ options:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
         V(waiting) and without a failure, so that what keeps the proof from holding, such as restricted allocation, can
         be changed first. By default the proof is waited for like the rest.
+      - Only time in which the cluster answers counts. While nothing answers it is waited for as O(wait_timeout) says.
     type: int
   wait_timeout:
     description:

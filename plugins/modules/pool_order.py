@@ -22,6 +22,10 @@ description:
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
+options:
+  wait_timeout:
+    description: Seconds to wait while OpenSearch or the Kubernetes API does not answer.
+    default: 120
 attributes:
   check_mode:
     support: full
@@ -36,6 +40,7 @@ extends_documentation_fragment:
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
   - stateful.upgrade.consent
+  - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info)."

@@ -90,7 +90,8 @@ options:
     default: true
   wait_timeout:
     description:
-      - Seconds to wait for the cluster to be fit for the upgrade, and for the lock to be free.
+      - Seconds to wait for an answer of OpenSearch and of the Kubernetes API, then for the cluster to be fit for the
+        upgrade, and for the lock to be free.
       - With O(state=begun) and O(state=ended) 300 seconds are waited for the lock and for each API, whatever is given.
     default: 120
 attributes:

@@ -92,6 +92,9 @@ def messages(played: Played) -> list[str]:
     return [str(json.loads(each)["msg"]) for each in failed] + early
 
 
+AT_ONCE = {"upgrade_preflight_timeout": 1}
+"""What does not answer is waited for."""
+
 CASES = {
     "no-consent": Case(
         ("was not confirmed, so nothing was done", "run again with -e upgrade_confirm=p", "type yes"),
@@ -114,17 +117,18 @@ CASES = {
     ),
     "kubernetes-unreachable": Case(
         (f"Kubernetes API at {NOWHERE} cannot be reached", "Connection refused", "Check kubernetes.host"),
-        variables={"upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET}},
+        variables={"upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET}, **AT_ONCE},
     ),
     "opensearch-unreachable": Case(
         (f"OpenSearch at {NOWHERE} cannot be reached", "Connection refused", "Check opensearch.hosts"),
-        variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}},
+        variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}, **AT_ONCE},
     ),
     "both-unreachable": Case(
         ("Kubernetes API at", "Connection refused", "OpenSearch at", "Connection refused", "kubernetes.host"),
         variables={
             "upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET},
             "upgrade_opensearch": {"hosts": [NOWHERE]},
+            **AT_ONCE,
         },
     ),
     "kubeconfig-missing": Case(

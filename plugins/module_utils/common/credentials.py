@@ -5,24 +5,16 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from .errors import refusal
+from .proxies import is_here
+from .verdict import Verdict, remark
 
 _MARK = "@"
 """What ends the credentials of a URL. A password may hold any other character that a URL does not allow."""
-
-
-def basic(credentials: str) -> str:
-    """The value of a header for basic authentication as `user:password`.
-
-    In UTF-8, as servers read it (RFC 7617; server source, HTTPHelper.extractCredentials). The HTTP libraries write
-    latin-1, or fail with a character of the password in the message.
-    """
-    return "Basic " + b64encode(credentials.encode()).decode("ascii")
 
 
 def refuse_in_address(address: str, option: str, instead: str) -> None:
@@ -37,6 +29,26 @@ def refuse_in_address(address: str, option: str, instead: str) -> None:
             f"A URL of {option} holds a user name or a password, and URLs are shown and recorded.",
             f"Take the part before the @ out of the URL, and give it with {instead}.",
         )
+
+
+def judge_way(sent: str, address: str, verified: bool) -> Verdict:
+    """A remark where somebody on the way could read what is sent (`sent` names it, and is empty where nothing is).
+
+    What goes to this machine itself is on no network.
+    """
+    parts = urlsplit(address)
+    if not sent or is_here(parts.hostname or ""):
+        return Verdict()
+    if parts.scheme != "https":
+        text = f"{sent} goes to {address} without encryption: whoever sees the network can read it."
+        return Verdict(
+            (remark("credentials_unencrypted", text, "Turn TLS on there, and begin the URL with https://."),)
+        )
+    if not verified:
+        text = f"{sent} goes to {address} although its certificate is not checked: whoever takes its place can read it."
+        remedy = "Give the CA certificate with ca_cert, and leave validate_certs on."
+        return Verdict((remark("credentials_unverified", text, remedy),))
+    return Verdict()
 
 
 def secrets_of_addresses(params: Mapping[str, Any]) -> frozenset[str]:

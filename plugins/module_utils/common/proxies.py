@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import ipaddress
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
-
-from .credentials import basic
 
 SCHEMES = ("http", "https")
 EVERYTHING = "*"
@@ -39,6 +38,15 @@ class Proxy:
         """Its port."""
         parts = urlsplit(self.url)
         return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def basic(credentials: str) -> str:
+    """The value of a header for basic authentication as `user:password`.
+
+    In UTF-8, as servers read it (RFC 7617; server source, HTTPHelper.extractCredentials). The HTTP libraries write
+    latin-1, or fail with a character of the password in the message.
+    """
+    return "Basic " + b64encode(credentials.encode()).decode("ascii")
 
 
 def parse_proxy(text: str) -> Proxy:

@@ -157,8 +157,8 @@ class Task:
         """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
 
         `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`. After
-        `hands_back_after` seconds a verdict that is still waiting is given as it is, and at once where waiting is
-        `in_vain` (see `Patience`). With `remaining`, `wait_timeout` counts from the last progress, and
+        `hands_back_after` seconds with an answer a verdict that is still waiting is given as it is, and at once where
+        waiting is `in_vain` (see `Patience`). With `remaining`, `wait_timeout` counts from the last progress, and
         `wait_limit` from the beginning.
         """
 
@@ -182,7 +182,7 @@ class Task:
         sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
         patience = Patience(timeout, sleep, pace, limit=self.params.get("wait_limit"), remaining=remaining)
         if hands_back_after is not None and hands_back_after <= timeout:
-            patience = Patience(hands_back_after, sleep, pace, hands_back=True, in_vain=in_vain)
+            patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
 

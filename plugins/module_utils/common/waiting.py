@@ -58,6 +58,8 @@ class Patience:
     """At least so many times as long as a look took, nothing is asked."""
     hands_back: bool = False
     """Whether at the end the verdict is given as it is, `waiting`, because the caller can do something about it."""
+    hands_back_after: float | None = None
+    """Seconds with an answer after which the verdict is so given: while nothing answers, nobody can do anything."""
     in_vain: Callable[[], bool] | None = None
     """Asked after each look that says to wait: whether only the caller can do something about it. Then the verdict is
     given at once."""
@@ -125,9 +127,10 @@ def wait_for(
             verdict = verdict_of(found[0])
         except Unreachable as error:
             verdict = error.as_waiting()
-        waited.during(before, clock.now() - looked_at)
+        since = clock.now() - looked_at
+        waited.during(before, since)
         before, looked_at = verdict, clock.now()
-        if found and verdict.state is not State.WAITING:
+        if found and (verdict.state is not State.WAITING or deadline.hands_back(since)):
             return found[0], verdict
         if found and patience.remaining:
             deadline.renew(verdict, patience.remaining(found[0]), clock.now())
@@ -153,6 +156,7 @@ class _Deadline:
         self._patience = patience
         self._start = self._advanced = start
         self._least: dict[str, tuple[float, ...]] = {}
+        self._heard = 0.0
 
     def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
         """Count from now on, where less is left than ever of something that the verdict waits for."""
@@ -160,6 +164,12 @@ class _Deadline:
             if code in self._least and remaining[code] < self._least[code]:
                 self._advanced = now
             self._least[code] = min(remaining[code], self._least.get(code, remaining[code]))
+
+    def hands_back(self, seconds: float) -> bool:
+        """Whether the verdict is given as it is, after so many more seconds with an answer."""
+        self._heard += seconds
+        after = self._patience.hands_back_after
+        return after is not None and self._heard >= after - INSTANT
 
     def seconds_left(self, now: float) -> float:
         left = self._patience.timeout - (now - self._advanced)

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..common.credentials import refuse_in_address, sendable
+from ..common.credentials import judge_way, refuse_in_address, sendable
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
+from ..common.verdict import Verdict
 
 PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
@@ -42,6 +43,8 @@ class Access:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
         self._proxy = proxy
+        # The package puts back what the kubeconfig says whenever it looks at the token.
+        self._verified = bool(configuration.verify_ssl)
         urllib3 = needed("urllib3", "urllib3")
         if not configuration.verify_ssl:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
@@ -86,6 +89,11 @@ class Access:
         """
         settings = self._configuration.auth_settings().values()
         return {setting["key"]: sendable(setting["value"]) for setting in settings if setting["in"] == "header"}
+
+    def judge(self) -> Verdict:
+        """Who could read the credentials on their way."""
+        sent = "The token for the Kubernetes API" if self.headers() else ""
+        return judge_way(sent, self.host, self._verified)
 
 
 def access(options: Mapping[str, Any]) -> Access:
@@ -207,6 +215,8 @@ def _override(configuration: Any, options: Mapping[str, Any]) -> None:
                 "Give the file that holds the CA certificate of the Kubernetes API.",
             )
         configuration.ssl_ca_cert = options["ca_cert"]
+        # Whoever gives a CA wants the certificate checked, whatever the kubeconfig says (insecure-skip-tls-verify).
+        configuration.verify_ssl = True
     if options.get("validate_certs") is False:
         configuration.verify_ssl = False
         configuration.assert_hostname = False

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from ..common.errors import refusal
 from ..common.packages import needed
+from ..common.verdict import Verdict
 from .access import Access, access
 from .answers import refusal_of, request_of, unreachable
 
@@ -31,6 +32,7 @@ _PATCH_TYPES: dict[PatchKind, str] = {
 }
 _PASSING = (429, 500, 502, 503, 504)
 _ATTEMPTS = 3
+_QUESTIONS = "/apis/authorization.k8s.io/"
 
 
 class KubernetesClient:
@@ -48,7 +50,7 @@ class KubernetesClient:
         self._failure: type[Exception] = urllib3.exceptions.HTTPError
         self._timeout = urllib3.Timeout(connect=min(timeout, 10.0), read=timeout)
         self._retry_reads = urllib3.Retry(
-            _ATTEMPTS, status_forcelist=_PASSING, allowed_methods=["GET"], backoff_factor=0.5, raise_on_status=False
+            _ATTEMPTS, status_forcelist=_PASSING, allowed_methods=None, backoff_factor=0.5, raise_on_status=False
         )
         # Safe to repeat: a connection that never came about, and a request turned away unread (429).
         self._retry_writes = urllib3.Retry(
@@ -68,6 +70,10 @@ class KubernetesClient:
     def host(self) -> str:
         """The URL of the API server."""
         return self._access.host
+
+    def judge_connection(self) -> Verdict:
+        """Who could read the credentials on their way. No request is made."""
+        return self._access.judge()
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
         """The object, or None where there is none."""
@@ -151,7 +157,9 @@ class KubernetesClient:
         ):
             return None
         if answer.status >= HTTPStatus.BAD_REQUEST:
-            raise refusal_of(self.host, request_of(method, path), answer.status, content, retry=method == "GET")
+            raise refusal_of(
+                self.host, request_of(method, path), answer.status, content, retry=_only_asks(method, path)
+            )
         if content is None:
             raise refusal(
                 "kubernetes_not_understood",
@@ -171,7 +179,7 @@ class KubernetesClient:
                 body=None if body is None else json.dumps(body),
                 headers=headers,
                 timeout=self._timeout,
-                retries=self._retry_reads if method == "GET" else self._retry_writes,
+                retries=self._retry_reads if _only_asks(method, path) else self._retry_writes,
                 redirect=False,
             )
         except self._failure as error:
@@ -185,6 +193,11 @@ def connect(options: Mapping[str, Any]) -> KubernetesClient:
         Refusal: see `access`.
     """
     return KubernetesClient(access(options), float(options.get("request_timeout") or 30))
+
+
+def _only_asks(method: str, path: str) -> bool:
+    """Whether a request changes nothing. What is posted to the group of authorization is a question, never kept."""
+    return method == "GET" or path.startswith(_QUESTIONS)
 
 
 def _query(params: Mapping[str, str]) -> str:

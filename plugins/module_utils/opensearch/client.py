@@ -13,11 +13,11 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ..common.credentials import basic, refuse_in_address
+from ..common.credentials import judge_way, refuse_in_address
 from ..common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
 from ..common.packages import needed
-from ..common.proxies import proxy_for
-from ..common.verdict import refused
+from ..common.proxies import basic, proxy_for
+from ..common.verdict import Verdict, combine, refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.port_forward import PortForward
 from .ways import connection_class
@@ -141,6 +141,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             client_key=options.get("client_key"),
             timeout=options.get("request_timeout", 30),
             max_retries=max(2, len(hosts)),
+            retry_on_status=PASSING,
             connection_class=connection_class(
                 lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward
             ),
@@ -185,6 +186,16 @@ def hosts_of(options: Mapping[str, Any]) -> list[str]:
             "Give addresses of one kind: with https:// alone nothing is ever sent without encryption.",
         )
     return hosts
+
+
+def judge_connection(options: Mapping[str, Any]) -> Verdict:
+    """Who could read the password on its way; through the Kubernetes API it goes as safely as what is sent there."""
+    username = options.get("username")
+    if not username or options.get("port_forward"):
+        return Verdict()
+    verified = bool(options.get("validate_certs", True))
+    sent = f"The password of the OpenSearch user {username}"
+    return combine(judge_way(sent, host, verified) for host in options.get("hosts") or ())
 
 
 def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:

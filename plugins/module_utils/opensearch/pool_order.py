@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT
+from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, refused
@@ -17,7 +17,7 @@ from ..kubernetes.judge import judge_owner
 from ..planning.batches import BATCHING, Batch, Cutting, batches_of
 from ..planning.pools import Pool, digest_of, order_pools
 from ..planning.versions import Version
-from .client import connect
+from .client import connect, judge_connection
 from .health_gate import target_of
 from .named_pools import by_kind, judge_groups, pools_named
 from .observe import observe
@@ -32,6 +32,8 @@ SERVER = "opensearch"
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 120},
         "namespace": {"type": "str"},
         "hosts": {"type": "dict", "default": {}},
         **CONSENT,
@@ -108,12 +110,13 @@ def _on_hosts(params: Mapping[str, Any]) -> bool:
 
 def _from_hosts(task: Task) -> Drawn:
     """The pools as they are named; Kubernetes is not asked."""
-    task.may_look()
     groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
-    state = voting_again(observe(connect(task.params["opensearch"], task.params["kubernetes"])))
+    search = task.params["opensearch"], task.params["kubernetes"]
+    state, _passed = task.wait(lambda: voting_again(observe(connect(*search))), lambda _state: Verdict())
     named = pools_named(groups, state, task.params["zone_attribute"])
     pools = order_pools(part for pool in named for part in by_kind(pool))
-    return Drawn(state, pools, tuple(named), judge_groups(groups, state))
+    verdict = combine((judge_groups(groups, state), judge_connection(task.params["opensearch"])))
+    return Drawn(state, pools, tuple(named), verdict)
 
 
 def _from_sets(task: Task, target: Version) -> Drawn:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.errors import Refusal
+from ..common.errors import Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..common.words import enumerate_few
@@ -22,7 +22,7 @@ from ..planning.batches import Batch
 from ..planning.images import container_for, with_tag
 from ..planning.pools import Pool
 from ..planning.versions import Version
-from .client import connect
+from .client import connect, judge_connection
 from .named_pools import member_of
 from .observe import observe
 from .safety import judge_lost
@@ -47,12 +47,9 @@ class Seen:
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
-    troubles: list[Verdict] = []
     params = task.params
-    task.may_look()
-    there = _attempt(task, troubles, lambda: _in_kubernetes(params, troubles))
-    search = params["opensearch"], params["kubernetes"]
-    state = _attempt(task, troubles, lambda: voting_again(observe(connect(*search))))
+    (there, state, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
+    troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
     if there is None or state is None:
         return None, troubles
     namespace, budgets = there
@@ -63,6 +60,23 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
     return Seen(named, pods, state, namespace.pods, budgets), troubles
+
+
+def _both_sides(params: Mapping[str, Any]) -> tuple[Any, ClusterState | None, list[Verdict]]:
+    """One look at both, and the troubles; what does not answer may do so later."""
+    troubles: list[Verdict] = []
+    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
+    search = params["opensearch"], params["kubernetes"]
+    state = _attempt(troubles, lambda: voting_again(observe(connect(*search))))
+    return there, state, troubles
+
+
+def _told_together(verdict: Verdict) -> Verdict:
+    """Where one side refuses, nobody waits for the other any more, and it is told all the same."""
+    if verdict.state is not State.REFUSED:
+        return verdict
+    reasons = (replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in verdict.reasons)
+    return Verdict(tuple(reasons))
 
 
 def _in_kubernetes(params: Mapping[str, Any], troubles: list[Verdict]) -> tuple[Namespace, tuple[Budget, ...]] | None:
@@ -76,7 +90,7 @@ def _in_kubernetes(params: Mapping[str, Any], troubles: list[Verdict]) -> tuple[
             raise
         troubles.append(rights)
         return None
-    troubles.append(missing_rights(cluster, params["namespace"], ROLE))
+    troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], ROLE)]
     return there, list_budgets(cluster, params["namespace"])
 
 
@@ -84,11 +98,11 @@ def _is_of_rights(error: Refusal) -> bool:
     return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
 
 
-def _attempt(task: Task, troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Refusal as error:
-        troubles.append(task.verdict_of(error))
+        troubles.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
         return None
 
 

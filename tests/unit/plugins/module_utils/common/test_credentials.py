@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.credentials import (
-    basic,
+    judge_way,
     refuse_in_address,
     secrets_of_addresses,
     sendable,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxies import parse_proxy
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxies import basic, parse_proxy
 
 
 @pytest.mark.parametrize("password", ["plain", "pässwört", "za\u017c\u00f3\u0142\u0107", "with:colon", "\U0001f511"])
@@ -70,3 +70,21 @@ def test_a_token_that_no_header_can_hold_is_refused_without_it(token: str) -> No
 
 def test_the_line_end_of_a_token_file_is_no_part_of_the_token() -> None:
     assert sendable("Bearer hunter2\n") == "Bearer hunter2"
+
+
+@pytest.mark.parametrize(
+    ("sent", "address", "verified", "codes"),
+    [
+        ("It", "https://search.example.com:9200", True, []),
+        ("It", "https://search.example.com:9200", False, ["credentials_unverified"]),
+        ("It", "http://search.example.com:9200", True, ["credentials_unencrypted"]),
+        ("It", "HTTP://search.example.com:9200", False, ["credentials_unencrypted"]),
+        ("", "http://search.example.com:9200", False, []),
+        ("It", "http://127.0.0.1:9200", True, []),
+        ("It", "https://localhost:6443", False, []),
+    ],
+)
+def test_what_others_could_read_is_a_remark(sent: str, address: str, verified: bool, codes: list[str]) -> None:
+    verdict = judge_way(sent, address, verified)
+    assert verdict.passed
+    assert [reason.code for reason in verdict.reasons] == codes

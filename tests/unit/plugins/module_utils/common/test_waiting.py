@@ -306,3 +306,30 @@ def test_however_much_advances_nothing_lasts_longer_than_its_limit() -> None:
 
 def test_progress_of_what_is_not_waited_for_is_none() -> None:
     assert Shards(lambda _second: 5).seconds == 10.0
+
+
+def handed_back(silent: Callable[[float], bool], timeout: float = 100.0) -> tuple[float, Verdict]:
+    """When a verdict that stays `waiting` is handed back after 15 s, while the API is silent at some times."""
+    clock = VirtualClock()
+
+    def look() -> float:
+        clock.time += 2.0
+        if silent(clock.time):
+            raise Unreachable(refused("away", "It is away.", "Wait."))
+        return clock.time
+
+    patience = Patience(timeout, 1.0, hands_back_after=15.0)
+    return wait_for(look, lambda _at: Verdict((waiting("busy", "It is busy."),)), patience, clock, lambda _line: None)
+
+
+def test_only_time_with_an_answer_counts_before_a_verdict_is_handed_back() -> None:
+    at, verdict = handed_back(lambda _at: False)
+    assert (at, verdict.state) == (16.0, State.WAITING)
+    at, verdict = handed_back(lambda at: 5 < at < 60)
+    assert (at, verdict.state) == (70.0, State.WAITING), "the silence of 54 s is not counted"
+
+
+def test_what_never_answers_is_waited_for_until_the_end() -> None:
+    with pytest.raises(Refusal) as caught:
+        handed_back(lambda at: at > 5)
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["away", "timed_out"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import access
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.tls_server import member
 
 Json = dict[str, Any]
 
@@ -138,6 +140,21 @@ def test_a_server_whose_url_holds_a_password_is_refused_without_it(tmp_path: Pat
         code, said = refusal_code(options)
         assert code == "credentials_in_url"
         assert "very-secret" not in said
+
+
+def test_a_ca_that_is_given_is_asked_for_whatever_the_kubeconfig_says(tmp_path: Path) -> None:
+    with member(tmp_path, tls=True) as server:
+        there = {"server": f"https://search.example.com:{server.port}", "insecure-skip-tls-verify": True}
+        file = kubeconfig(tmp_path / "config", {"token": "t"}, there)
+        given = access({"kubeconfig": file, "ca_cert": server.authority})
+        context = given.pool.connection_pool_kw["ssl_context"]
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+        assert given.judge().reasons == ()
+        unverified = [access({"kubeconfig": file})]
+        unverified += [access({"kubeconfig": file, "ca_cert": server.authority, "validate_certs": False})]
+        for each in unverified:
+            assert each.pool.connection_pool_kw["ssl_context"].verify_mode == ssl.CERT_NONE
+            assert [reason.code for reason in each.judge().reasons] == ["credentials_unverified"]
 
 
 def test_a_ca_file_that_does_not_exist() -> None:

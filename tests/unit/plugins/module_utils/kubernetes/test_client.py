@@ -115,6 +115,12 @@ def test_a_write_turned_away_unread_is_sent_again(api: Api, client: KubernetesCl
     assert len(api.asked) == 2
 
 
+def test_a_question_about_rights_is_asked_again(api: Api, client: KubernetesClient) -> None:
+    api.say(503, "starting")
+    api.say(201, {"status": {"allowed": True}})
+    assert missing_rights(client, "search", [Right("get", "", "pods")]).reasons == ()
+
+
 def test_patches_name_their_kind_their_manager_and_the_dry_run(api: Api, client: KubernetesClient) -> None:
     api.say(200, {})
     client.patch(POD, {"a": 1}, "merge", dry_run=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import connect
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import connect, judge_connection
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
 PATH = "/_cluster/settings"
@@ -60,3 +61,28 @@ def test_with_and_without_tls_are_not_mixed(api: Api) -> None:
 def test_the_scheme_may_be_in_capitals(api: Api) -> None:
     api.say(200, {"a": 1})
     assert connect({"hosts": [api.url.replace("http", "HTTP")]}).get(PATH) == {"a": 1}
+
+
+def test_an_answer_that_passes_is_asked_for_again(api: Api) -> None:
+    for status in (429, 503):
+        api.say(status, {"error": "busy"})
+        api.say(200, {"a": status})
+        assert connect({"hosts": [api.url]}).get(PATH) == {"a": status}
+        api.answers.clear()
+
+
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [
+        ({"username": "me"}, ["credentials_unencrypted"] * 2),
+        ({}, []),
+        ({"username": "me", "port_forward": {"namespace": "search"}}, []),
+    ],
+)
+def test_a_password_without_encryption_is_a_remark(options: dict[str, Any], codes: list[str]) -> None:
+    hosts = ["http://a.example.com:9200", "http://b.example.com:9200"]
+    assert [reason.code for reason in judge_connection({"hosts": hosts, **options}).reasons] == codes
+    secure = {"hosts": ["https://a.example.com:9200"], **options}
+    assert judge_connection(secure).reasons == ()
+    unverified = judge_connection({**secure, "validate_certs": False})
+    assert [reason.code for reason in unverified.reasons] == ["credentials_unverified"] * bool(codes)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Planning waits for an answer as gates do, and tells at once what waiting would not cure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order, set_pools
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import World
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import cluster, copy, info
+
+BUSY = Unreachable(refused("opensearch_unavailable", "It cannot answer now (503).", "Wait."))
+AWAY = Unreachable(refused("kubernetes_unreachable", "The API is away.", "Wait."))
+WRONG = Refusal(refused("opensearch_credentials", "The password is wrong.", "Correct it."))
+STATE = cluster({name: info(name) for name in "abc"}, [copy("logs", "a", primary=True), copy("logs", "b")], elected="c")
+
+
+@dataclass
+class Planned:
+    """A plan whose looks fail as the lists say, one after the other, and then no more."""
+
+    monkeypatch: pytest.MonkeyPatch
+    search: list[Refusal] = field(default_factory=list)
+    api: list[Refusal] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for room in (pool_order, set_pools):
+            self.monkeypatch.setattr(room, "connect", lambda *_options: None)
+            self.monkeypatch.setattr(room, "observe", lambda _client: self._seen())
+        self.monkeypatch.setattr(kubernetes, "connect", lambda _options: self._reached())
+
+    def _seen(self) -> Any:
+        if self.search:
+            raise self.search.pop(0)
+        return STATE
+
+    def _reached(self) -> Any:
+        raise self.api.pop(0) if self.api else Refusal(refused("reached", "It is reached.", ""))
+
+    def plan(self, **params: Any) -> dict[str, Any]:
+        spec = pool_order.CONTRACT.argument_spec
+        given = {name: option.get("default") for name, option in spec.items()}
+        clock = World()
+        result = perform(
+            pool_order.run, Task({**given, "target_version": "3.8.0", "opensearch": {}, **params}, clock=clock)
+        )
+        return {**result, "took": clock.now()}
+
+
+def codes(result: dict[str, Any]) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"] if reason["state"] != "passed"]
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> Planned:
+    return Planned(monkeypatch)
+
+
+HOSTS = {"search": ["a", "b", "c"]}
+
+
+def test_an_answer_that_comes_late_makes_the_plan(planned: Planned) -> None:
+    planned.search = [BUSY, BUSY]
+    result = planned.plan(hosts=HOSTS)
+    assert [name for batch in result["batches"] for name in batch["members"]]
+    assert result["took"] >= 2
+    assert "opensearch_unavailable" not in codes(result)
+
+
+def test_an_answer_that_never_comes_is_refused_at_the_end(planned: Planned) -> None:
+    planned.search = [BUSY] * 100
+    result = planned.plan(hosts=HOSTS, wait_timeout=20)
+    assert codes(result) == ["opensearch_unavailable", "timed_out"]
+
+
+def test_one_pass_says_that_it_waits(planned: Planned) -> None:
+    planned.search, planned.api = [BUSY], [AWAY]
+    for where in ({"hosts": HOSTS}, {"namespace": "search"}):
+        planned.search = [BUSY]
+        result = planned.plan(**where, wait=False)
+        assert result["verdict"]["state"] == "waiting"
+        assert "failed" not in result
+
+
+def test_both_sides_are_waited_for_together(planned: Planned) -> None:
+    planned.search, planned.api = [BUSY, BUSY], [AWAY]
+    assert codes(planned.plan(namespace="search")) == ["reached", "opensearch_unavailable"]
+    planned.search, planned.api = [], [AWAY, AWAY]
+    result = planned.plan(namespace="search")
+    assert (codes(result), result["took"]) == (["reached"], 2.0)
+
+
+def test_what_waiting_would_not_cure_is_told_at_once_with_the_rest(planned: Planned) -> None:
+    planned.search, planned.api = [WRONG], [AWAY]
+    result = planned.plan(namespace="search")
+    assert (codes(result), result["took"]) == (["kubernetes_unreachable", "opensearch_credentials"], 0.0)
