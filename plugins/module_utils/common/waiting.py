@@ -116,9 +116,8 @@ def wait_for(
     """
     start = looked_at = clock.now()
     announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
-    waited = Waited() if waited is None else waited
+    before, waited = Verdict(), Waited() if waited is None else waited
     waited.present = ""
-    before = Verdict()
     while True:
         found: tuple[Look] | None = None
         began = clock.now()
@@ -127,9 +126,9 @@ def wait_for(
             verdict = verdict_of(found[0])
         except Unreachable as error:
             verdict = error.as_waiting()
-        since = clock.now() - looked_at
+        since, looked_at = clock.now() - looked_at, clock.now()
         waited.during(before, since)
-        before, looked_at = verdict, clock.now()
+        before = verdict
         if found and (verdict.state is not State.WAITING or deadline.hands_back(since)):
             return found[0], verdict
         if found and patience.remaining:
