@@ -30,6 +30,7 @@ from ..module_utils.common.ancestry import ancestors
 from ..module_utils.common.task import Contract, Outcome, Task
 from ..module_utils.running.guard import perform
 from .arguments_check import CheckedArguments, check_arguments, plain
+from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import Voice
 
@@ -69,7 +70,12 @@ class InProcessAction(ActionBase):
         Raises:
             AnsibleError: from ansible-core, for what it refuses before any module runs.
         """
-        variables = dict(task_vars or {})
+        return self._speech().result(self._run_somewhere(tmp, dict(task_vars or {})))
+
+    def _speech(self) -> Speech:
+        return speech_of(str(self._task.get_path() or ""), self._task.action, self._task.args)
+
+    def _run_somewhere(self, tmp: str | None, variables: dict[str, Any]) -> Result:
         result: Result = super().run(tmp, variables)
         if not self._belongs_here(variables):
             return self._run_shipped(result, variables)
@@ -126,7 +132,7 @@ class InProcessAction(ActionBase):
     def _say(self, line: str) -> None:
         if not self._task.no_log:
             beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
-            display.display(line, stderr=beside)
+            display.display(self._speech().text(line), stderr=beside)
 
 
 def is_this_python(path: str) -> bool:

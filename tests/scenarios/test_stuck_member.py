@@ -38,7 +38,7 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     print(stopped.output)
     assert stopped.code != 0
     assert f"Pod {second} " in stopped.message
-    assert "wait_timeout" in stopped.message
+    assert "upgrade_member_timeout" in stopped.message
     now = cluster.fingerprint()
     assert now.settings == before.settings
     assert now.pods[third] == before.pods[third]

@@ -168,7 +168,8 @@ _DEPLOYERS = (
         ("helm",),
         (),
         ("meta.helm.sh/release-name",),
-        "take the new version into the values afterwards, so that the next helm upgrade does not go back",
+        "take the new version into the values afterwards, so that the next helm upgrade does not go back; do that"
+        " with the same chart, since a newer chart also changes the pod template and starts a second roll, without gates",
     ),
 )
 DEPLOYERS = tuple(each.key for each in _DEPLOYERS)
@@ -223,5 +224,5 @@ def _deployed(deployer: _Deployer, pool: StatefulSet, evidence: str) -> Reason:
         "pool_deployed_by_another",
         f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
         f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
-        f" (in the playbook upgrade_allow_field_managers) and {deployer.instead}.",
+        f" and {deployer.instead}.",
     )

@@ -147,7 +147,7 @@ def held_remedy(lock: Lock) -> str:
     """What to do about it."""
     return (
         "Wait for it, stop it with the abort playbook, or, if it is certainly dead, take over with"
-        f" take_over={lock.run} (upgrade_take_over)."
+        f" take_over={lock.run}."
     )
 
 

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sentences in the words of whoever reads them.
+
+A module speaks of its options, such as `wait_timeout`. Who runs a playbook of this collection gave variables, such as
+`upgrade_gate_timeout`, and would not find the option anywhere. So what a task of the collection's own playbooks and
+roles says is told with their variables; what a task of somebody's own playbook says stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
+
+OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
+"""Where tasks of the collection itself stand."""
+PLAIN = (
+    "add_checks",
+    "allow_field_managers",
+    "allow_quorum_loss",
+    "allow_single_copy",
+    "label_selector",
+    "max_unavailable",
+    "recovery_bytes",
+    "skip_checks",
+    "take_over",
+    "zone_attribute",
+)
+"""Options whose variable has the same name behind `upgrade_`. Those that are words of their own, such as pools, are not
+among them: a sentence that names one of these names the variable beside it."""
+LIMITS = {
+    ("cluster_health_gate", "moment", "joined"): "upgrade_member_timeout",
+    ("cluster_health_gate", "", ""): "upgrade_gate_timeout",
+    ("pod_ondelete_roll", "", ""): "upgrade_member_timeout",
+    ("shard_allocation", "state", "drained"): "upgrade_batch_timeout",
+    ("upgrade_lock", "state", "stopped"): "upgrade_abort_timeout",
+    ("upgrade_plan", "state", "begun"): "",
+    ("upgrade_plan", "state", "ended"): "",
+    ("upgrade_plan", "", ""): "upgrade_preflight_timeout",
+}
+"""The variable that is the `wait_timeout` of a module, by an option and its value; the first that holds decides."""
+UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
+"""What is left out where no variable is."""
+
+_PARTS = "|".join(
+    f"{name}\\.(?:{'|'.join(option['options'])})" for name, option in {**KUBERNETES, **OPENSEARCH}.items()
+)
+_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout)\b")
+
+
+@dataclass(frozen=True)
+class Speech:
+    """How one task speaks."""
+
+    own: bool
+    """Whether it is a task of the collection itself."""
+    limit: str
+    """The variable that is its `wait_timeout`; empty where there is none."""
+
+    def text(self, text: str) -> str:
+        """The text, with variables in the place of options."""
+        if not self.own:
+            return text
+        for part in UNLIMITED if not self.limit else ():
+            text = text.replace(part, "")
+        named = {"wait_timeout": self.limit or "wait_timeout"}
+        return _OPTION.sub(lambda found: named.get(found[0], f"upgrade_{found[0]}"), text)
+
+    def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """The result, with its sentences in those words: the message, and the reasons of the verdict."""
+        changed = dict(result)
+        if isinstance(result.get("msg"), str):
+            changed["msg"] = self.text(result["msg"])
+        verdict = result.get("verdict")
+        if isinstance(verdict, Mapping):
+            reasons = [
+                {**one, **{part: self.text(one[part]) for part in ("message", "remedy")}} for one in verdict["reasons"]
+            ]
+            changed["verdict"] = {**verdict, "reasons": reasons}
+        return changed
+
+
+def speech_of(path: str, action: str, arguments: Mapping[str, Any]) -> Speech:
+    """How a task speaks that stands at this path (file and line), from the name of its module and its arguments."""
+    module = action.rpartition(".")[2]
+    limits = (
+        limit
+        for (name, option, value), limit in LIMITS.items()
+        if name == module and (not option or arguments.get(option) == value)
+    )
+    return Speech(path.startswith(OWN), next(limits, ""))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whose words a task uses: variables of the playbooks where it stands in one of them, else options of its module."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock, Patience, wait_for
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import LIMITS, OWN, PLAIN, Speech, speech_of
+
+ROOT = Path(__file__).resolve().parents[4]
+HERE = f"{OWN[1]}begin/tasks/main.yml:3"
+MODULE = "stateful.upgrade."
+KNOWN = options_of("abort", specified())
+
+
+def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arguments: Any) -> str:
+    """What a task says."""
+    return speech_of(path, MODULE + module, arguments).text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("Check opensearch.hosts.", "Check upgrade_opensearch.hosts."),
+        ("kubernetes.validate_certs=false turns it off.", "upgrade_kubernetes.validate_certs=false turns it off."),
+        ("accept it with allow_single_copy.", "accept it with upgrade_allow_single_copy."),
+        ("skip_checks: [disk] goes on without.", "upgrade_skip_checks: [disk] goes on without."),
+        ("The limit is upgrade_run_timeout, set upgrade_max_unavailable.",) * 2,
+        ("https://opensearch.hosts.example/ and stateful.upgrade.kubernetes.host and my_opensearch.hosts",) * 2,
+        ("Correct pools (upgrade_pools); see cluster.routing.allocation.enable.",) * 2,
+    ],
+)  # fmt: skip
+def test_options_are_told_as_the_variables_that_a_user_gave(text: str, spoken: str) -> None:
+    assert said(text) == spoken
+    assert said(text, path="/home/me/play.yml:3") == text
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "limit"),
+    [
+        ("cluster_health_gate", {"moment": "before_batch"}, "upgrade_gate_timeout"),
+        ("cluster_health_gate", {"moment": "joined"}, "upgrade_member_timeout"),
+        ("pod_ondelete_roll", {}, "upgrade_member_timeout"),
+        ("shard_allocation", {"state": "drained"}, "upgrade_batch_timeout"),
+        ("upgrade_plan", {}, "upgrade_preflight_timeout"),
+        ("upgrade_lock", {"state": "stopped"}, "upgrade_abort_timeout"),
+        ("upgrade_plan", {"state": "begun"}, ""),
+        ("shard_allocation", {"state": "restored"}, ""),
+        ("upgrade_record", {}, ""),
+    ],
+)
+def test_the_limit_of_a_wait_is_the_variable_behind_it(module: str, arguments: dict[str, Any], limit: str) -> None:
+    slow = Verdict((waiting("slow", "Slow.", "Hurry."),))
+    _look, verdict = wait_for(lambda: 0, lambda _seen: slow, Patience(0.0), MonotonicClock(), lambda _line: None)
+    reason = next(each for each in verdict.reasons if each.code == "timed_out")
+    told = said(reason.sentence(), module, **arguments)
+    assert told.count(limit) == 2 if limit else "timeout" not in told
+    assert said(reason.sentence(), module, path="/home/me/play.yml:3", **arguments).count("wait_timeout") == 2
+
+
+def test_every_variable_that_is_told_is_one_of_the_playbooks() -> None:
+    assert {limit for limit in LIMITS.values() if limit} | {f"upgrade_{name}" for name in PLAIN} <= KNOWN.keys()
+
+
+def test_every_limit_is_that_of_a_task() -> None:
+    tasks = [
+        (key.removeprefix(MODULE), task[key])
+        for path in (*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml"))
+        for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for key in task
+        if key.startswith(MODULE)
+    ]
+    limited = 0
+    for module, options in tasks:
+        variables = re.findall(r"upgrade_\w+_timeout", str(options.get("wait_timeout", "")))
+        if variables:
+            limited += 1
+            assert Speech(own=True, limit=variables[0]) == speech_of(HERE, MODULE + module, options), (module, options)
+    assert limited > 5
+
+
+def tasks_in(node: Any) -> list[dict[str, Any]]:
+    """All tasks in plays and blocks."""
+    found = []
+    for entry in node if isinstance(node, list) else []:
+        inner = [each for name in ("tasks", "block", "rescue", "always") for each in tasks_in(entry.get(name))]
+        found += [*inner, entry]
+    return found
+
+
+def test_a_result_is_told_so_and_nothing_else_of_it_changes() -> None:
+    reason = {"state": "refused", "code": "skip_checks", "message": "M skip_checks.", "remedy": "R take_over."}
+    result = {"msg": "skip_checks", "before": {"skip_checks": 1}, "verdict": {"state": "refused", "reasons": [reason]}}
+    told = Speech(own=True, limit="").result(result)
+    assert told["msg"] == "upgrade_skip_checks"
+    assert told["before"] == {"skip_checks": 1}
+    assert told["verdict"]["reasons"] == [
+        {
+            "state": "refused",
+            "code": "skip_checks",
+            "message": "M upgrade_skip_checks.",
+            "remedy": "R upgrade_take_over.",
+        }
+    ]
+    assert result["msg"] == "skip_checks"
