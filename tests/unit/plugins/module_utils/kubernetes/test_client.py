@@ -79,6 +79,14 @@ def test_credentials_are_sent_and_a_deletion_carries_the_uid(api: Api, client: K
     assert body["preconditions"] == {"uid": "uid-old"}
 
 
+def test_a_deletion_leaves_the_grace_period_to_the_pod(api: Api, client: KubernetesClient) -> None:
+    api.say(200, {"kind": "Pod"})
+    api.say(200, {"kind": "Pod"})
+    client.delete(POD, "uid-old")
+    client.delete(POD, "uid-old", grace_seconds=0)
+    assert [body.get("gracePeriodSeconds") for *_request, body in api.asked] == [None, 0]
+
+
 def test_what_is_not_there(api: Api, client: KubernetesClient) -> None:
     api.say(404, "not found")
     assert client.get(POD) is None
