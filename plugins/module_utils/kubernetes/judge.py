@@ -168,8 +168,8 @@ _DEPLOYERS = (
         ("helm",),
         (),
         ("meta.helm.sh/release-name",),
-        "take the new version into the values afterwards, so that the next helm upgrade does not go back; do that"
-        " with the same chart, since a newer chart also changes the pod template and starts a second roll, without gates",
+        "take the new version into the values afterwards, so that the next helm upgrade does not go back; do that with"
+        " the same chart, since a newer one also changes the pod template and starts a second roll, without gates",
     ),
 )
 DEPLOYERS = tuple(each.key for each in _DEPLOYERS)

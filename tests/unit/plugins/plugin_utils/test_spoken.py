@@ -40,7 +40,7 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
 )  # fmt: skip
 def test_options_are_told_as_the_variables_that_a_user_gave(text: str, spoken: str) -> None:
     assert said(text) == spoken
-    assert said(text, path="/home/me/play.yml:3") == text
+    assert said(text, path="/srv/play.yml:3") == text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_limit_of_a_wait_is_the_variable_behind_it(module: str, arguments: d
     reason = next(each for each in verdict.reasons if each.code == "timed_out")
     told = said(reason.sentence(), module, **arguments)
     assert told.count(limit) == 2 if limit else "timeout" not in told
-    assert said(reason.sentence(), module, path="/home/me/play.yml:3", **arguments).count("wait_timeout") == 2
+    assert said(reason.sentence(), module, path="/srv/play.yml:3", **arguments).count("wait_timeout") == 2
 
 
 def test_every_variable_that_is_told_is_one_of_the_playbooks() -> None:
