@@ -96,7 +96,13 @@ class OpenSearchClient:
                 raise error.info from error
             if not isinstance(error.info, self._failures):
                 raise  # opensearch-py wraps every exception, a mistake of ours too
-            raise _unreachable(self.where, error, errors) from error
+            silent = getattr(error, "silent", None)
+            if silent is not None:
+                # opensearch-py asks it again in its turn: the next look would be unanswered like this one.
+                self._connection.transport.mark_dead(silent)
+            # The host means something only where it was reached directly.
+            where = silent.host if silent is not None and silent.host in self.where else self.where
+            raise _unreachable(where, error, errors) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
         if may_be_empty and not answer:

@@ -38,6 +38,9 @@ Json = dict[str, Any]
 _NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
 LOOKS = 3
 """How often it is looked at once before a member that is in the cluster counts as one that does not answer."""
+ANSWERING = "5s"
+"""For how long the server waits for each member. Without a limit one that hangs would keep back the answers of all,
+until the request times out, and nobody could be named."""
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
@@ -96,7 +99,7 @@ def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
 
 
 def _both(client: OpenSearchClient) -> tuple[Json, Json]:
-    nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
+    nodes = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES).get("nodes", {})
     has_first_major = any(str(node.get("version", "")).startswith("1.") for node in nodes.values())
     elected = "master_node" if has_first_major else "cluster_manager_node"
     state = client.get(
@@ -183,7 +186,7 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
     def ask() -> tuple[Json, Json]:
         state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id").get("nodes", {})
-        nodes = client.get("/_nodes/_all/_none", filter_path=_NODES).get("nodes", {})
+        nodes = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES).get("nodes", {})
         return nodes, {"nodes": {each: node for each, node in state.items() if node.get("name") in wanted}}
 
     nodes, state = _agreeing(ask)
@@ -206,6 +209,7 @@ def observe_disks(client: OpenSearchClient) -> Disks:
     )
     stats = client.get(
         "/_nodes/data:true/stats/fs",
+        timeout=ANSWERING,
         filter_path="_nodes,nodes.*.name,nodes.*.roles,nodes.*.fs.data.total_in_bytes,nodes.*.fs.data.available_in_bytes",
     )
     _all_answered(stats.get("_nodes", {}).get("failed"), "disks", "disk")
@@ -233,6 +237,7 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
         "/_tasks",
         actions=actions,
         detailed="true",
+        timeout=ANSWERING,
         filter_path=",".join(("node_failures", "task_failures", *(f"nodes.*.{name}" for name in wanted))),
     )
     _all_answered(answer.get("node_failures") or answer.get("task_failures"), "tasks", "tasks")

@@ -21,7 +21,8 @@ _ASKING = "url" + "open"
 
 def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None) -> Any:
     """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL."""
-    base = needed("opensearchpy", "opensearch-py").Urllib3HttpConnection
+    library = needed("opensearchpy", "opensearch-py")
+    base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
 
     class Connection(base):  # type: ignore[misc,valid-type]  # known at run time only
         """Connections to one host, on the way that was chosen."""
@@ -31,6 +32,14 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self._take_the_way()
+
+        def perform_request(self, *arguments: Any, **options: Any) -> Any:
+            """The answer; where there is none in time, the error says who was `silent`."""
+            try:
+                return super().perform_request(*arguments, **options)
+            except timed_out as error:
+                error.silent = self
+                raise
 
         def _create_urllib3_pool(self) -> None:
             # Where opensearch-py has it (3.0 on), a pool that was closed is made again with it.

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import socket
 from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import connect, judge_connection
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
@@ -86,3 +87,19 @@ def test_a_password_without_encryption_is_a_remark(options: dict[str, Any], code
     assert judge_connection(secure).reasons == ()
     unverified = judge_connection({**secure, "validate_certs": False})
     assert [reason.code for reason in unverified.reasons] == ["credentials_unverified"] * bool(codes)
+
+
+def test_a_host_that_hangs_is_named_and_not_asked_again_in_its_turn(api: Api) -> None:
+    for _answer in range(5):
+        api.say(200, {"a": 1})
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        silent = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        client = connect({"hosts": [silent, api.url], "request_timeout": 0.2})
+        failed = []
+        for _request in range(6):
+            try:
+                client.get(PATH)
+            except Unreachable as error:
+                failed.append(str(error))
+    assert len(failed) == 1
+    assert f"OpenSearch at {silent} cannot be reached: no answer" in failed[0]

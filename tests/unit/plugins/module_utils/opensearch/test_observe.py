@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import (
     LOOKS,
     observe,
+    observe_disks,
     observe_members,
+    observe_tasks,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -83,3 +86,30 @@ def test_a_member_that_restarts_meanwhile_is_not_its_new_process_on_its_old_vers
     client: Any = Moving()
     observe_members(client, ["b"])
     assert [path.split("/")[1] for _method, path in client.asked] == ["_cluster", "_nodes"]
+
+
+class Hanging(Servers):
+    """Servers of which one member hangs: what it is asked for is answered without it, after the limit that is given."""
+
+    def get(self, path: str, **params: Any) -> Json:
+        if path.startswith(("/_nodes/", "/_tasks")) and "timeout" not in params:
+            raise Unreachable(refused("opensearch_unreachable", "No answer within request_timeout.", "Look."))
+        return super().get(path, **params)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (observe, "b"),
+        (lambda client: observe_members(client, ["b"]), "b"),
+        (observe_disks, "disks"),
+        (observe_tasks, "tasks"),
+    ],
+)
+def test_a_member_that_hangs_keeps_back_nobody_elses_answer(ask: Callable[[Any], object], said: str) -> None:
+    client: Any = Hanging(silent=[{"type": "failed_node_exception"}])
+    del client.nodes[identity("b")]
+    with pytest.raises(Unreachable) as caught:
+        ask(client)
+    assert "request_timeout" not in str(caught.value)
+    assert said in str(caught.value)
