@@ -1,19 +1,25 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several pieces of work of one task at the same time, where each waits for another server."""
+"""Several pieces of work of one task at the same time, where each waits for another server; or one beside its lock."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import Event, Lock
-from typing import Any
+from threading import Event, Lock, Thread
+from typing import Any, TypeVar
 
 from .errors import refusal
 from .task import Guard, Outcome, Task, attempt
-from .waiting import Waited
+from .verdict import Reason, Verdict
+from .waiting import Patience, Waited, wait_for
+
+Answer = TypeVar("Answer")
+
+BREATH = 0.25
+"""Seconds between two looks whether an answer has come."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,42 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     for _outcome, waited in done:
         task.waited.seconds.update(waited.seconds)
     return [outcome for outcome, _waited in done]
+
+
+def answered(task: Task, ask: Callable[[], Answer], reason: Reason) -> Answer:
+    """The answer to one long request, during which the task asks for its lock and says for what `reason` it waits.
+
+    What ends the task meanwhile (an abort too) leaves the request to its server.
+
+    Raises:
+        Refusal: what `ask` raises; or the run may not go on.
+    """
+    answers: list[Answer] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            answers.append(ask())
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread of the task
+            failures.append(error)
+
+    asking = Thread(target=work, daemon=True)
+    asking.start()
+
+    def is_over() -> bool:
+        task.may_look(stoppable=True)
+        asking.join(BREATH)
+        return not asking.is_alive()
+
+    patience = Patience(float("inf"), BREATH)
+    wait_for(
+        is_over,
+        lambda over: Verdict() if over else Verdict((reason,)),
+        patience,
+        task.clock,
+        task.progress,
+        task.waited,
+    )
+    for failure in failures:
+        raise failure
+    return answers[0]

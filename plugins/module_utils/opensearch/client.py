@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Mapping
@@ -65,6 +66,10 @@ class OpenSearchClient:
         """The JSON answer to POST."""
         return self._ask("POST", path, params, body)
 
+    def post_once(self, path: str, seconds: float, **params: Any) -> dict[str, Any]:
+        """The JSON answer to a POST that may take so long. It is sent once: also where no answer comes, not again."""
+        return self._ask("POST", path, params, seconds=seconds)
+
     def delete(self, path: str, **params: Any) -> dict[str, Any]:
         """The JSON answer to DELETE; empty where there was nothing to delete."""
         return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
@@ -85,12 +90,17 @@ class OpenSearchClient:
         body: Mapping[str, Any] | None = None,
         ignore: tuple[int, ...] = (),
         may_be_empty: bool = False,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
         errors = self._library.exceptions
+        transport = self._connection.transport
+        if seconds is not None:
+            transport = copy.copy(transport)
+            transport.max_retries = 0
         # In the path, since opensearch-py takes a query parameter called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
         try:
-            answer = self._connection.transport.perform_request(method, url, params={"ignore": ignore}, body=body)
+            answer = transport.perform_request(method, url, params={"ignore": ignore}, body=body, timeout=seconds)
         except errors.ConnectionError as error:
             if isinstance(error.info, Refusal):
                 raise error.info from error

@@ -22,7 +22,7 @@ from ..common.verdict import Reason, State, Verdict, combine, remark
 from .client import OpenSearchClient, connect
 from .delay import DELAY, choose
 from .drain import explain_moves, judge_drained, judge_room, left_on, standing_still
-from .flush import flush, indices_on
+from .flush import FLUSHED, flush, indices_on
 from .observe import observe
 from .putting_back import left_alone, restore
 from .settings import ENABLE, EXCLUDE, Change, Settings, Undo, plan_changes, split_ours, with_names
@@ -32,6 +32,9 @@ from .state import ClusterState
 DEFAULT_RECOVERIES = 2
 """The servers' own (server source, ThrottlingAllocationDecider)."""
 UNCHANGED = "unchanged"
+
+Flushed = tuple[Reason, ...] | None
+"""What was said of the flush; None where it was not made yet."""
 
 CONTRACT = Contract(
     argument_spec={
@@ -74,8 +77,11 @@ def run(task: Task) -> Outcome:
     return replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
 
 
-def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts."""
+def restrict(task: Task, client: OpenSearchClient, settings: Settings, flushed: Flushed = None) -> Outcome:
+    """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts.
+
+    `flushed` is what was said of the flush, where it has been made.
+    """
     undo = undo_here(client, settings)
     method, state, said, delays = task.params["method"], None, Verdict(), False
     if method != "restrict":
@@ -89,15 +95,19 @@ def restrict(task: Task, client: OpenSearchClient, settings: Settings) -> Outcom
         verdict = Verdict((*_adopted(undo, settings, wanted), *said.reasons))
         return Outcome(verdict, before=before, after=before, next="replace the members")
     state = state or observe(client)
-    _flush_batch(task, client, state)
+    if flushed is None:
+        return restrict(task, client, *_flush_batch(task, client, settings, state))
     done = change_settings(
         task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
     )
-    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons)))
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
 
 
-def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Flush what will restart, and set for the whole run what is given; what another has changed since stays."""
+def prepare(task: Task, client: OpenSearchClient, settings: Settings, flushed: Flushed = None) -> Outcome:
+    """Flush what will restart, and set for the whole run what is given; what another has changed since stays.
+
+    `flushed` is what was said of the flush, where it has been made.
+    """
     undo = undo_here(client, settings)
     before = shown(settings)
     others = split_ours(undo, settings)[1] if undo else ()
@@ -112,8 +122,9 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     }
     fresh = _fresh(task, settings, undo, wanted)
     state = observe(client)
-    _flush_batch(task, client, state)
-    following = "prove that the batch may go down"
+    if flushed is None:
+        return prepare(task, client, *_flush_batch(task, client, settings, state))
+    following, remarks = "prove that the batch may go down", (*remarks, *flushed)
     if not fresh:
         return Outcome(Verdict(remarks), before=before, after=before, next=following)
     done = change_settings(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
@@ -201,9 +212,16 @@ def _judge_unrestricted(settings: Settings) -> None:
         )
 
 
-def _flush_batch(task: Task, client: OpenSearchClient, state: ClusterState) -> None:
-    if not task.check_mode and task.params["flush"]:
-        flush(task, client, indices_on(state.ids(task.params["members"]), state.copies))
+def _flush_batch(
+    task: Task, client: OpenSearchClient, settings: Settings, state: ClusterState
+) -> tuple[Settings, tuple[Reason, ...]]:
+    """Flush what restarts, once in this task. The settings after it, for it may take long, and what is said of it."""
+    indices = indices_on(state.ids(task.params["members"]), state.copies)
+    done = any(act["action"] == FLUSHED for act in task.journal.as_result())
+    if task.check_mode or done or not indices or not task.params["flush"]:
+        return settings, ()
+    said = flush(task, client, indices)
+    return read_settings(client), said
 
 
 def _adopted(undo: Undo | None, settings: Settings, wanted: Collection[str]) -> tuple[Reason, ...]:

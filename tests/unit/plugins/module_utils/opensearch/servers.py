@@ -72,6 +72,10 @@ class Servers:
         """The answer to POST."""
         return self._served("POST", path, body)
 
+    def post_once(self, path: str, seconds: float, **_params: Any) -> Json:
+        """The answer to a POST that is sent once."""
+        return self._served("POST", path)
+
     def health(self, **params: Any) -> Json:
         """The health."""
         self.waited_for = params.get("wait_for_status")

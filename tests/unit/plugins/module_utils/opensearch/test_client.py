@@ -103,3 +103,20 @@ def test_a_host_that_hangs_is_named_and_not_asked_again_in_its_turn(api: Api) ->
                 failed.append(str(error))
     assert len(failed) == 1
     assert f"OpenSearch at {silent} cannot be reached: no answer" in failed[0]
+
+
+def test_what_is_sent_once_is_not_sent_again_whatever_becomes_of_it(api: Api) -> None:
+    api.say(503, {"error": "busy"})
+    client = connect({"hosts": [api.url] * 3})
+    with pytest.raises(Unreachable):
+        client.post_once("/_all/_flush", 30)
+    assert len(api.asked) == 1
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
+        client = connect({"hosts": [f"http://127.0.0.1:{silent.getsockname()[1]}"] * 3})
+        with pytest.raises(Unreachable, match="no answer"):
+            client.post_once("/_all/_flush", 0.1)
+        connections = [silent.accept()[0]]
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+        connections[0].close()

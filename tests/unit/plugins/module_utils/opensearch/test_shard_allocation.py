@@ -11,15 +11,16 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.flush import FLUSH_BY_NAME
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import read_settings
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
     copy,
     index_metadata,
     state_answer,
@@ -205,11 +206,33 @@ def test_the_indices_on_the_batch_are_flushed_before_it_goes(params: dict[str, A
     assert client.asked[-1] == ("PUT", "/_cluster/settings")
 
 
-def test_many_indices_are_flushed_all_at_once() -> None:
-    copies = [copy(f"i{number}", "a", primary=True) for number in range(FLUSH_BY_NAME + 1)]
-    client = Servers(state=state_answer("abc", copies, elected="a"))
-    act(client, "restricted")
-    assert [path for method, path in client.asked if method == "POST"] == ["/_all/_flush"]
+class Slow(Servers):
+    """While the flush runs, another sets what is about to be changed; the answer to the first change is lost."""
+
+    lost = False
+
+    def post_once(self, path: str, seconds: float, **params: Any) -> Json:
+        self.settings["persistent"][ENABLE] = "none"
+        return super().post_once(path, seconds, **params)
+
+    def put(self, path: str, body: Any, **params: Any) -> Json:
+        answer = super().put(path, body, **params)
+        if not self.lost:
+            self.lost = True
+            raise Unreachable(refused("opensearch_unreachable", "OpenSearch cannot be reached.", "Check the network."))
+        return answer
+
+
+def test_a_long_flush_is_made_once_and_what_changed_meanwhile_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Slow(state=state_answer("abc", [copy("one", "a", primary=True)], elected="a"))
+    monkeypatch.setattr(shard_allocation, "connect", lambda *_options: client)
+    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    params = {**defaults, "state": "restricted", "lock": {"run": "night"}, "members": ["a"]}
+    result = perform(shard_allocation.run, Task(params, clock=VirtualClock()))
+    assert (result["verdict"]["state"], effective(client)) == ("passed", "primaries")
+    assert [path for method, path in client.asked if method == "POST"] == ["/one/_flush"]
+    act(client, "restored")
+    assert effective(client) == "none"
 
 
 def test_an_orphan_changes_nothing() -> None:
