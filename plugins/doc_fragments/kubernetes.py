@@ -69,7 +69,9 @@ options:
           - Taken from the environment variable E(K8S_AUTH_NO_PROXY) if not given.
         type: str
       request_timeout:
-        description: Seconds to wait for the answer to one request. A request that only reads is tried several times.
+        description:
+          - Seconds to wait for the whole answer to one request. Within them a request that only reads is tried several
+            times. How long the server asks to wait (C(Retry-After)) does not count.
         type: int
         default: 30
 requirements:

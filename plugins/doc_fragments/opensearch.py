@@ -84,7 +84,7 @@ options:
             type: int
             default: 9200
       request_timeout:
-        description: Seconds to wait for the answer to one request.
+        description: Seconds to wait for the whole answer to one request, whichever hosts are tried for it.
         type: int
         default: 30
 requirements:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from ..common.errors import refusal
 from ..common.packages import needed
+from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from .access import Access, access
 from .answers import refusal_of, request_of, unreachable
@@ -48,12 +49,15 @@ class KubernetesClient:
         urllib3 = needed("urllib3", "urllib3")
         self._access = reach
         self._failure: type[Exception] = urllib3.exceptions.HTTPError
-        self._timeout = urllib3.Timeout(connect=min(timeout, 10.0), read=timeout)
-        self._retry_reads = urllib3.Retry(
-            _ATTEMPTS, status_forcelist=_PASSING, allowed_methods=None, backoff_factor=0.5, raise_on_status=False
+        self._timeout = urllib3.Timeout(connect=min(timeout, CONNECTING), read=timeout)
+        self._limit = TimeLimit(timeout)
+        limit_pools(reach.pool, self._limit)
+        self._retry_reads = retrying(
+            self._limit, total=_ATTEMPTS, status_forcelist=_PASSING, allowed_methods=None, backoff_factor=0.5
         )
         # Safe to repeat: a connection that never came about, and a request turned away unread (429).
-        self._retry_writes = urllib3.Retry(
+        self._retry_writes = retrying(
+            self._limit,
             connect=_ATTEMPTS,
             read=0,
             other=0,
@@ -63,7 +67,6 @@ class KubernetesClient:
             status_forcelist=(429,),
             allowed_methods=None,
             backoff_factor=0.5,
-            raise_on_status=False,
         )
 
     @property
@@ -172,6 +175,7 @@ class KubernetesClient:
         headers = {"Accept": "application/json, */*", "User-Agent": FIELD_MANAGER, **self._access.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
+        self._limit.begin()
         try:
             return self._access.pool.request(
                 method,

@@ -18,6 +18,7 @@ from ..common.credentials import judge_way, refuse_in_address
 from ..common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
 from ..common.packages import needed
 from ..common.proxies import basic, proxy_for
+from ..common.time_limit import TimeLimit
 from ..common.verdict import Verdict, combine, refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.port_forward import PortForward
@@ -47,8 +48,11 @@ class OpenSearchClient:
         Refusal: from every method, where the answer cannot be had: unreachable, not accepted, not allowed.
     """
 
-    def __init__(self, connection: Any, hosts: list[str], library: ModuleType, username: str = "") -> None:
+    def __init__(
+        self, connection: Any, hosts: list[str], library: ModuleType, limit: TimeLimit, username: str = ""
+    ) -> None:
         self._connection = connection
+        self._limit = limit
         self._library = library
         self._username = username
         self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
@@ -99,6 +103,7 @@ class OpenSearchClient:
             transport.max_retries = 0
         # In the path, since opensearch-py takes a query parameter called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
+        self._limit.begin()
         try:
             answer = transport.perform_request(method, url, params={"ignore": ignore}, body=body, timeout=seconds)
         except errors.ConnectionError as error:
@@ -145,6 +150,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             )
     forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
+    limit = TimeLimit(float(options.get("request_timeout") or 30))
     try:
         connection = library.OpenSearch(
             hosts=hosts,
@@ -155,11 +161,11 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             ca_certs=options.get("ca_cert"),
             client_cert=options.get("client_cert"),
             client_key=options.get("client_key"),
-            timeout=options.get("request_timeout", 30),
+            timeout=limit.seconds,
             max_retries=max(2, len(hosts)),
             retry_on_status=PASSING,
             connection_class=connection_class(
-                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward
+                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward, limit
             ),
         )
     except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
@@ -168,7 +174,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             f"The connection to OpenSearch cannot be set up: {error}.",
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
-    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, username or "")
+    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, limit, username or "")
 
 
 def hosts_of(options: Mapping[str, Any]) -> list[str]:

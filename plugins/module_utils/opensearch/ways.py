@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.packages import needed
 from ..common.proxies import Proxy
+from ..common.time_limit import TimeLimit, limit_pools, limited
 from ..kubernetes.port_forward import PortForward
 
 _TLS = ("cert_reqs", "ca_certs", "cert_file", "key_file", "assert_hostname", "assert_fingerprint", "ssl_version")
@@ -19,7 +20,7 @@ _ASKING = "url" + "open"
 """What a pool of urllib3 calls it; in one word it is taken for the function of the standard library."""
 
 
-def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None) -> Any:
+def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit) -> Any:
     """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL."""
     library = needed("opensearchpy", "opensearch-py")
     base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
@@ -49,13 +50,14 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
         def _take_the_way(self) -> None:
             if isinstance(self.pool, ProxiedPool):
                 return
+            way = type(self.pool).ConnectionCls
+            self.pool.ConnectionCls = limited(way if forward is None else forwarded(way, forward), limit)
             if forward is not None:
-                self.pool.ConnectionCls = forwarded(type(self.pool).ConnectionCls, forward)
                 return
             url = f"{'https' if self.use_ssl else 'http'}://{_in_url(self.hostname)}:{self.port}"
             proxy = proxy_of(url)
             if proxy is not None:
-                self.pool = ProxiedPool(url, proxy, self.pool)
+                self.pool = ProxiedPool(url, proxy, self.pool, limit)
 
     return Connection
 
@@ -75,11 +77,12 @@ def forwarded(base: Any, forward: PortForward) -> Any:
 class ProxiedPool:
     """What opensearch-py asks of a pool of connections, through a proxy: plainly for http, by CONNECT for https."""
 
-    def __init__(self, url: str, proxy: Proxy, direct: Any) -> None:
+    def __init__(self, url: str, proxy: Proxy, direct: Any, limit: TimeLimit) -> None:
         urllib3 = needed("urllib3", "urllib3")
         tls: Mapping[str, Any] = {name: value for name in _TLS if (value := getattr(direct, name, None)) is not None}
         self._url = url
         self._manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), timeout=direct.timeout, **tls)
+        limit_pools(self._manager, limit)
 
     def ask(self, method: str, url: str, body: Any = None, **how: Any) -> Any:
         """The answer to one request; `url` is a path."""
