@@ -43,7 +43,7 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        if called(node.func) == "Unreachable":
+        if called(node.func) in {"Unreachable", "NotUnderstood"}:
             yield from ((code, "waiting") for inner in node.args for code in _code(inner, constants))
         for maker in makers(node.func):
             yield from ((code, STATES[maker]) for code in _code(node, constants))

@@ -27,6 +27,10 @@ class Unreachable(Refusal):
         return Verdict(tuple(Reason(State.WAITING, r.code, r.message, r.remedy) for r in self.verdict.reasons))
 
 
+class NotUnderstood(Unreachable):
+    """An API gave an answer that is none: it cannot be read, or contradicts itself. It may pass, as an outage may."""
+
+
 class Denied(Refusal):
     """The user lacks a right. Where it had that right before, it may pass: a server that has just started answers so
     until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""

@@ -10,10 +10,10 @@ a resize begins again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ..common.reading import Json, named, optional_text, text, whole
 from ..common.verdict import Verdict, waiting
 from ..common.words import enumerate_few
 from .state import ClusterState, Snapshot
@@ -41,18 +41,26 @@ class LongTask:
     member: str
 
 
-def parse_tasks(answer: Mapping[str, Any]) -> tuple[LongTask, ...]:
+def parse_tasks(answer: Json) -> tuple[LongTask, ...]:
     """The long tasks of `_tasks?group_by=nodes`.
 
     Raises:
-        KeyError: a field is missing.
+        Unreadable: a field is missing.
     """
-    return tuple(
-        LongTask(f"{identity}:{task['id']}", LONG_TASKS[task["action"]], task.get("description", ""), node["name"])
-        for identity, node in answer.get("nodes", {}).items()
-        for task in node["tasks"].values()
-        if task["action"] in LONG_TASKS and "parent_task_id" not in task
-    )
+    found = named(answer, "nodes", _tasks_of, {})
+    return tuple(task for tasks in found.values() for task in tasks)
+
+
+def _tasks_of(identity: str, node: Json) -> tuple[LongTask, ...]:
+    member = text(node, "name")
+
+    def task(_id: str, each: Json) -> LongTask | None:
+        action, number = text(each, "action"), whole(each, "id")
+        if action not in LONG_TASKS or optional_text(each, "parent_task_id"):
+            return None
+        return LongTask(f"{identity}:{number}", LONG_TASKS[action], text(each, "description", ""), member)
+
+    return tuple(each for each in named(node, "tasks", task).values() if each)
 
 
 def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..common.reading import Json, Unreadable, listed, named, one_of, part, text, texts, whole, within
 from ..common.verdict import Reason, Verdict, refused
 from ..common.words import enumerate_few
 
@@ -80,50 +81,68 @@ def parse_watermark(text: str) -> Watermark:
     return Watermark(text, used=float(text))
 
 
-def parse_watermarks(answer: Mapping[str, Any], data_members: int) -> Mapping[str, Watermark] | None:
+def parse_watermarks(answer: Json, data_members: int) -> Mapping[str, Watermark] | None:
     """The watermarks in force, from `_cluster/settings?include_defaults=true`; None where the cluster heeds none.
 
     Raises:
-        KeyError: a watermark is missing.
-        ValueError: one cannot be read.
+        Unreadable: one is missing, or cannot be read.
     """
-    scopes = [_disk(answer.get(scope, {})) for scope in ("defaults", "persistent", "transient")]
     settings: dict[str, Any] = {}
     marks: dict[str, Any] = {}
-    for scope in scopes:
-        settings.update(scope)
-        marks.update(scope.get("watermark", {}))
-    if str(settings["threshold_enabled"]) != "true":
+    for scope in ("defaults", "persistent", "transient"):
+        found = _disk(answer, scope)
+        settings.update(found)
+        marks.update(part(found, "watermark", {}))
+    if not _is_on(settings, "threshold_enabled"):
         return None
-    if data_members == 1 and str(marks.get("enable_for_single_data_node", "false")) != "true":
+    if data_members == 1 and not _is_on(marks, "enable_for_single_data_node", "false"):
         return None
-    return {level: parse_watermark(str(marks[level])) for level in LEVELS}
+    return {level: _watermark(marks, level) for level in LEVELS}
 
 
-def _disk(scope: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = scope
-    for name in ("cluster", "routing", "allocation", "disk"):
-        found = found.get(name, {})
+def _watermark(marks: Json, level: str) -> Watermark:
+    written = text(marks, level)
+    try:
+        return parse_watermark(written)
+    except ValueError as error:
+        raise Unreadable(f"is {written!r}, which is no watermark", level) from error
+
+
+def _is_on(settings: Json, name: str, default: str | None = None) -> bool:
+    return {"true": True, "false": False}[one_of({name: default, **settings}, name, ("true", "false"))]
+
+
+def _disk(answer: Json, scope: str) -> Json:
+    found = answer
+    for name in (scope, "cluster", "routing", "allocation", "disk"):
+        found = part(found, name, {})
     return found
 
 
-def parse_disks(answer: Mapping[str, Any]) -> tuple[Disk, ...]:
+def parse_disks(answer: Json) -> tuple[Disk, ...]:
     """The fullest path of each member that keeps shards, from `_nodes/stats/fs`.
 
     Members that hold nothing but a cache of remote data (roles `warm` and `search` alone) are left out.
 
     Raises:
-        KeyError: a figure is missing.
-        ValueError: a member has no data path.
+        Unreadable: a figure is missing, or a member has no data path.
     """
-    return tuple(
-        min(
-            (Disk(node["name"], path["total_in_bytes"], path["available_in_bytes"]) for path in node["fs"]["data"]),
-            key=lambda disk: disk.available / disk.total if disk.total else 1.0,
-        )
-        for node in answer.get("nodes", {}).values()
-        if any(role == "data" or role.startswith("data_") for role in node["roles"])
-    )
+    found = named(answer, "nodes", lambda _identity, node: _fullest(node), {})
+    return tuple(disk for disk in found.values() if disk)
+
+
+def _fullest(node: Json) -> Disk | None:
+    if not any(role == "data" or role.startswith("data_") for role in texts(node, "roles", ())):
+        return None
+    name = text(node, "name")
+
+    def disk(path: Json) -> Disk:
+        return Disk(name, whole(path, "total_in_bytes"), whole(path, "available_in_bytes"))
+
+    paths = within(node, "fs", lambda fs: listed(fs, "data", disk))
+    if not paths:
+        raise Unreadable("has no data path")
+    return min(paths, key=lambda disk: disk.available / disk.total if disk.total else 1.0)
 
 
 def judge_disks(seen: Disks) -> Verdict:

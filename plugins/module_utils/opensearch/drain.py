@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..common.errors import Refusal
+from ..common.reading import Json, listed, text
 from ..common.verdict import Verdict, refused, waiting
 from ..common.words import enumerate_few
+from .answers import EXPLAIN, reading
 from .client import OpenSearchClient
+from .progress import refusing_deciders
 from .state import ClusterState, ShardCopy
 
 EXPLANATIONS = 500
@@ -80,21 +82,21 @@ def explain_moves(client: OpenSearchClient, state: ClusterState, left: Sequence[
             continue
         if there_are_others and "node_allocation_decisions" not in answer:
             continue  # It has begun to move between the two calls.
-        found.append(parse_move(tuple(f"{each.index}[{each.shard}]" for each in group), answer))
+        with reading(EXPLAIN):
+            found.append(parse_move(tuple(f"{each.index}[{each.shard}]" for each in group), answer))
     return tuple(found)
 
 
-def parse_move(shards: tuple[str, ...], answer: Mapping[str, Any]) -> Move:
-    """What is said of copies, from the JSON."""
-    return Move(
-        shards,
-        {
-            decision["node_name"]: frozenset(
-                decider["decider"] for decider in decision.get("deciders", ()) if decider["decision"] == "NO"
-            )
-            for decision in answer.get("node_allocation_decisions", ())
-        },
+def parse_move(shards: tuple[str, ...], answer: Json) -> Move:
+    """What is said of copies, from the JSON.
+
+    Raises:
+        Unreadable: a field that decides is missing.
+    """
+    decisions = listed(
+        answer, "node_allocation_decisions", lambda each: (text(each, "node_name"), refusing_deciders(each)), ()
     )
+    return Move(shards, dict(decisions))
 
 
 def _alike(state: ClusterState, left: Iterable[ShardCopy]) -> Iterable[list[ShardCopy]]:
@@ -137,6 +139,6 @@ def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iter
     """Whether the members hold nothing any more; refused where what is left has no place elsewhere."""
     if not left:
         return Verdict()
-    text = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
-    moving = waiting("draining", text, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
+    said = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
+    moving = waiting("draining", said, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
     return Verdict(judge_room(names, moves).reasons or (moving,))

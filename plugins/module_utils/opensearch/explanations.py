@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..common.errors import Refusal
+from .answers import EXPLAIN, reading
 from .client import OpenSearchClient
 from .progress import Explanation, parse_explanation
 from .state import ClusterState, ShardCopy
@@ -61,14 +62,15 @@ def _ask(client: OpenSearchClient, group: Sequence[ShardCopy]) -> Iterator[Expla
             filter_path="index,shard,primary,can_allocate,node_allocation_decisions.node_id,"
             "node_allocation_decisions.deciders.decider,node_allocation_decisions.deciders.decision",
         )
-        explanation = parse_explanation(answer)
     except Refusal as error:
         if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
             raise
         # The copy was assigned between the two calls, or the index is gone: the next look sees it.
         return
-    except KeyError:
-        return
+    if "can_allocate" not in answer:
+        return  # It was assigned between the two calls.
+    with reading(EXPLAIN):
+        explanation = parse_explanation(answer)
     for each in group:
         yield Explanation(each.index, each.shard, each.primary, explanation.can_allocate, explanation.refusing)
 

@@ -9,22 +9,37 @@ statistics whatever columns are wanted (server source, RestShardsAction).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Refusal, Unreachable
+from ..common.reading import (
+    FOREIGN,
+    Json,
+    Unreadable,
+    named,
+    optional_text,
+    part,
+    text,
+    whole,
+    whole_part,
+    within,
+)
 from ..common.verdict import refused
 from ..common.words import enumerate_few
+from .answers import reading
 from .background import LONG_TASKS, LongTask, parse_tasks
 from .client import OpenSearchClient
 from .disk import Disks, parse_disks, parse_watermarks
 from .remaining import UNKNOWN, Recoveries, parse_recoveries
+from .routing import parse_copies
 from .state import (
     ClusterMember,
     ClusterState,
     Health,
+    Index,
+    Voting,
     parse_blocks,
-    parse_copies,
     parse_health,
     parse_index,
     parse_members,
@@ -33,9 +48,8 @@ from .state import (
     unanswered,
 )
 
-Json = dict[str, Any]
-
 _NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+NODES, BOTH = "GET /_nodes", "GET /_cluster/state with GET /_nodes"
 LOOKS = 3
 """How often it is looked at once before a member that is in the cluster counts as one that does not answer."""
 ANSWERING = "5s"
@@ -53,6 +67,7 @@ _STATE = ",".join(
         "nodes.*.ephemeral_id",
         "metadata.cluster_coordination",
         "metadata.indices.*.state",
+        "metadata.indices.*.settings.index.number_of_shards",
         "metadata.indices.*.settings.index.number_of_replicas",
         "metadata.indices.*.settings.index.version.created",
         "metadata.indices.*.settings.index.auto_expand_replicas",
@@ -90,22 +105,40 @@ def observe(client: OpenSearchClient) -> ClusterState:
 
 def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
     """What each member says of itself, and the cluster state, asked until every member of the state has answered."""
-    nodes, state = ask()
-    for _look in range(LOOKS - 1):
-        if not unanswered(nodes, state.get("nodes", {})):
-            break
+    for _look in range(LOOKS):
         nodes, state = ask()
+        with reading(BOTH):
+            if not unanswered(nodes, part(state, "nodes")):
+                break
     return nodes, state
 
 
 def _both(client: OpenSearchClient) -> tuple[Json, Json]:
-    nodes = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES).get("nodes", {})
-    has_first_major = any(str(node.get("version", "")).startswith("1.") for node in nodes.values())
-    elected = "master_node" if has_first_major else "cluster_manager_node"
+    nodes = _nodes(client)
+    with reading(NODES):
+        majors = {text(whole_part(node), "version").partition(".")[0] for node in nodes.values()}
+    elected = "master_node" if "1" in majors else "cluster_manager_node"
     state = client.get(
         f"/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,{elected}", filter_path=_STATE
     )
+    _names(state)
     return nodes, state
+
+
+def _names(state: Json) -> Mapping[str, str]:
+    """The names of the members in the cluster state, by id; there is always one, or nobody could have answered."""
+    with reading(BOTH):
+        names = named(state, "nodes", lambda _identity, node: text(node, "name"))
+        if not names:
+            raise Unreadable("is empty: the cluster has no members", "nodes")
+    return names
+
+
+def _nodes(client: OpenSearchClient) -> Json:
+    """What each member says of itself, by its id."""
+    answer = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES)
+    with reading(NODES):
+        return part(answer, "nodes", {})
 
 
 def cluster_uuid(client: OpenSearchClient) -> str:
@@ -114,47 +147,49 @@ def cluster_uuid(client: OpenSearchClient) -> str:
     Raises:
         Refusal: the answer cannot be had or read. `_na_` is no identity: the cluster has not formed yet.
     """
-    uuid = client.get("/_cluster/state/version", filter_path="cluster_uuid").get("cluster_uuid")
-    if not isinstance(uuid, str) or uuid == "_na_":
-        raise _not_understood("it does not say which cluster it is")
+    path = "/_cluster/state/version"
+    answer = client.get(path, filter_path="cluster_uuid")
+    with reading(f"GET {path}"):
+        return _uuid(answer)
+
+
+def _uuid(answer: Json) -> str:
+    uuid = text(answer, "cluster_uuid")
+    if uuid == "_na_":
+        raise Unreadable("is not there yet: it does not say which cluster it is", "cluster_uuid")
     return uuid
 
 
-def parse_state(nodes: dict[str, Any], state: dict[str, Any]) -> ClusterState:
+def parse_state(nodes: Json, state: Json) -> ClusterState:
     """The cluster state from both answers.
 
     Raises:
-        Refusal: a field that decides about safety is missing.
+        Unreachable: a member did not answer for itself, or a field that decides about safety is missing or impossible.
     """
-    try:
-        metadata = state["metadata"]
+    with reading(BOTH):
+        indices, voting = within(state, "metadata", _metadata)
+        members = parse_members(nodes, part(state, "nodes"))
         seen = ClusterState(
-            uuid=state["cluster_uuid"],
-            version=state["version"],
-            elected=state.get("cluster_manager_node") or state.get("master_node"),
-            members=parse_members(nodes, state.get("nodes", {})),
-            copies=parse_copies(state.get("routing_table", {})),
-            indices={name: parse_index(name, index) for name, index in metadata.get("indices", {}).items()},
-            voting=parse_voting(metadata["cluster_coordination"]),
-            blocks=parse_blocks(state.get("blocks", {})),
-            snapshots=parse_snapshots(state.get("snapshots", {})),
+            uuid=_uuid(state),
+            version=whole(state, "version"),
+            elected=optional_text(state, "cluster_manager_node") or optional_text(state, "master_node"),
+            members=members,
+            copies=within(state, "routing_table", lambda table: parse_copies(table, indices, members), {}),
+            indices=indices,
+            voting=voting,
+            blocks=within(state, "blocks", parse_blocks, {}),
+            snapshots=within(state, "snapshots", parse_snapshots, {}),
         )
-    except (KeyError, ValueError, TypeError) as error:
-        raise _not_understood(f"{type(error).__name__} {error}") from error
-    placed = {copy.index for copy in seen.copies}
-    lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
-    # While the state is being recovered there is no routing table yet, and a block says so.
-    if lost and not seen.blocks:
-        raise _not_understood(f"it does not say where the shards of {enumerate_few(lost)} are")
+        placed = {copy.index for copy in seen.copies}
+        lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
+        # While the state is being recovered there is no routing table yet, and a block says so.
+        if lost and not seen.blocks:
+            raise Unreadable(f"does not say where the shards of {enumerate_few(lost)} are", "routing_table")
     return seen
 
 
-def _not_understood(what: str) -> Refusal:
-    return refusal(
-        "opensearch_not_understood",
-        f"The cluster state of OpenSearch could not be read: {what}.",
-        "Report this with the OpenSearch version: without the whole state nothing can be proven.",
-    )
+def _metadata(metadata: Json) -> tuple[dict[str, Index], Voting]:
+    return named(metadata, "indices", parse_index, {}), within(metadata, "cluster_coordination", parse_voting)
 
 
 def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
@@ -164,14 +199,8 @@ def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
     """
     waits: dict[str, Any] = {"wait_for_status": "green"} if long_poll else {}
     answer = client.health(wait_for_events="languid", timeout=f"{round(1000 * (long_poll or 1))}ms", **waits)
-    try:
+    with reading("GET /_cluster/health"):
         return parse_health(answer)
-    except (KeyError, TypeError) as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The health of OpenSearch could not be read: {error} is missing.",
-            "Check opensearch.hosts: it must name the REST port of the cluster.",
-        ) from error
 
 
 def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
@@ -185,15 +214,13 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
     wanted = set(names)
 
     def ask() -> tuple[Json, Json]:
-        state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id").get("nodes", {})
-        nodes = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES).get("nodes", {})
-        return nodes, {"nodes": {each: node for each, node in state.items() if node.get("name") in wanted}}
+        state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id")
+        there = {identity: state["nodes"][identity] for identity, name in _names(state).items() if name in wanted}
+        return _nodes(client), {"nodes": there}
 
     nodes, state = _agreeing(ask)
-    try:
-        members = parse_members(nodes, state["nodes"])
-    except (KeyError, ValueError) as error:
-        raise _not_understood(f"{type(error).__name__} {error}") from error
+    with reading(BOTH):
+        members = parse_members(nodes, part(state, "nodes"))
     return {member.name: member for member in members.values() if member.name in wanted}
 
 
@@ -212,17 +239,11 @@ def observe_disks(client: OpenSearchClient) -> Disks:
         timeout=ANSWERING,
         filter_path="_nodes,nodes.*.name,nodes.*.roles,nodes.*.fs.data.total_in_bytes,nodes.*.fs.data.available_in_bytes",
     )
-    _all_answered(stats.get("_nodes", {}).get("failed"), "disks", "disk")
-    try:
+    with reading("GET /_nodes/stats/fs", "disk"):
+        _all_answered(within(stats, "_nodes", lambda header: whole(header, "failed")), "disks", "disk")
         disks = parse_disks(stats)
+    with reading("GET /_cluster/settings", "disk"):
         return Disks(disks, parse_watermarks(settings, len(disks)))
-    except (KeyError, ValueError, TypeError) as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The disks of OpenSearch could not be read: {type(error).__name__} {error}.",
-            "See GET _nodes/stats/fs and the settings cluster.routing.allocation.disk.*; skip_checks: [disk] goes on"
-            " without.",
-        ) from error
 
 
 def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
@@ -240,15 +261,9 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
         timeout=ANSWERING,
         filter_path=",".join(("node_failures", "task_failures", *(f"nodes.*.{name}" for name in wanted))),
     )
-    _all_answered(answer.get("node_failures") or answer.get("task_failures"), "tasks", "tasks")
-    try:
+    with reading("GET /_tasks", "tasks"):
+        _all_answered(answer.get("node_failures") or answer.get("task_failures"), "tasks", "tasks")
         return parse_tasks(answer)
-    except (KeyError, ValueError, TypeError) as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The tasks of OpenSearch could not be read: {type(error).__name__} {error}.",
-            "See GET _tasks, and what keeps a member from answering; skip_checks: [tasks] goes on without.",
-        ) from error
 
 
 def observe_recoveries(client: OpenSearchClient) -> Recoveries:
@@ -258,7 +273,7 @@ def observe_recoveries(client: OpenSearchClient) -> Recoveries:
     try:
         paths = ",".join(f"*.shards.{name}" for name in wanted)
         return parse_recoveries(client.get("/_recovery", active_only="true", filter_path=paths))
-    except (Refusal, AttributeError, KeyError, TypeError):
+    except (Refusal, *FOREIGN):
         return UNKNOWN
 
 

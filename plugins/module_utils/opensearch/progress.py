@@ -14,8 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
+from ..common.reading import Json, flag, listed, one_of, text, whole
 from ..common.verdict import Reason, Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from .state import ClusterState, Health, ShardCopy
@@ -35,20 +35,37 @@ class Explanation:
     """Member id → names of the deciders that answered NO."""
 
 
-def parse_explanation(answer: Mapping[str, Any]) -> Explanation:
-    """An explanation from its JSON; raises KeyError where a field that decides is missing."""
+def parse_explanation(answer: Json) -> Explanation:
+    """An explanation from its JSON.
+
+    Raises:
+        Unreadable: a field that decides is missing.
+    """
     return Explanation(
-        index=answer["index"],
-        shard=answer["shard"],
-        primary=answer["primary"],
-        can_allocate=answer["can_allocate"],
-        refusing={
-            decision["node_id"]: frozenset(
-                decider["decider"] for decider in decision.get("deciders", ()) if decider["decision"] == "NO"
+        index=text(answer, "index"),
+        shard=whole(answer, "shard"),
+        primary=flag(answer, "primary"),
+        can_allocate=text(answer, "can_allocate"),
+        refusing=dict(
+            listed(
+                answer, "node_allocation_decisions", lambda each: (text(each, "node_id"), refusing_deciders(each)), ()
             )
-            for decision in answer.get("node_allocation_decisions", ())
-        },
+        ),
     )
+
+
+DECISIONS = frozenset({"ALWAYS", "NO", "THROTTLE", "YES"})
+"""What a decider says (server source, Decision.Type)."""
+
+
+def refusing_deciders(decision: Json) -> frozenset[str]:
+    """The deciders that say no to one member, in `node_allocation_decisions`.
+
+    Raises:
+        Unreadable: one says nothing that is known.
+    """
+    said = listed(decision, "deciders", lambda each: (text(each, "decider"), one_of(each, "decision", DECISIONS)), ())
+    return frozenset(name for name, decided in said if decided == "NO")
 
 
 def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.errors import refusal
+from ..common.reading import Json, part
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 ARCHIVED = "archived."
@@ -105,9 +106,13 @@ def with_names(present: Any, names: Iterable[str]) -> Any:
     return ",".join([*there, *missing]) if missing else present
 
 
-def parse_settings(answer: Mapping[str, Any]) -> Settings:
-    """Settings from the flat answer; raises KeyError where a scope is missing."""
-    return Settings(persistent=answer["persistent"], transient=answer["transient"])
+def parse_settings(answer: Json) -> Settings:
+    """Settings from the flat answer.
+
+    Raises:
+        Unreadable: a scope is missing.
+    """
+    return Settings(persistent=part(answer, "persistent"), transient=part(answer, "transient"))
 
 
 def carried_undo(settings: Settings) -> Undo | None:

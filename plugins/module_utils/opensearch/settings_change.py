@@ -12,6 +12,7 @@ from ..common.errors import refusal
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, remark
 from ..common.words import enumerate_few
+from .answers import reading
 from .client import OpenSearchClient
 from .observe import cluster_uuid
 from .settings import (
@@ -44,14 +45,9 @@ def read_settings(client: OpenSearchClient) -> Settings:
     Raises:
         Refusal: the answer cannot be had, or is not understood.
     """
-    try:
-        return parse_settings(client.get("/_cluster/settings", flat_settings="true"))
-    except KeyError as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The cluster settings of OpenSearch could not be read: {error} is missing.",
-            "Check opensearch.hosts: it must name the REST port of the cluster.",
-        ) from error
+    answer = client.get("/_cluster/settings", flat_settings="true")
+    with reading("GET /_cluster/settings"):
+        return parse_settings(answer)
 
 
 def undo_here(client: OpenSearchClient, settings: Settings) -> Undo | None:

@@ -10,9 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..common.errors import Unreachable
+from ..common.reading import (
+    Json,
+    Unreadable,
+    count,
+    flag,
+    listed,
+    named,
+    one_of,
+    optional_text,
+    part,
+    text,
+    text_map,
+    texts,
+    whole,
+    within,
+)
 from ..common.verdict import refused
 from ..common.words import enumerate_few
 from ..planning.versions import Version
@@ -79,6 +94,7 @@ class Index:
 
     name: str
     open: bool
+    shards: int
     replicas: int
     created: Version | None
     allocation: str | None = None
@@ -170,31 +186,39 @@ class Health:
     pending_tasks: int
 
 
-def parse_health(answer: Mapping[str, Any]) -> Health:
-    """Health from its JSON. Raises KeyError on a missing field: an answer that cannot be read is not a pass."""
+HEALTH = frozenset({"green", "yellow", "red"})
+
+
+def parse_health(answer: Json) -> Health:
+    """Health from its JSON.
+
+    Raises:
+        Unreadable: a field is missing or is none of what is known.
+    """
     return Health(
-        status=answer["status"],
-        timed_out=answer["timed_out"],
-        members=answer["number_of_nodes"],
-        initializing=answer["initializing_shards"],
-        relocating=answer["relocating_shards"],
-        unassigned=answer["unassigned_shards"],
-        delayed=answer["delayed_unassigned_shards"],
-        in_flight_fetch=answer["number_of_in_flight_fetch"],
-        pending_tasks=answer["number_of_pending_tasks"],
+        status=one_of(answer, "status", HEALTH),
+        timed_out=flag(answer, "timed_out"),
+        members=whole(answer, "number_of_nodes"),
+        initializing=whole(answer, "initializing_shards"),
+        relocating=whole(answer, "relocating_shards"),
+        unassigned=whole(answer, "unassigned_shards"),
+        delayed=whole(answer, "delayed_unassigned_shards"),
+        in_flight_fetch=whole(answer, "number_of_in_flight_fetch"),
+        pending_tasks=whole(answer, "number_of_pending_tasks"),
     )
 
 
-def unanswered(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any]) -> list[str]:
-    """The names of the members of the cluster state that did not answer for themselves, or under another name."""
-    return sorted(
-        str(state.get("name", identity))
-        for identity, state in nodes_state.items()
-        if identity not in nodes_info or nodes_info[identity].get("name") != state.get("name")
-    )
+def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
+    """The names of the members of the cluster state that did not answer for themselves, or under another name.
+
+    Raises:
+        Unreadable: the members of the state have no names.
+    """
+    names = named({"nodes": nodes_state}, "nodes", lambda _identity, state: text(state, "name"))
+    return sorted(name for each, name in names.items() if part(nodes_info, each, {}).get("name") != name)
 
 
-def parse_members(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any]) -> dict[str, ClusterMember]:
+def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMember]:
     """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
 
     Who is in the cluster is what the state says: one that is not in it has left, or has not joined yet.
@@ -202,6 +226,7 @@ def parse_members(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any])
     Raises:
         Unreachable: a member of the state did not answer for itself. It is in the cluster, so without it the answer is
             none: it must not count as away.
+        Unreadable: what one says cannot be read.
     """
     silent = unanswered(nodes_info, nodes_state)
     if silent:
@@ -212,93 +237,122 @@ def parse_members(nodes_info: Mapping[str, Any], nodes_state: Mapping[str, Any])
                 "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
             )
         )
-    members = {}
-    for identity, state in nodes_state.items():
-        info = nodes_info[identity]
-        members[identity] = ClusterMember(
+
+    def member(identity: str, state: Json) -> ClusterMember:
+        info = part(nodes_info, identity)
+        return ClusterMember(
             id=identity,
-            ephemeral_id=state["ephemeral_id"],
-            name=info["name"],
-            address=str(info.get("ip") or info.get("host") or ""),
-            version=Version.parse(info["version"]),
-            roles=frozenset(info.get("roles", ())),
-            attributes=dict(info.get("attributes", {})),
+            ephemeral_id=text(state, "ephemeral_id"),
+            name=text(info, "name"),
+            address=text(info, "ip", "") or text(info, "host", ""),
+            version=version_of(info, "version"),
+            roles=frozenset(texts(info, "roles", ())),
+            attributes=text_map(info, "attributes"),
         )
-    return members
+
+    return named({"nodes": nodes_state}, "nodes", member)
 
 
-def parse_copies(routing_table: Mapping[str, Any]) -> tuple[ShardCopy, ...]:
-    """Every shard copy of `routing_table.indices`."""
-    return tuple(
-        _copy(index, copy)
-        for index, table in routing_table.get("indices", {}).items()
-        for copies in table.get("shards", {}).values()
-        for copy in copies
+def version_of(of: Json, name: str) -> Version:
+    """A version, written as a text.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = text(of, name)
+    try:
+        return Version.parse(found)
+    except ValueError as error:
+        raise Unreadable(str(error), name) from error
+
+
+def parse_index(name: str, metadata: Json) -> Index:
+    """An index from `metadata.indices`.
+
+    Raises:
+        Unreadable: a setting that decides is missing, or none that the servers know.
+    """
+    is_open = one_of(metadata, "state", ("open", "close")) == "open"
+    return within(
+        metadata, "settings", lambda s: within(s, "index", lambda index: _index(name, index, is_open=is_open))
     )
 
 
-def _copy(index: str, copy: Mapping[str, Any]) -> ShardCopy:
-    return ShardCopy(
-        index=index,
-        shard=copy["shard"],
-        primary=copy["primary"],
-        state=copy["state"],
-        member=copy.get("node"),
-        relocating_to=copy.get("relocating_node"),
-        search_only=bool(copy.get("searchOnly", False)),
-        unassigned_reason=copy.get("unassigned_info", {}).get("reason", ""),
+def _index(name: str, settings: Json, *, is_open: bool) -> Index:
+    created = within(
+        settings, "version", lambda version: count(version, "created") if "created" in version else None, {}
     )
-
-
-def parse_index(name: str, metadata: Mapping[str, Any]) -> Index:
-    """An index from `metadata.indices`."""
-    settings = metadata.get("settings", {}).get("index", {})
-    created = settings.get("version", {}).get("created")
-    replicas = int(settings.get("number_of_replicas", 0))
-    awaited = settings.get("write", {}).get("wait_for_active_shards", "1")
+    replicas = count(settings, "number_of_replicas")
+    write = part(settings, "write", {})
+    awaits_all = write.get("wait_for_active_shards") == "all"
     return Index(
         name=name,
-        open=metadata.get("state") == "open",
+        open=is_open,
+        shards=count(settings, "number_of_shards"),
         replicas=replicas,
-        created=Version.from_id(int(created)) if created is not None else None,
-        allocation=settings.get("routing", {}).get("allocation", {}).get("enable"),
-        wait_for_active_shards=replicas + 1 if awaited == "all" else int(awaited),
-        auto_expand=str(settings.get("auto_expand_replicas", "false")) != "false",
-        delay=settings.get("unassigned", {}).get("node_left", {}).get("delayed_timeout"),
+        created=Version.from_id(created) if created is not None else None,
+        allocation=within(settings, "routing", _enabled, {}),
+        wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
+        auto_expand=text(settings, "auto_expand_replicas", "false") != "false",
+        delay=within(settings, "unassigned", _delay, {}),
     )
 
 
-def parse_voting(coordination: Mapping[str, Any]) -> Voting:
-    """Voting configurations from `metadata.cluster_coordination`."""
+def _enabled(routing: Json) -> str | None:
+    return within(routing, "allocation", lambda allocation: optional_text(allocation, "enable"), {})
+
+
+def _delay(unassigned: Json) -> str | None:
+    return within(unassigned, "node_left", lambda left: optional_text(left, "delayed_timeout"), {})
+
+
+def parse_voting(coordination: Json) -> Voting:
+    """Voting configurations from `metadata.cluster_coordination`.
+
+    Raises:
+        Unreadable: one is missing. Whoever is excluded stands in a list that is there even when it is empty.
+    """
     return Voting(
-        committed=frozenset(coordination["last_committed_config"]),
-        accepted=frozenset(coordination["last_accepted_config"]),
-        exclusions=frozenset(entry.get("node_name", "") for entry in coordination.get("voting_config_exclusions", ())),
+        committed=frozenset(texts(coordination, "last_committed_config")),
+        accepted=frozenset(texts(coordination, "last_accepted_config")),
+        exclusions=frozenset(
+            listed(coordination, "voting_config_exclusions", lambda entry: text(entry, "node_name", ""))
+        ),
     )
 
 
-def parse_blocks(blocks: Mapping[str, Any]) -> tuple[Block, ...]:
-    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock)."""
-    return tuple(
-        Block(block.get("description", number), bool(block.get("retryable", False)))
-        for number, block in blocks.get("global", {}).items()
-    )
+def parse_blocks(blocks: Json) -> tuple[Block, ...]:
+    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock).
+
+    Raises:
+        Unreadable: one is none.
+    """
+
+    def block(number: str, found: Json) -> Block:
+        return Block(text(found, "description", "") or number, flag(found, "retryable", default=False))
+
+    return tuple(named(blocks, "global", block, {}).values())
 
 
-_UNFINISHED = frozenset({"INIT", "ABORTED", "WAITING", "QUEUED"})
-"""States of a shard in a snapshot that are not its last (server source, SnapshotsInProgress.ShardState)."""
+_FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})
+"""States of a shard in a snapshot that are its last (server source, SnapshotsInProgress.ShardState)."""
 
 
-def parse_snapshots(custom: Mapping[str, Any]) -> tuple[Snapshot, ...]:
-    """The snapshots being taken, from `snapshots` of the cluster state; it is absent where there is none."""
-    return tuple(
-        Snapshot(
-            f"{entry['repository']}/{entry['snapshot']}",
-            tuple(
-                (shard["index"]["index_name"], shard["shard"], shard.get("node"))
-                for shard in entry.get("shards", ())
-                if shard["state"] in _UNFINISHED
-            ),
-        )
-        for entry in custom.get("snapshots", ())
-    )
+def parse_snapshots(custom: Json) -> tuple[Snapshot, ...]:
+    """The snapshots being taken, from `snapshots` of the cluster state; it is absent where there is none.
+
+    Raises:
+        Unreadable: one is none.
+    """
+    return listed(custom, "snapshots", _snapshot, ())
+
+
+def _snapshot(entry: Json) -> Snapshot:
+    shards = listed(entry, "shards", _part_of_snapshot, ())
+    name = f"{text(entry, 'repository')}/{text(entry, 'snapshot')}"
+    return Snapshot(name, tuple(place for place, state in shards if state not in _FINISHED))
+
+
+def _part_of_snapshot(shard: Json) -> tuple[tuple[str, int, str | None], str]:
+    index = within(shard, "index", lambda index: text(index, "index_name"))
+    return (index, whole(shard, "shard"), optional_text(shard, "node")), text(shard, "state")

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Refusal, Unreachable
+from ..common.reading import optional_text, within
 from ..common.task import Task
+from .answers import reading
 from .client import OpenSearchClient
 from .state import ClusterState, Voting, parse_voting
 
@@ -26,23 +28,19 @@ def observe_voting(client: OpenSearchClient) -> Voting:
     Raises:
         Refusal: the answer cannot be had or read.
     """
-    answer = client.get("/_cluster/state/metadata", filter_path="metadata.cluster_coordination")
-    try:
-        return parse_voting(answer["metadata"]["cluster_coordination"])
-    except (KeyError, TypeError) as error:
-        raise refusal(
-            "opensearch_not_understood",
-            f"The voting configurations of OpenSearch could not be read: {type(error).__name__} {error}.",
-            "Report this with the OpenSearch version: without them nothing can be proven.",
-        ) from error
+    path = "/_cluster/state/metadata"
+    answer = client.get(path, filter_path="metadata.cluster_coordination")
+    with reading(f"GET {path}"):
+        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
     """The id of the elected manager now, if any; the first major calls it otherwise."""
     has_first_major = any(member.version.major == 1 for member in seen.members.values())
     name = "master_node" if has_first_major else "cluster_manager_node"
-    found = client.get(f"/_cluster/state/{name}", filter_path=name).get(name)
-    return str(found) if found else None
+    answer = client.get(f"/_cluster/state/{name}", filter_path=name)
+    with reading(f"GET /_cluster/state/{name}"):
+        return optional_text(answer, name)
 
 
 def exclude(task: Task, client: OpenSearchClient, names: Collection[str], seconds: float) -> None:

@@ -100,8 +100,37 @@ def copy(
 
 
 def index_metadata(created: int = 136408427, **settings: Any) -> Json:
-    """An open index created in 2.19.6."""
-    return {"state": "open", "settings": {"index": {"version": {"created": str(created)}, **settings}}}
+    """An open index created in 2.19.6, of one shard without replicas unless said otherwise."""
+    counts = {"number_of_shards": "1", "number_of_replicas": "0"}
+    return {"state": "open", "settings": {"index": {"version": {"created": str(created)}, **counts, **settings}}}
+
+
+def counted(metadata: Mapping[str, Json], table: Mapping[str, Json]) -> Json:
+    """The metadata of the indices of a routing table, which agree with each other as they do on a server.
+
+    The settings count the shards and replicas that are there; replicas that a test gives its settings are made.
+    """
+    found = {name: index_metadata() for name in table} | {
+        name: json.loads(json.dumps(i)) for name, i in metadata.items()
+    }
+    for name in found.keys() & table.keys():
+        shards, settings = table[name]["shards"], found[name]["settings"]["index"]
+        for shard, copies in shards.items():
+            _with_a_primary(copies)
+            missing = int(settings["number_of_replicas"]) + 1 - sum(not one["searchOnly"] for one in copies)
+            copies += [
+                copy(f"{name}/{shard}", None) for _copy in range(missing) if any(not c["searchOnly"] for c in copies)
+            ]
+        replicas = max(sum(not one["searchOnly"] for one in copies) for copies in shards.values()) - 1
+        settings.update(number_of_shards=str(len(shards)), number_of_replicas=str(max(0, replicas)))
+    return found
+
+
+def _with_a_primary(copies: list[Json]) -> None:
+    """Every shard has one, so where a test names none, it is the first."""
+    ordinary = [one for one in copies if not one["searchOnly"]]
+    if ordinary and not any(one["primary"] for one in ordinary):
+        ordinary[0]["primary"] = True
 
 
 def coordination(
@@ -140,7 +169,7 @@ def state_answer(
         "nodes": {identity(name): {"name": name, "ephemeral_id": f"ephemeral-{name}"} for name in names},
         "metadata": {
             "cluster_coordination": coordination(names) if voting is None else voting,
-            "indices": {name: index_metadata() for name in table} | dict(indices or {}),
+            "indices": counted(indices or {}, table),
         },
         "routing_table": {"indices": table},
         **({"blocks": {"global": dict(blocks)}} if blocks else {}),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import (
     judge_snapshots,
@@ -67,7 +68,7 @@ def test_a_shard_that_waits_for_its_turn_has_no_member_yet() -> None:
     queued: Json = {"index": {"index_name": "i"}, "shard": 2, "state": "QUEUED"}
     (found,) = parse_snapshots({"snapshots": [{"repository": "r", "snapshot": "s", "shards": [queued]}]})
     assert found.unfinished == (("i", 2, None),)
-    with pytest.raises(KeyError):
+    with pytest.raises(Unreadable, match="snapshot is missing"):
         parse_snapshots({"snapshots": [{"repository": "r"}]})
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import (
     Disk,
@@ -80,7 +81,7 @@ def test_the_watermarks_in_force(scopes: Json, members: int, expected: dict[str,
 
 
 def test_an_answer_without_watermarks_is_none() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(Unreadable, match="flood_stage is missing"):
         parse_watermarks({"persistent": nested({"threshold_enabled": "true"})}, 3)
 
 

@@ -219,7 +219,7 @@ def test_after_a_batch(changes: Json, expected: Said) -> None:
     [
         ({"versions": UPGRADED | {"c": "2.19.6"}}, {("wrong_version", State.REFUSED)}),
         ({"versions": UPGRADED | {"c": "2.19.6"}, "members": "ab"}, set()),
-        ({"versions": UPGRADED, "present": "ab"}, {("not_joined", State.WAITING)}),
+        ({"versions": UPGRADED, "present": "ab", "copies": LOST}, {("not_joined", State.WAITING)}),
         (
             {"versions": UPGRADED, "status": "red", "copies": [copy("i", None, primary=True)]},
             {("primary_unassigned", State.WAITING)},

@@ -20,13 +20,14 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 MANAGER, DATA = ("cluster_manager",), ("data",)
 ROLES: Mapping[str, Sequence[str]] = {"d-0": DATA, "d-1": DATA, "b-0": (*MANAGER, *DATA), "m-0": MANAGER}
 GROUPS = {"data": ["d-0", "d-1"], "both": ["b-0"], "managers": ["m-0"]}
-COPIES = [copy("logs", "d-0", primary=True), copy("logs", "d-1")]
+DATA_MEMBERS = ("d-0", "d-1")
 VERSIONS = dict.fromkeys(ROLES, "2.19.6")
 
 
 def state_of(versions: Mapping[str, str], elected: str = "m-0") -> ClusterState:
     members = {name: info(name, version, ROLES.get(name, DATA)) for name, version in versions.items()}
-    return cluster(members, COPIES, elected=elected)
+    copies = [copy("logs", name if name in members else None, primary=name == "d-0") for name in DATA_MEMBERS]
+    return cluster(members, copies, elected=elected)
 
 
 def without(*names: str) -> dict[str, str]:

@@ -136,8 +136,11 @@ def test_what_cannot_be_read_is_unknown_and_keeps_no_gate(answer: Json) -> None:
 
 def test_shards_come_before_bytes_and_bytes_before_operations() -> None:
     def left(states: list[str], recoveries: Recoveries) -> tuple[float, ...]:
-        copies = [copy("i", "a", primary=True), *(copy("i", "b", state) for state in states)]
-        return remaining(cluster("ab", copies), (), recoveries)["recovering"]
+        copies = [
+            copy("i", "a", primary=True),
+            *(copy("i", name, state) for name, state in zip("bc", states, strict=True)),
+        ]
+        return remaining(cluster("abc", copies), (), recoveries)["recovering"]
 
     several = left(["INITIALIZING", "INITIALIZING"], Recoveries(10, 10))
     assert left(["INITIALIZING", "STARTED"], Recoveries(99, 99)) < several

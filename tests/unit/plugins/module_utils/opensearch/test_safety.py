@@ -318,7 +318,7 @@ def test_the_plan_asks_for_consent_by_name() -> None:
 
 def test_what_time_cures_needs_no_consent() -> None:
     copies = [copy("i", "a", primary=True), copy("i", None), copy("j", "b", primary=True, to="c"), copy("j", "a")]
-    state = cluster("ab", copies, voting=coordination("abc"))
+    state = cluster("abc", copies, voting=coordination("abc"))
     assert consent(state, "ab") == []
     assert said(judge_batch(state, ["a"], STRICT)) != []
 

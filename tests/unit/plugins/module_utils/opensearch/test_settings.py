@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
     UNDO,
     Change,
@@ -169,7 +170,7 @@ def test_settings_of_real_servers() -> None:
     before = parse_settings(recorded("green-2.19.6")["settings"])
     assert before.transient == {"indices.recovery.max_bytes_per_sec": "77mb"}
     assert removals(before) == ()
-    with pytest.raises(KeyError):
+    with pytest.raises(Unreadable, match="transient is missing"):
         parse_settings({"persistent": {}})
 
 

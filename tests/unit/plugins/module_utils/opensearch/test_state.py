@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy, judge_consent
@@ -111,7 +112,7 @@ def test_health_of_a_real_cluster() -> None:
 def test_a_health_that_lacks_a_field_is_not_read(field: str) -> None:
     answer = recorded("green-2.19.6")["health"]
     del answer[field]
-    with pytest.raises(KeyError):
+    with pytest.raises(Unreadable, match=f"{field} is missing"):
         parse_health(answer)
 
 

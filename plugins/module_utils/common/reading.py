@@ -1,0 +1,262 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading answers strictly: a field is of the type it has to be, or the whole answer is none. Pure.
+
+A field that is null counts as absent, as it does to the servers. Where a default is given, the field may be absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from .errors import NotUnderstood
+
+Json = Mapping[str, Any]
+Read = TypeVar("Read")
+Type = TypeVar("Type")
+
+LONGEST = 60
+"""Characters of a value that are shown."""
+
+FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What Python raises where data has another shape than the code that reads it."""
+
+
+class Unreadable(Exception):
+    """A part of an answer is not what it has to be: which, and why."""
+
+    def __init__(self, what: str, field: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.field = field
+
+    def inside(self, name: str) -> None:
+        """The field as it is called from the part that holds it."""
+        self.field = f"{name}.{self.field}" if self.field else name
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.what}" if self.field else self.what
+
+
+@contextmanager
+def understood(refuse: Callable[[str], NotUnderstood]) -> Iterator[None]:
+    """What is read in this block is understood, or refused; `refuse` is given what is wrong, and where.
+
+    Raises:
+        NotUnderstood: a part is not what it has to be.
+    """
+    try:
+        yield
+    except Unreadable as error:
+        raise refuse(str(error)) from error
+    except FOREIGN as error:
+        raise refuse(f"it is not of the known shape ({type(error).__name__}: {_cut(str(error))})") from error
+
+
+def text(of: Json, name: str, default: str | None = None) -> str:
+    """A text that is not empty, unless the default is.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = _typed(of, name, str, "text", default)
+    if not found and default is None:
+        raise Unreadable("is empty", name)
+    return found
+
+
+def optional_text(of: Json, name: str) -> str | None:
+    """A text, or None where there is none.
+
+    Raises:
+        Unreadable: it is something else.
+    """
+    return text(of, name, "") or None
+
+
+def one_of(of: Json, name: str, known: Collection[str]) -> str:
+    """A text that is one of those known.
+
+    Raises:
+        Unreadable: it is none of them.
+    """
+    found = text(of, name)
+    if found not in known:
+        raise Unreadable(f"is {_shown(found)}, which is none of {', '.join(sorted(known))}", name)
+    return found
+
+
+def whole(of: Json, name: str, default: int | None = None) -> int:
+    """A whole number that is not negative.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = _typed(of, name, int, "whole number", default)
+    if isinstance(found, bool) or found < 0:
+        raise Unreadable(f"is {_shown(found)} and no count", name)
+    return found
+
+
+def count(of: Json, name: str, default: int | None = None) -> int:
+    """A whole number that is written as a text of digits, as settings are.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = text(of, name, None if default is None else str(default))
+    if not (found.isascii() and found.isdecimal() and len(found) < 19):
+        raise Unreadable(f"is {_shown(found)} and no number", name)
+    return int(found)
+
+
+def flag(of: Json, name: str, default: bool | None = None) -> bool:
+    """Yes or no.
+
+    Raises:
+        Unreadable: it is neither.
+    """
+    return _typed(of, name, bool, "true or false", default)
+
+
+def part(of: Json, name: str, default: Json | None = None) -> Json:
+    """A part with fields of its own.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    return _typed(of, name, dict, "object", default)
+
+
+def entries(of: Json, name: str, default: Sequence[Any] | None = None) -> Sequence[Any]:
+    """A list.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    return _typed(of, name, list, "list", default)
+
+
+def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+    """A list of texts.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = entries(of, name, default)
+    for each in found:
+        if not isinstance(each, str):
+            raise Unreadable(f"holds {_shown(each)}, which is no text", name)
+    return tuple(found)
+
+
+def text_map(of: Json, name: str) -> dict[str, str]:
+    """Texts by name; empty where there is nothing, and so is a text that is null.
+
+    Raises:
+        Unreadable: one is something else.
+    """
+    return within(of, name, lambda found: {each: text(found, each, "") for each in found}, {})
+
+
+def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | None = None) -> Read:
+    """A part, read.
+
+    Raises:
+        Unreadable: it is not what it has to be.
+    """
+    found = part(of, name, default)
+    try:
+        return read(found)
+    except Unreadable as error:
+        error.inside(name)
+        raise
+
+
+def named(of: Json, name: str, read: Callable[[str, Json], Read], default: Json | None = None) -> dict[str, Read]:
+    """The parts of a part, by name, each read.
+
+    Raises:
+        Unreadable: one is not what it has to be.
+    """
+
+    def all_of(found: Json) -> dict[str, Read]:
+        result = {}
+        for each in found:
+            inner = part(found, each)
+            try:
+                result[each] = read(each, inner)
+            except Unreadable as error:
+                error.inside(each)
+                raise
+        return result
+
+    return within(of, name, all_of, default)
+
+
+def listed(of: Json, name: str, read: Callable[[Json], Read], default: Sequence[Any] | None = None) -> tuple[Read, ...]:
+    """The parts of a list, each read.
+
+    Raises:
+        Unreadable: one is not what it has to be.
+    """
+    result = []
+    for number, each in enumerate(entries(of, name, default)):
+        try:
+            result.append(read(whole_part(each)))
+        except Unreadable as error:
+            error.inside(f"{name}.{number}")
+            raise
+    return tuple(result)
+
+
+def whole_part(found: Any) -> Json:
+    """What has fields of its own.
+
+    Raises:
+        Unreadable: it has none.
+    """
+    if not isinstance(found, dict):
+        raise Unreadable(f"is {_shown(found)} and no object")
+    return found
+
+
+def parsed(kept: str) -> Json:
+    """The object that a text of JSON holds.
+
+    Raises:
+        Unreadable: it holds none.
+    """
+    try:
+        found = json.loads(kept)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise Unreadable(f"it is no JSON ({_cut(str(error))})") from error
+    if not isinstance(found, dict):
+        raise Unreadable("it is no JSON object")
+    return found
+
+
+def _typed(of: Json, name: str, kind: type[Type], called: str, default: Any) -> Type:
+    found = of.get(name)
+    if found is None:
+        if default is None:
+            raise Unreadable("is missing", name)
+        found = default
+    elif not isinstance(found, kind):
+        raise Unreadable(f"is {_shown(found)} and no {called}", name)
+    given: Type = found
+    return given
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "a list"
+    return _cut(json.dumps(value))
+
+
+def _cut(said: str) -> str:
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
