@@ -29,9 +29,9 @@ class TimeLimit:
         self._now = now
         self._end = float("inf")
 
-    def begin(self) -> None:
-        """A request begins."""
-        self._end = self._now() + self.seconds
+    def begin(self, seconds: float | None = None) -> None:
+        """A request begins; it may take so long, where it is not like the others."""
+        self._end = self._now() + (self.seconds if seconds is None else seconds)
 
     def left(self) -> float:
         """Seconds that are left of the request.

@@ -103,7 +103,7 @@ class OpenSearchClient:
             transport.max_retries = 0
         # In the path, since opensearch-py takes a query parameter called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
-        self._limit.begin()
+        self._limit.begin(seconds)
         try:
             answer = transport.perform_request(method, url, params={"ignore": ignore}, body=body, timeout=seconds)
         except errors.ConnectionError as error:

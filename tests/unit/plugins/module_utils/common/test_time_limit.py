@@ -85,6 +85,14 @@ def test_a_slow_answer_within_the_limit_is_one(ask: Ask) -> None:
         assert ask(url, 30) is not None
 
 
+def test_a_request_that_may_take_longer_has_its_own_limit() -> None:
+    with dripping(len(HEAD)) as url:
+        client = opensearch.connect({"hosts": [url], "request_timeout": 0.1})
+        with pytest.raises(Unreachable):
+            client.get("/_cluster/state")
+        assert client.post_once("/_flush", 30) == {"items": []}
+
+
 @APIS
 @pytest.mark.parametrize("status", [429, 503])
 def test_nobody_waits_for_as_long_as_a_server_says(ask: Ask, status: int) -> None:
