@@ -51,7 +51,9 @@ UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
 _PARTS = "|".join(
     f"{name}\\.(?:{'|'.join(option['options'])})" for name, option in {**KUBERNETES, **OPENSEARCH}.items()
 )
-_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout)\b")
+_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout|wait_limit)\b")
+WHOLE = "upgrade_batch_timeout or upgrade_run_timeout"
+"""The variables that are the `wait_limit` of a gate."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Speech:
             return text
         for part in UNLIMITED if not self.limit else ():
             text = text.replace(part, "")
-        named = {"wait_timeout": self.limit or "wait_timeout"}
+        named = {"wait_timeout": self.limit or "wait_timeout", "wait_limit": WHOLE}
         return _OPTION.sub(lambda found: named.get(found[0], f"upgrade_{found[0]}"), text)
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:

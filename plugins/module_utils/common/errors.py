@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .verdict import Reason, State, Verdict, refused
 
 HANDSHAKE_BROKEN_OFF = "EOF occurred in violation of protocol"
@@ -24,7 +26,7 @@ class Unreachable(Refusal):
 
     def as_waiting(self) -> Verdict:
         """The same reasons, as something that time may cure."""
-        return Verdict(tuple(Reason(State.WAITING, r.code, r.message, r.remedy) for r in self.verdict.reasons))
+        return Verdict(tuple(replace(reason, state=State.WAITING) for reason in self.verdict.reasons))
 
 
 class NotUnderstood(Unreachable):

@@ -9,7 +9,7 @@ A judge is a pure function from an observation to a `Verdict`. It never sleeps, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -36,6 +36,8 @@ class Reason:
     code: str
     message: str
     remedy: str = ""
+    about: str = field(default="", compare=False)
+    """The thing, where several can be waited for under one code, one after the other; a list of things is none."""
 
     def as_result(self) -> dict[str, str]:
         """Plain data for a module's result."""
@@ -80,9 +82,9 @@ def refused(code: str, message: str, remedy: str) -> Reason:
     return Reason(State.REFUSED, code, message, remedy)
 
 
-def waiting(code: str, message: str, remedy: str = "") -> Reason:
+def waiting(code: str, message: str, remedy: str = "", about: str = "") -> Reason:
     """A reason that time will cure."""
-    return Reason(State.WAITING, code, message, remedy)
+    return Reason(State.WAITING, code, message, remedy, about)
 
 
 def remark(code: str, message: str, remedy: str = "") -> Reason:

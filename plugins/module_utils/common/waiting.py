@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one way to wait: with a reason, a deadline, and a line on every change of reason."""
+"""The one way to wait: with a reason, a deadline, and a line on every change of what is waited for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from .errors import Refusal, Unreachable
@@ -140,7 +140,7 @@ def wait_for(
                 return found[0], end
             raise Refusal(*end.reasons)
         waited.present = " ".join(reason.message for reason in verdict.deciding())
-        announcer.say(waited.present, clock.now() - start, clock.now())
+        announcer.say(verdict, clock.now() - start, clock.now())
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
         pause = min(patience.pause_after(looked_at - began), time_left)
@@ -185,27 +185,33 @@ class _Deadline:
 
 
 class _Announcer:
-    """Says a reason when it changes, and again as a sign of life."""
+    """Says what is waited for when that changes, and as it is by then again as a sign of life.
+
+    What is waited for is the codes and the things they are about: a list in a sentence that grows or shrinks with each
+    look is no news.
+    """
 
     def __init__(self, progress: Callable[[str], None], now: float) -> None:
         self._progress = progress
-        self._said = ""
+        self._said: set[tuple[str, str]] = set()
         self._at = now
 
-    def say(self, line: str, spent: float, now: float) -> None:
-        if line != self._said:
+    def say(self, verdict: Verdict, spent: float, now: float) -> None:
+        line = " ".join(reason.message for reason in verdict.deciding())
+        about = {(reason.code, reason.about) for reason in verdict.deciding()}
+        if about != self._said:
             self._progress(f"waiting: {line}")
         elif now - self._at >= SIGN_OF_LIFE:
             self._progress(f"still waiting after {spent:.0f} s: {line}")
         else:
             return
-        self._said, self._at = line, now
+        self._said, self._at = about, now
 
 
 def _timed_out(verdict: Verdict, why: Reason) -> Verdict:
     return Verdict(
         (
-            *(Reason(State.REFUSED, r.code, r.message, r.remedy) for r in verdict.deciding()),
+            *(replace(reason, state=State.REFUSED) for reason in verdict.deciding()),
             why,
             *(r for r in verdict.reasons if r.state is State.PASSED),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ..common.verdict import Reason, Verdict, refused, waiting
@@ -104,25 +104,26 @@ def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tupl
 
 def judge_replacement(pool: StatefulSet, sighting: Sighting, pull_patience: float = PULL_PATIENCE) -> Verdict:
     """Passed once the new pod is Ready on the wanted revision; else one reason that says where it is, or is stuck."""
+    reason = _reason(pool, sighting, pull_patience)
+    return Verdict((replace(reason, about=sighting.member),) if reason else ())
+
+
+def _reason(pool: StatefulSet, sighting: Sighting, pull_patience: float) -> Reason | None:
     pod, stage = sighting.pod, sighting.stage
     if pod is None:
-        return _one(_recreating(pool, sighting))
+        return _recreating(pool, sighting)
     if stage is Stage.STOPPING:
-        return _one(_stopping(sighting, pod))
+        return _stopping(sighting, pod)
     if pod.revision != pool.update_revision:
-        return _one(_wrong_revision(pool, pod))
+        return _wrong_revision(pool, pod)
     if stage is Stage.READY:
-        return Verdict()
+        return None
     failure = _failure(sighting, pod, pull_patience)
     if failure is not None:
-        return _one(failure)
+        return failure
     if stage is Stage.SCHEDULING:
-        return _one(_scheduling(pod))
-    return _one(_preparing(sighting, pod) if stage is Stage.PREPARING else _starting(sighting, pod))
-
-
-def _one(reason: Reason) -> Verdict:
-    return Verdict((reason,))
+        return _scheduling(pod)
+    return _preparing(sighting, pod) if stage is Stage.PREPARING else _starting(sighting, pod)
 
 
 def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:

@@ -71,6 +71,7 @@ def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
                 "long_task",
                 f"On {task.member} runs a {task.kind}: {task.description[:LONGEST_DESCRIPTION]} (task {task.id}).",
                 f"Let it end, or end it with POST _tasks/{task.id}/_cancel; skip_checks: [tasks] goes on nevertheless.",
+                about=task.id,
             )
             for task in sorted(tasks, key=lambda task: task.id)
         )
@@ -85,6 +86,7 @@ def judge_snapshots(state: ClusterState) -> Verdict:
                 "snapshot_running",
                 f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}.",
                 _remedy(snapshot),
+                about=snapshot.name,
             )
             for snapshot in state.snapshots
         )
@@ -98,7 +100,7 @@ def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
         needed = [part for part in snapshot.unfinished if part[2] in down]
         if needed:
             message = f"Snapshot {snapshot.name} is being taken from a member of the batch: {_left(state, needed)}."
-            reasons.append(waiting("snapshot_running", message, _remedy(snapshot)))
+            reasons.append(waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name))
     return Verdict(tuple(reasons))
 
 

@@ -146,7 +146,8 @@ def judge_joined(
     for name in sorted(names):
         member = named(name)
         if member is None:
-            reasons.append(waiting("not_joined", f"{name} has not joined the cluster.", f"Look at the logs of {name}."))
+            message = f"{name} has not joined the cluster."
+            reasons.append(waiting("not_joined", message, f"Look at the logs of {name}.", about=name))
         elif target is not None and member.version != target:
             reasons.append(
                 refused(

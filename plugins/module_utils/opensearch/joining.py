@@ -45,4 +45,5 @@ def _still_there(name: str) -> Reason:
         "not_restarted",
         f"{name} is still in the cluster as the process that was to be stopped.",
         f"If it lasts, see whether the tasks really stop it: look at the process on the host of {name}.",
+        about=name,
     )

@@ -126,6 +126,31 @@ def test_every_change_of_reason_is_said_once() -> None:
     assert wait.said == [(0.0, "waiting: one"), (3.0, "waiting: one two"), (6.0, "waiting: one")]
 
 
+def test_a_list_that_changes_is_no_new_reason_and_is_told_as_it_is_by_then() -> None:
+    wait = Wait()
+
+    def shrinking(second: float) -> Verdict:
+        left = 100 - int(second)
+        return Verdict((waiting("recovering", f"Shards recover ({left})."),)) if left else PASSED
+
+    wait.run(shrinking, timeout=200.0)
+    signs = [
+        (second, f"still waiting after {second:.0f} s: Shards recover ({100 - second:.0f}).") for second in (30, 60, 90)
+    ]
+    assert wait.said == [(0.0, "waiting: Shards recover (100)."), *signs]
+
+
+def test_another_thing_is_said_under_the_same_code() -> None:
+    wait = Wait()
+
+    def one_by_one(second: float) -> Verdict:
+        pods = ["a", "b"][int(second // 3) :]
+        return Verdict(tuple(waiting("pod_starting", f"Pod {pod} starts.", about=pod) for pod in pods))
+
+    wait.run(one_by_one)
+    assert wait.said == [(0.0, "waiting: Pod a starts. Pod b starts."), (3.0, "waiting: Pod b starts.")]
+
+
 def test_a_remedy_that_changes_is_no_new_reason() -> None:
     wait = Wait()
     verdicts = [Verdict((waiting("slow", "Slow.", remedy),)) for remedy in ("Do this.", "Do that.")]
