@@ -81,6 +81,13 @@ options:
       - The most members of a pool that go down together, as a number or as a percentage of the pool, rounded down but
         never below one.
     type: str
+  allow_left_behind:
+    description:
+      - Consent to a plan of a new major version after which a member that it leaves out could not join again, once
+        stopped. The servers let nobody join who is older than all others, or than an index, and only members that hold
+        data or can be elected keep new indices from being younger.
+    type: bool
+    default: false
   allow_field_managers:
     description:
       - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.

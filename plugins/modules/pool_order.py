@@ -142,6 +142,14 @@ broken:
   type: list
   elements: str
   sample: []
+left:
+  description:
+    - What the plan leaves as it is - the members, in the cluster or not, that do not run the target version after it,
+      and the pools that may be of the cluster while none of their members is in it.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 digest:
   description: Twelve hexadecimal digits that change whenever the plan does.
   returned: success

@@ -241,6 +241,14 @@ record:
   returned: with O(state=ended)
   type: dict
   sample: {phase: completed}
+left:
+  description:
+    - What the plan leaves as it is - the members, in the cluster or not, that do not run the target version after it,
+      and the pools that may be of the cluster while none of their members is in it.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 digest:
   description: Twelve hexadecimal digits that change whenever the plan does.
   returned: unless O(state=ended)

@@ -17,6 +17,7 @@ from ..kubernetes.judge import judge_owner
 from ..planning.batches import BATCHING, Batch, Cutting, batches_of
 from ..planning.pools import Pool, digest_of, order_pools
 from ..planning.versions import Version
+from .admission import judge_left, left_by
 from .client import connect, judge_connection
 from .health_gate import target_of
 from .named_pools import by_kind, judge_groups, pools_named
@@ -24,7 +25,17 @@ from .observe import observe
 from .proof import Proofs, placement_of
 from .roles import judge_roles
 from .safety import Policy, judge_consent
-from .set_pools import Seen, in_cluster, judge_membership, judge_returning, judge_sets, pool_of, see
+from .set_pools import (
+    Seen,
+    in_cluster,
+    judge_membership,
+    judge_outside,
+    judge_returning,
+    judge_sets,
+    pool_of,
+    pools_outside,
+    see,
+)
 from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
@@ -47,6 +58,7 @@ CONTRACT = Contract(
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "zone_attribute": {"type": "str", "default": "zone"},
         "max_unavailable": {"type": "str"},
+        "allow_left_behind": {"type": "bool", "default": False},
         "allow_field_managers": {
             "type": "list",
             "elements": "str",
@@ -68,6 +80,8 @@ class Drawn:
     """As the user knows them; what the digest is made of."""
     verdict: Verdict
     sets: Seen | None = None
+    outside: tuple[str, ...] = ()
+    """The pools that may be of the cluster while none of their members is in it."""
 
 
 def run(task: Task) -> Outcome:
@@ -87,16 +101,18 @@ def run(task: Task) -> Outcome:
             judge_consent(state, going, Policy(params["allow_single_copy"], params["allow_quorum_loss"])),
             judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
             judge_returning(pools),
+            judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
     )
     conditions = [
-        *(name for name in CONSENT if params[name]),
+        *(name for name in (*CONSENT, "allow_left_behind") if params[name]),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
-    return _outcome(state, pools, batches, verdict, target, digest, cutting)
+    left = [*left_by(state, pools, going, target), *drawn.outside]
+    return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
 def _on_hosts(params: Mapping[str, Any]) -> bool:
@@ -131,7 +147,8 @@ def _from_sets(task: Task, target: Version) -> Drawn:
         raise Refusal(*combine(troubles).reasons)
     pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
     owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
-    return Drawn(seen.state, pools, pools, combine((*troubles, *owners, judge_membership(seen))), seen)
+    verdict = combine((*troubles, *owners, judge_membership(seen), judge_outside(seen, pools)))
+    return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
 
 
 def _cut(
@@ -162,25 +179,27 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
 
 
 def _outcome(
-    state: ClusterState,
-    pools: Sequence[Pool],
+    drawn: Drawn,
     batches: Sequence[Batch],
     verdict: Verdict,
     target: Version,
     digest: str,
     cutting: Cutting,
+    left: Sequence[str],
 ) -> Outcome:
+    state, pools = drawn.state, drawn.pools
     proofs = Proofs(state, hands_over=cutting.hands_over)
     versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
     before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
     going = {name for batch in batches for name in batch.members}
+    covered = "that is planned for " if left else ""
     after = {name: str(target) if name in going else version for name, version in before.items()}
     return Outcome(
         verdict,
         before=before,
         after=after,
-        next="begin" if batches else "nothing: every member runs the target version",
+        next="begin" if batches else f"nothing: every member {covered}runs the target version",
         more={
             "target_version": str(target),
             "cluster_uuid": state.uuid,
@@ -199,6 +218,7 @@ def _outcome(
             ],
             "members": sorted({*before, *running}),
             "broken": sorted(name for name, version in before.items() if version is None),
+            "left": list(left),
             "digest": digest,
         },
     )

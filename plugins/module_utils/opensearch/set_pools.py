@@ -18,10 +18,12 @@ from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.rights import ROLE, missing_rights
 from ..kubernetes.state import Namespace, Pod, StatefulSet
+from ..kubernetes.stateful_sets import list_stateful_sets
 from ..planning.batches import Batch
-from ..planning.images import container_for, with_tag
+from ..planning.images import container_for, name_of, with_tag
 from ..planning.pools import Pool
 from ..planning.versions import Version
+from .admission import admits
 from .client import connect, judge_connection
 from .named_pools import member_of
 from .observe import observe
@@ -42,6 +44,8 @@ class Seen:
     state: ClusterState
     everyone: tuple[Pod, ...] = ()
     """All pods of the namespace, whoever owns them."""
+    others: tuple[StatefulSet, ...] = ()
+    """The other sets of the namespace, which are not planned for."""
     budgets: tuple[Budget, ...] = ()
 
 
@@ -52,14 +56,15 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
     if there is None or state is None:
         return None, troubles
-    namespace, budgets = there
+    namespace, every, budgets = there
     sets = namespace.sets
-    pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in sets}
+    pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in every}
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
     if not named:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
-    return Seen(named, pods, state, namespace.pods, budgets), troubles
+    others = tuple(s for s in every if s.name not in {one.name for one in named})
+    return Seen(named, pods, state, namespace.pods, others, budgets), troubles
 
 
 def _both_sides(params: Mapping[str, Any]) -> tuple[Any, ClusterState | None, list[Verdict]]:
@@ -79,11 +84,14 @@ def _told_together(verdict: Verdict) -> Verdict:
     return Verdict(tuple(reasons))
 
 
-def _in_kubernetes(params: Mapping[str, Any], troubles: list[Verdict]) -> tuple[Namespace, tuple[Budget, ...]] | None:
-    """The sets that are meant, and all pods. Whatever right is missing, all that are missing are told."""
+def _in_kubernetes(
+    params: Mapping[str, Any], troubles: list[Verdict]
+) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
+    """The sets that are meant with all pods, and all sets. Whatever right is missing, all that are missing are told."""
     cluster = kubernetes.connect(params["kubernetes"])
     try:
-        there = _meant(observe_namespace(cluster, params["namespace"], params["label_selector"]), params["pools"])
+        every = observe_namespace(cluster, params["namespace"])
+        there = _meant(_labelled(cluster, every, params["label_selector"]), params["pools"])
     except Refusal as error:
         rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
         if rights.state is not State.REFUSED:
@@ -91,7 +99,7 @@ def _in_kubernetes(params: Mapping[str, Any], troubles: list[Verdict]) -> tuple[
         troubles.append(rights)
         return None
     troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], ROLE)]
-    return there, list_budgets(cluster, params["namespace"])
+    return there, every.sets, list_budgets(cluster, params["namespace"])
 
 
 def _is_of_rights(error: Refusal) -> bool:
@@ -104,6 +112,14 @@ def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
     except Refusal as error:
         troubles.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
         return None
+
+
+def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: str | None) -> Namespace:
+    """The namespace with those of its sets that match the label selector."""
+    if not selector:
+        return every
+    names = {one.name for one in list_stateful_sets(cluster, every.name, selector)}
+    return replace(every, sets=tuple(one for one in every.sets if one.name in names))
 
 
 def _meant(there: Namespace, pools: Sequence[str]) -> Namespace:
@@ -171,10 +187,40 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         image=image,
         target_image=params["image"] or with_tag(image, str(target)),
         strategy=stateful_set.strategy,
-        in_use=any(pod.ready and pod.revision == stateful_set.update_revision for pod in seen.pods[stateful_set.name]),
+        in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
         ephemeral=stateful_set.ephemeral,
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
+    )
+
+
+def _proves_image(pod: Pod, stateful_set: StatefulSet, state: ClusterState) -> bool:
+    """Whether a pod is in the cluster with the present image of its set, so that another one could join with it."""
+    there = state.named(pod.name)
+    return bool(pod.ready and pod.revision == stateful_set.update_revision and there and admits(state, there.version))
+
+
+def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
+    """The sets that are not planned for, run the same server, and have no pod in the cluster."""
+    servers = {name_of(pool.image) for pool in pools}
+    return tuple(
+        one
+        for one in seen.others
+        if servers & {name_of(image) for image in one.images.values()} and not _belongs(seen.pods[one.name], seen.state)
+    )
+
+
+def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Verdict:
+    """Pools that may be of this cluster and are not in it: their members might never join it again."""
+    return Verdict(tuple(_outside(one, len(seen.pods[one.name])) for one in pools_outside(seen, pools)))
+
+
+def _outside(one: StatefulSet, pods: int) -> Reason:
+    said = f"none of its {pods} pods is a member of this cluster" if pods else "it has no pods"
+    return remark(
+        "pool_outside",
+        f"Pool {one.name} runs the same server and {said}: the plan leaves it as it is.",
+        "If it is of this cluster, name it in pools (upgrade_pools) with all others, or its pods may never join again.",
     )
 
 

@@ -29,7 +29,7 @@ def container_for(pool: str, images: Mapping[str, str], named: str | None, serve
         )
     if len(images) == 1:
         return next(iter(images))
-    fitting = [name for name, image in images.items() if _name(image) == server] or [n for n in images if n == server]
+    fitting = [name for name, image in images.items() if name_of(image) == server] or [n for n in images if n == server]
     if len(fitting) == 1:
         return fitting[0]
     raise refusal(
@@ -55,5 +55,6 @@ def with_tag(image: str, tag: str) -> str:
     return f"{head}{slash}{last.split(':')[0]}:{tag}"
 
 
-def _name(image: str) -> str:
+def name_of(image: str) -> str:
+    """The last part of the repository: what the image is called in whatever registry."""
     return image.rpartition("/")[2].split("@")[0].split(":")[0]

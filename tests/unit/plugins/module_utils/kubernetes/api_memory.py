@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import refusal_of, request_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 
@@ -35,6 +35,10 @@ class ApiMemory:
     def client(self) -> KubernetesClient:
         """Itself, for code that wants the client."""
         return cast(KubernetesClient, self)
+
+    def judge_connection(self) -> Verdict:
+        """Nobody could read what is sent to it."""
+        return Verdict()
 
     def get(self, path: str) -> Json | None:
         """The object, or None."""

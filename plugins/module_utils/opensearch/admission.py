@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which versions the cluster lets join, and whom a plan would lock out. Pure.
+
+The elected manager refuses a member whose major version is below that of every member in the cluster, and one that is
+older than an index was created in (server source, JoinTaskExecutor.ensureMajorVersionBarrier and
+ensureIndexCompatibility). A new index has the version of the oldest member that holds data or can be elected
+(MetadataCreateIndexService), so members that only coordinate hold no version down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ..common.verdict import Reason, Verdict, refused, remark
+from ..common.words import enumerate_few
+from ..planning.pools import Pool
+from ..planning.versions import Version
+from .state import ClusterMember, ClusterState
+
+
+def admits(state: ClusterState, version: Version) -> bool:
+    """Whether a member of this version may join; where an index does not tell its version that is not known."""
+    lowest = min((member.version.major for member in state.members.values()), default=version.major)
+    created = [index.created for index in state.indices.values()]
+    return version.major >= lowest and all(one is not None and one <= version for one in created)
+
+
+def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
+    """The names of the members, in the cluster or not, that do not run the target version after the plan."""
+    there = {member.name for member in state.members.values() if member.version == target}
+    every = {member.name for member in state.members.values()} | {m.name for pool in pools for m in pool.members}
+    return sorted(every - there - set(going))
+
+
+def judge_left(
+    state: ClusterState, pools: Sequence[Pool], going: Collection[str], target: Version, *, allowed: bool
+) -> Verdict:
+    """Whoever the plan leaves below the target version can join again when it has stopped.
+
+    That holds as long as another one that holds data or can be elected is left there too, and where it would come back
+    on the new image. `going` are the names of the members that the plan upgrades. Where it upgrades the major version
+    the user has to consent (`allowed`); otherwise it is said.
+    """
+    return Verdict(tuple(_judged(state, pools, frozenset(going), target, allowed=allowed)))
+
+
+def _judged(
+    state: ClusterState, pools: Sequence[Pool], going: frozenset[str], target: Version, *, allowed: bool
+) -> Iterator[Reason]:
+    def is_below(version: Version) -> bool:
+        return version.major < target.major if major else version < target
+
+    major = any(m.name in going and m.version.major < target.major for m in state.members.values())
+    left = [m for m in state.members.values() if m.name not in going and is_below(m.version)]
+    holding = {member.name for member in left if member.holds_data or member.manager_eligible}
+    renewed = _renewed(pools, going)
+    away = {m.name for pool in pools for m in pool.members if m.version is None and m.name not in going}
+    stands_still = {member.name for member in left if _stands_still_without(member, state)}
+    endangered = ({member.name for member in left} | away) - renewed - stands_still
+    locked = [name for name in endangered if not holding - {name}]
+    if not locked:
+        return
+    stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
+    end = f"{it} cannot join any more" if major else f"any index made since keeps {them} out"
+    message = (
+        f"{enumerate_few(locked)} {stays} on {_versions(left, locked)}, and every other member that holds data or can"
+        f" be elected goes to {target} or is there: once stopped, {end}."
+    )
+    if not major:
+        yield remark("left_behind", message, "Upgrade what is left, too.")
+    elif allowed:
+        yield remark("left_behind", f"{message} That is allowed.")
+    else:
+        yield refused(
+            "left_behind",
+            message,
+            "Upgrade all members in one run (widen pools, label_selector and members), or accept that with"
+            " allow_left_behind (upgrade_allow_left_behind).",
+        )
+
+
+def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:
+    """Whether nobody can be elected without it: when it comes back it is elected, and lets the others join."""
+    configurations = (state.voting.committed, state.voting.accepted)
+    return any(2 * len(voters - {member.id}) <= len(voters) for voters in configurations if voters)
+
+
+def _renewed(pools: Sequence[Pool], going: frozenset[str]) -> set[str]:
+    """The members that come back on the new image if they stop, since their pool has it, or gets it for others."""
+    return {
+        member.name
+        for pool in pools
+        if pool.container and not pool.by_partition
+        if pool.image == pool.target_image or any(member.name in going for member in pool.members)
+        for member in pool.members
+    }
+
+
+def _versions(left: Sequence[ClusterMember], names: Collection[str]) -> str:
+    known = sorted({member.version for member in left if member.name in names})
+    return " and ".join(str(version) for version in known) or "the image of its pool"

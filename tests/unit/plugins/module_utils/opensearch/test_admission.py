@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whom the servers let join, and whom a narrowed plan would lock out, against the servers' rules written again here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import admits, judge_left, left_by
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import Pool
+from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    cluster,
+    coordination,
+    index_metadata,
+    info,
+)
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+MASK = 0x08000000
+ROLES: Mapping[str, Sequence[str]] = {"d": ("data",), "m": ("cluster_manager",), "c": ()}
+"""By the first letter of a member's name."""
+TEXT = {2: "2.19.6", 3: "3.6.0"}
+OLD, NEW = Version(2, 19, 6), Version(3, 6, 0)
+
+
+def state_of(versions: Mapping[str, str], **indices: Json) -> ClusterState:
+    members = {name: info(name, version, ROLES[name[0]]) for name, version in versions.items()}
+    return cluster(members, voting=coordination(name for name in versions if name[0] == "m"), indices=indices)
+
+
+def closed(created: int | None) -> Json:
+    """A closed index, which has no shards to be told of."""
+    settings = index_metadata(created or 0) if created else {"settings": {"index": {}}}
+    return {**settings, "state": "close"}
+
+
+@pytest.mark.parametrize(
+    ("present", "created", "version", "expected"),
+    [
+        ({"d-0": "2.19.6"}, (MASK ^ 2190699,), OLD, True),
+        ({"d-0": "2.19.6", "d-1": "3.6.0"}, (MASK ^ 2190699,), OLD, True),
+        ({"d-0": "3.6.0", "d-1": "3.6.0"}, (), OLD, False),
+        ({"d-0": "3.6.0", "c-0": "2.19.6"}, (MASK ^ 3060099,), OLD, False),
+        ({"d-0": "3.6.0"}, (MASK ^ 3060099,), NEW, True),
+        ({"d-0": "3.6.0"}, (MASK ^ 3060099,), Version(3, 5, 0), False),
+        ({"d-0": "3.6.0"}, (MASK ^ 2190699,), Version(3, 5, 0), True),
+        ({"d-0": "2.19.6"}, (7100299,), OLD, True),
+        ({"d-0": "2.19.6"}, (None,), OLD, False),
+    ],
+)
+def test_whom_the_servers_let_join(
+    present: dict[str, str], created: tuple[int | None, ...], version: Version, expected: bool
+) -> None:
+    state = state_of(present, **{f"i{number}": closed(one) for number, one in enumerate(created)})
+    assert admits(state, version) is expected
+
+
+def of_pods(
+    name: str, members: Sequence[str], state: ClusterState, image: str = "server:2", *, part: bool = False
+) -> Pool:
+    """A pool of pods; without a container it is one of plain hosts."""
+    (found,) = pools_named({name: members}, state, "zone")
+    return Pool(name, found.members, "server", image, "server:3", by_partition=part)
+
+
+def lets_rejoin(versions: Mapping[str, int], name: str, version: int) -> bool:
+    """The servers' rule, for majors alone: `name` has stopped, an index was made, and it comes back on `version`.
+
+    Without a majority of the managers no index is made, and who comes back is elected and takes the others in.
+    """
+    others = {other: major for other, major in versions.items() if other != name}
+    managers = [other for other in versions if other[0] == "m"]
+    if name in managers and len(managers) <= 2:
+        return True
+    created = min((major for other, major in others.items() if other[0] in "dm"), default=max(others.values()))
+    return version >= min(others.values()) and version >= created
+
+
+@given(
+    st.lists(st.sampled_from(["d-0", "d-1", "d-2", "m-0", "m-1", "c-0", "c-1"]), unique=True, min_size=2),
+    st.data(),
+)
+def test_whoever_a_plan_of_a_new_major_leaves_can_join_again_or_it_is_refused(
+    names: list[str], data: st.DataObject
+) -> None:
+    before = {name: data.draw(st.sampled_from([2, 2, 2, 3]), name) for name in names}
+    going = data.draw(st.lists(st.sampled_from(names), unique=True))
+    pods = data.draw(st.booleans())
+    assume(any(before[name] == 2 for name in going))
+    state = state_of({name: TEXT[major] for name, major in before.items()})
+    groups = {kind: [name for name in names if name[0] == kind] for kind in sorted({name[0] for name in names})}
+    pools = (
+        [of_pods(kind, members, state) for kind, members in groups.items()] if pods else pools_named(groups, state, "")
+    )
+    after = {name: 3 if name in going else major for name, major in before.items()}
+    renewed = {name for members in groups.values() if pods and set(members) & set(going) for name in members}
+    locked = [name for name, major in after.items() if not lets_rejoin(after, name, 3 if name in renewed else major)]
+    for allowed in (False, True):
+        verdict = judge_left(state, pools, going, NEW, allowed=allowed)
+        assert [reason.code for reason in verdict.reasons] == ["left_behind"] * bool(locked)
+        assert verdict.state is (State.REFUSED if locked and not allowed else State.PASSED)
+        assert all(name in reason.message for reason in verdict.reasons for name in locked)
+    assert left_by(state, pools, going, NEW) == sorted(name for name, major in after.items() if major == 2)
+
+
+def test_what_is_seen_of_a_coordinating_member_that_the_pools_leave_out() -> None:
+    state = state_of({"d-0": "2.19.6", "d-1": "2.19.6", "m-0": "2.19.6", "c-0": "2.19.6"})
+    pools = [of_pods("data", ["d-0", "d-1"], state), of_pods("managers", ["m-0"], state)]
+    (reason,) = judge_left(state, pools, ["d-0", "d-1", "m-0"], NEW, allowed=False).reasons
+    assert reason.message == (
+        "c-0 stays on 2.19.6, and every other member that holds data or can be elected goes to 3.6.0 or is there: once"
+        " stopped, it cannot join any more."
+    )
+    # Between minor versions, and where the plan does nothing more, it is said.
+    for target, going in ((Version(2, 19, 7), ["d-0", "d-1", "m-0"]), (Version(2, 19, 7), [])):
+        there = state_of({"d-0": str(target), "d-1": str(target), "m-0": str(target), "c-0": "2.19.6"})
+        (said,) = judge_left(state if going else there, pools, going, target, allowed=False).reasons
+        assert (said.code, said.state) == ("left_behind", State.PASSED)
+
+
+def test_a_member_that_is_away_and_left_out_is_counted_too() -> None:
+    state = state_of({"d-0": "2.19.6", "m-0": "2.19.6"})
+    pools = [
+        of_pods("data", ["d-0"], state),
+        of_pods("managers", ["m-0"], state),
+        of_pods("coordinating", ["c-0"], state),
+    ]
+    # Without the only manager no index is made, and it takes the others in when it is back.
+    assert judge_left(state, pools, ["d-0", "c-0"], NEW, allowed=False).passed
+    assert judge_left(state, pools, ["d-0"], NEW, allowed=False).passed
+    (reason,) = judge_left(state, pools, ["d-0", "m-0"], NEW, allowed=False).reasons
+    assert reason.message.startswith("c-0 stays on the image of its pool, and ")
+    assert left_by(state, pools, ["d-0", "m-0"], NEW) == ["c-0"]
+
+
+def test_a_partition_brings_what_is_left_back_on_the_old_image() -> None:
+    state = state_of({"d-0": "2.19.6", "d-1": "2.19.6"})
+    for part, passed in ((False, True), (True, False)):
+        pools = [of_pods("data", ["d-0", "d-1"], state, part=part)]
+        assert judge_left(state, pools, ["d-1"], NEW, allowed=False).passed is passed
+    assert judge_left(state, [of_pods("data", ["d-0", "d-1"], state, "server:3")], ["d-1"], NEW, allowed=False).passed
