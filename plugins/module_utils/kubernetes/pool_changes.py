@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from .state import StatefulSet
 
 UNDO = "upgrade.stateful/undo"
 """The annotation that carries the way back: one JSON string, written in the same patch as the change."""
+
+STRATEGIES = ("OnDelete", "RollingUpdate")
 
 Patch = dict[str, Any]
 
@@ -66,17 +68,33 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
         return Undo(
             run=str(content["run"]),
             at=str(content["at"]),
-            strategy_was=dict(strategy["was"]),
-            strategy_set=str(strategy["set"]),
+            strategy_was=_strategy_in(strategy["was"]),
+            strategy_set=_of(STRATEGIES, strategy["set"]),
             container=str(image["container"]),
             image_was=str(image["was"]),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The annotation {UNDO} of StatefulSet {pool.name} is not what this collection writes.",
             "Look at it, set the update strategy by hand to what it should be, and remove the annotation.",
         ) from error
+
+
+def _strategy_in(value: Any) -> dict[str, Any]:
+    """An update strategy as StatefulSets have it; raises ValueError, KeyError or TypeError where it is none."""
+    rolling = dict(value.get("rollingUpdate") or {})
+    partition, unavailable = rolling.pop("partition", 0), rolling.pop("maxUnavailable", 1)
+    known = type(partition) is int and partition >= 0 and type(unavailable) in {int, str}
+    if rolling or not known or value.keys() - {"type", "rollingUpdate"}:
+        raise ValueError("unknown strategy")
+    return {**value, "type": _of(STRATEGIES, value["type"])}
+
+
+def _of(known: Collection[str], value: Any) -> str:
+    if value not in known:
+        raise ValueError("unknown strategy")
+    return str(value)
 
 
 def repository_of(image: str) -> str:

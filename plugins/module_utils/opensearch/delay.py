@@ -18,7 +18,6 @@ from ..common.words import enumerate_few
 from ..planning.versions import Version
 from .state import ClusterState
 
-DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 SINCE = Version(3, 8, 0)
 
 _SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ..common.task import Outcome, Task
-from ..common.verdict import Reason, Verdict, remark
+from ..common.verdict import Reason, Verdict, refused, remark
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
-from .settings import EXCLUDE, Change, Settings, Undo, request_of, split_ours
+from .settings import EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
-from .voting import refused_by_server, take_back
+from .voting import not_members, refused_by_server, take_back
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -25,8 +25,11 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
     # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.
     voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
-    if undo is None or ((kept or undo.excluded) and not going and not voters):
-        return Outcome(Verdict(), before=before, after=before)
+    unknown = not_members(client, voters) if voters else frozenset()
+    voters = () if unknown else voters
+    refusals = tuple(_refusals(undo, unknown)) if undo else ()
+    if undo is None or ((kept or undo.excluded or undo.foreign) and not going and not voters):
+        return Outcome(Verdict(refusals), before=before, after=before)
     strangers, failed = set[str](), None
     if voters:
         # That they cannot vote again keeps no setting from being put back.
@@ -34,9 +37,12 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
     removed = to_remove(task, settings)
-    acts = [("restored", name_of(each), {"value": each.was, "was": before[name_of(each)]}) for each in back]
+    acts = [
+        ("restored", name_of(each), {"value": each.was, "was": settings.scope(each.scope)[each.setting]})
+        for each in back
+    ]
     left = replace(undo, changes=kept, excluded=undo.excluded if failed or strangers or not voters else ())
-    left_undo = left if left.changes or left.excluded else None
+    left_undo = left if left.changes or left.excluded or left.foreign else None
     write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
     if failed is not None:
         raise failed
@@ -45,6 +51,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         *(left_alone(undo, change, settings) for change in others),
         *_strange(undo, strangers),
         *removed_remarks(removed),
+        *refusals,
     )
     return Outcome(Verdict(remarks), True, before, there(after))
 
@@ -63,6 +70,27 @@ def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
         f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
         f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
     )
+
+
+def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
+    """What the undo names and no run changes; the rest of it is put back all the same."""
+    if unknown:
+        yield refused(
+            "undo_refused",
+            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting, and the"
+            f" cluster has no member called {enumerate_few(unknown)}. A run excludes only members of the cluster, so"
+            " nothing is done about exclusions.",
+            "Bring that member back; or remove the exclusions with"
+            f" DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set {UNDO} to null.",
+        )
+    for each in undo.foreign:
+        values = f"{each['set_to']!r}, before {each['was']!r}"
+        yield refused(
+            "undo_refused",
+            f"The undo of run {undo.run} says that the {each['scope']} setting {each['setting']} was set to"
+            f" {values}. No run of this collection changes that, so it is left as it is, and so is what the undo says.",
+            f"Compare that setting with what is wanted, then set {UNDO} to null.",
+        )
 
 
 def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:

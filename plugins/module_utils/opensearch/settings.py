@@ -11,6 +11,7 @@ becomes of the controller. The undo is one JSON string, since nested objects wou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +27,33 @@ ALLOCATING = (None, "all")
 """The values of it with which every copy can come back."""
 SCOPES = ("persistent", "transient")
 EXCLUDE = "cluster.routing.allocation.exclude._name"
+RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
+RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
+REBALANCE = "cluster.routing.rebalance.enable"
+DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 LISTS = frozenset({EXCLUDE})
 """Settings that are lists with commas, to which names are added: only these names are ours, whatever else is there."""
 
 Flat = Mapping[str, Any]
+
+_NUMBER = r"\d+"
+_RESTRICTED = "primaries|new_primaries|none"
+_BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
+_TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
+_NAMES = r"[^\x00-\x1f]*"
+CHANGED: Mapping[str, tuple[str, str]] = {
+    ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
+    EXCLUDE: (_NAMES, _NAMES),
+    RECOVERIES: (_NUMBER, _NUMBER),
+    RECOVERY_BYTES: (_BYTES, _BYTES),
+    REBALANCE: ("all|primaries|replicas|none", "none"),
+    DELAY: (_TIME, _TIME),
+}
+"""All settings that a run changes: patterns of what each may have been before, where it was set, and is set to.
+
+An undo that names others, or other values, was not written by a run. Whoever may write that setting alone could have
+anything put back with the rights of whoever settles.
+"""
 
 
 @dataclass(frozen=True)
@@ -86,10 +110,13 @@ class Undo:
     changes: tuple[Change, ...]
     excluded: tuple[str, ...] = ()
     """The names of the members that are excluded from voting for a moment."""
+    foreign: tuple[Any, ...] = ()
+    """What it says of settings that no run of this collection changes so: kept as it is, and never put back."""
 
     def dumps(self) -> str:
         """The JSON string that the cluster carries."""
-        changes = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
+        ours = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
+        changes = [*ours, *self.foreign]
         excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
         return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes, **excluded})
 
@@ -126,19 +153,34 @@ def carried_undo(settings: Settings) -> Undo | None:
         return None
     try:
         raw = json.loads(text)
-        changes = tuple(Change(c["setting"], c["scope"], c["was"], c["set_to"]) for c in raw["settings"])
-        if any(change.scope not in SCOPES for change in changes):
-            raise ValueError("unknown scope")
+        listed = list(raw["settings"])
+        read = [(each, Change(each["setting"], each["scope"], each["was"], each["set_to"])) for each in listed]
+        foreign = tuple(each for each, change in read if not is_known(change))
+        changes = tuple(change for _each, change in read if is_known(change))
         excluded = raw.get("voting_exclusions", [])
         if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
             raise ValueError("unknown exclusions from voting")
-        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded))
+        if not all(isinstance(raw[name], str) for name in ("run", "at", "cluster")):
+            raise ValueError("unknown run")
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded), foreign)
     except (ValueError, KeyError, TypeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
             "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
         ) from error
+
+
+def is_known(change: Change) -> bool:
+    """Whether a run makes such a change."""
+    if not isinstance(change.setting, str) or change.setting not in CHANGED or change.scope not in SCOPES:
+        return False
+    before, then = CHANGED[change.setting]
+    return (change.was is None or _fits(before, change.was)) and _fits(then, change.set_to)
+
+
+def _fits(pattern: str, value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(pattern, value, re.IGNORECASE) is not None
 
 
 def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change, ...]:

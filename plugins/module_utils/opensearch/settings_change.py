@@ -17,6 +17,9 @@ from .client import OpenSearchClient
 from .observe import cluster_uuid
 from .settings import (
     ARCHIVED,
+    REBALANCE,
+    RECOVERIES,
+    RECOVERY_BYTES,
     UNDO,
     Change,
     Settings,
@@ -27,12 +30,7 @@ from .settings import (
     request_of,
 )
 
-RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
-OF_RUN = {
-    RECOVERIES: "recoveries",
-    "indices.recovery.max_bytes_per_sec": "recovery_bytes",
-    "cluster.routing.rebalance.enable": "rebalance",
-}
+OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
 """What is set for a whole run, each with the option that gives its value; everything else is set for a batch."""
 
 Act = tuple[str, str, Mapping[str, Any]]

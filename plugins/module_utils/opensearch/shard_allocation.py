@@ -20,13 +20,13 @@ from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark
 from .client import OpenSearchClient, connect
-from .delay import DELAY, choose
+from .delay import choose
 from .drain import explain_moves, judge_drained, judge_room, left_on, standing_still
 from .flush import FLUSHED, flush, indices_on
 from .observe import observe
 from .putting_back import left_alone, restore
-from .settings import ENABLE, EXCLUDE, Change, Settings, Undo, plan_changes, split_ours, with_names
-from .settings_change import OF_RUN, RECOVERIES, change_settings, read_settings, shown, undo_here
+from .settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Change, Settings, Undo, plan_changes, split_ours, with_names
+from .settings_change import OF_RUN, change_settings, read_settings, shown, undo_here
 from .state import ClusterState
 
 DEFAULT_RECOVERIES = 2

@@ -85,6 +85,16 @@ def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> f
     return others
 
 
+def not_members(client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
+    """Those of these names that no member of the cluster has now.
+
+    Raises:
+        Refusal: the answer cannot be had.
+    """
+    found = client.get("/_cluster/state/nodes", filter_path="nodes.*.name").get("nodes", {})
+    return frozenset(names) - {node.get("name") for node in found.values()}
+
+
 def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:
     """What the server has refused of an act; with `lost` a lost answer is none, since the act may have been made.
 

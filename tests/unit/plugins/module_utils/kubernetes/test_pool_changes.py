@@ -137,3 +137,32 @@ def test_a_container_that_cannot_be_told_is_asked_for(image: str, named: str | N
     with pytest.raises(Refusal) as caught:
         container_of(several(server="opensearch:2", sidecar="fluent-bit:1"), image, named)
     assert "sidecar" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("was", "then", "known"),
+    [
+        (ROLLING, "OnDelete", True),
+        ({"type": "OnDelete"}, "RollingUpdate", True),
+        ({"type": "RollingUpdate", "rollingUpdate": None}, "OnDelete", True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": "25%"}}, "OnDelete", True),
+        ({"type": "Recreate"}, "OnDelete", False),
+        ({}, "OnDelete", False),
+        (ROLLING, "Recreate", False),
+        (ROLLING, None, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": "0"}}, "OnDelete", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}, "OnDelete", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "paused": True}}, "OnDelete", False),
+        ({"type": "OnDelete", "template": {}}, "OnDelete", False),
+        ("RollingUpdate", "OnDelete", False),
+    ],
+)
+def test_an_undo_with_a_strategy_that_no_set_has_is_refused(was: Any, then: Any, known: bool) -> None:
+    undo = json.loads(undo_text({}))
+    carrying = pool(annotations={UNDO: json.dumps({**undo, "strategy": {"was": was, "set": then}})})
+    if known:
+        assert carried_undo(carrying) is not None
+        return
+    with pytest.raises(Refusal, match=f"StatefulSet {carrying.name}") as caught:
+        carried_undo(carrying)
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["undo_not_readable"]

@@ -323,6 +323,17 @@ def test_where_nobody_may_vote_again_the_settings_are_put_back_all_the_same() ->
     assert (servers.excluded, servers.settings) == ([], Voters().settings)
 
 
+def test_exclusions_of_names_that_no_member_has_are_not_those_of_a_run() -> None:
+    servers = left_excluded()
+    undo = json.loads(servers.settings["persistent"][UNDO])
+    servers.settings["persistent"][UNDO] = json.dumps({**undo, "voting_exclusions": ["a", "retired"]})
+    outcome, _actions = allocation(servers, "restored")
+    assert codes(outcome.verdict) == [("undo_refused", State.REFUSED)]
+    assert "no member called retired" in outcome.verdict.reasons[0].message
+    assert servers.excluded == ["a"]
+    assert json.loads(servers.settings["persistent"][UNDO])["voting_exclusions"] == ["a", "retired"]
+
+
 def test_what_is_only_undrained_stays_excluded() -> None:
     servers = left_excluded()
     before = deepcopy(servers.settings)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.delay import DELAY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import needs_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import DELAY, ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

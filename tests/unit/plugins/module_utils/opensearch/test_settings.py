@@ -12,11 +12,18 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+    DELAY,
+    ENABLE,
+    EXCLUDE,
+    REBALANCE,
+    RECOVERIES,
+    RECOVERY_BYTES,
     UNDO,
     Change,
     Settings,
     Undo,
     carried_undo,
+    is_known,
     parse_settings,
     plan_changes,
     removals,
@@ -27,12 +34,20 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from hypothesis import given
 from hypothesis import strategies as st
 
-ENABLE = "cluster.routing.allocation.enable"
-NAMES = [ENABLE, "cluster.routing.rebalance.enable", "cluster.max_shards_per_node"]
-VALUES = st.one_of(st.sampled_from(["all", "primaries", "none", "7"]), st.lists(st.sampled_from("ab"), max_size=2))
-SCOPE = st.dictionaries(st.sampled_from([*NAMES, "cluster.metadata.owner"]), VALUES)
+VALUES = {ENABLE: ["all", "primaries", "none"], REBALANCE: ["all", "none"], RECOVERIES: ["7", "10"]}
+NAMES = list(VALUES)
+SCOPE = st.fixed_dictionaries(
+    {},
+    optional={
+        "cluster.metadata.owner": st.just("a"),
+        **{name: st.sampled_from(values) for name, values in VALUES.items()},
+    },
+)
 SETTINGS = st.builds(Settings, SCOPE, SCOPE)
-WANTED = st.dictionaries(st.sampled_from(NAMES), VALUES, min_size=1)
+WANTED = st.fixed_dictionaries(
+    {ENABLE: st.sampled_from(["primaries", "none"])},
+    optional={REBALANCE: st.just("none"), RECOVERIES: st.sampled_from(VALUES[RECOVERIES])},
+)
 UNDOS = st.builds(
     Undo,
     st.text(max_size=5),
@@ -40,11 +55,16 @@ UNDOS = st.builds(
     st.text(max_size=5),
     st.lists(
         st.builds(
-            Change, st.sampled_from(NAMES), st.sampled_from(["persistent", "transient"]), st.none() | VALUES, VALUES
+            Change,
+            st.sampled_from([ENABLE, "cluster.metadata.owner"]),
+            st.sampled_from(["persistent", "transient", "other"]),
+            st.sampled_from([None, "all", "none", "7", 7, ["a"]]),
+            st.sampled_from(["primaries", "none", "all", 7, None]),
         ),
         max_size=3,
     ).map(tuple),
 )
+"""Undos of runs, and of others."""
 
 
 def put(settings: Settings, body: Mapping[str, Mapping[str, Any]]) -> Settings:
@@ -106,7 +126,42 @@ def test_what_another_has_changed_meanwhile_is_left_to_it(
 @given(UNDOS, st.lists(st.text()))
 def test_an_undo_is_read_as_it_was_written(undo: Undo, excluded: list[str]) -> None:
     undo = replace(undo, excluded=tuple(excluded))
-    assert carried_undo(Settings({UNDO: undo.dumps()}, {})) == undo
+    read = carried_undo(Settings({UNDO: undo.dumps()}, {}))
+    assert read is not None
+    assert read.changes == tuple(change for change in undo.changes if is_known(change))
+    assert {each["setting"] for each in read.foreign} == {c.setting for c in undo.changes if not is_known(c)}
+    assert replace(read, changes=(), foreign=()) == replace(undo, changes=())
+    assert carried_undo(Settings({UNDO: read.dumps()}, {})) == read
+
+
+@pytest.mark.parametrize(
+    ("setting", "was", "set_to", "known"),
+    [
+        (ENABLE, None, "primaries", True),
+        (ENABLE, "ALL", "new_primaries", True),
+        (ENABLE, "none", "all", False),
+        (ENABLE, 7, "primaries", False),
+        (ENABLE, "every", "primaries", False),
+        (EXCLUDE, "x, y", "x,y,a", True),
+        (EXCLUDE, ["x"], "x,a", False),
+        (RECOVERIES, "4", "10", True),
+        (RECOVERIES, None, "many", False),
+        (RECOVERY_BYTES, "77mb", "200mb", True),
+        (RECOVERY_BYTES, "0b", "1.5g", True),
+        (RECOVERY_BYTES, "fast", "1g", False),
+        (REBALANCE, "replicas", "none", True),
+        (REBALANCE, "replicas", "all", False),
+        (DELAY, None, "1h", True),
+        (DELAY, "-1", "90m", True),
+        ("cluster.routing.allocation.include._name", None, "x", False),
+        ("cluster.blocks.read_only", None, "true", False),
+        (7, None, "x", False),
+    ],
+)
+def test_only_what_a_run_changes_is_known(setting: Any, was: Any, set_to: Any, known: bool) -> None:
+    for scope in ("persistent", "transient"):
+        assert is_known(Change(setting, scope, was, set_to)) is known
+    assert not is_known(Change(setting, "defaults", was, set_to))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +205,7 @@ def test_a_change_and_its_undo_are_one_request() -> None:
         '{"run": "r", "at": "t", "settings": []}',
         '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": "a"}',
         '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": [7]}',
-        '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "x", "was": 1, "set_to": 2}]}',
+        '{"run": 7, "at": "t", "cluster": "c", "settings": []}',
         ["a", "list"],
     ],
 )

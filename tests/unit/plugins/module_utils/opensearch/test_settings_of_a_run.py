@@ -14,9 +14,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.delay import DELAY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+    DELAY,
     ENABLE,
     EXCLUDE,
     UNDO,

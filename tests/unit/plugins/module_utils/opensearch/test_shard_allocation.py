@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
@@ -243,6 +243,29 @@ def test_an_orphan_changes_nothing() -> None:
         shard_allocation.restrict(task, client, read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
     assert client.settings == {"persistent": {}, "transient": {}}
+
+
+FORGED: dict[str, Any] = {"setting": "cluster.routing.allocation.include._name", "scope": "persistent", "was": "x", "set_to": "y"}
+"""What no run changes."""
+
+
+def test_of_a_foreign_undo_only_what_a_run_changes_is_put_back() -> None:
+    client = Servers()
+    act(client, "restricted")
+    undo = json.loads(client.settings["persistent"][UNDO])
+    other = {"setting": "indices.breaker.total.limit", "scope": "transient", "was": None, "set_to": "1%"}
+    client.settings["persistent"][UNDO] = json.dumps({**undo, "settings": [FORGED, *undo["settings"], other]})
+    client.settings["persistent"][FORGED["setting"]] = "y"
+    client.settings["transient"][other["setting"]] = "1%"
+    for changed in (True, False):
+        outcome = act(client, "restored")
+        assert (outcome.verdict.state, outcome.changed) == (State.REFUSED, changed)
+        assert [reason.code for reason in outcome.verdict.reasons] == ["undo_refused"] * 2
+        assert FORGED["setting"] in outcome.verdict.reasons[0].message
+        assert effective(client) is None
+        assert client.settings["persistent"][FORGED["setting"]] == "y"
+        assert client.settings["transient"] == {other["setting"]: "1%"}
+        assert json.loads(client.settings["persistent"][UNDO])["settings"] == [FORGED, other]
 
 
 @pytest.mark.parametrize("state", ["restored", "restricted"])
