@@ -245,7 +245,12 @@ def test_an_orphan_changes_nothing() -> None:
     assert client.settings == {"persistent": {}, "transient": {}}
 
 
-FORGED: dict[str, Any] = {"setting": "cluster.routing.allocation.include._name", "scope": "persistent", "was": "x", "set_to": "y"}
+FORGED: dict[str, Any] = {
+    "setting": "cluster.routing.allocation.include._name",
+    "scope": "persistent",
+    "was": "x",
+    "set_to": "y",
+}
 """What no run changes."""
 
 
@@ -253,7 +258,12 @@ def test_of_a_foreign_undo_only_what_a_run_changes_is_put_back() -> None:
     client = Servers()
     act(client, "restricted")
     undo = json.loads(client.settings["persistent"][UNDO])
-    other = {"setting": "indices.breaker.total.limit", "scope": "transient", "was": None, "set_to": "1%"}
+    other: dict[str, Any] = {
+        "setting": "indices.breaker.total.limit",
+        "scope": "transient",
+        "was": None,
+        "set_to": "1%",
+    }
     client.settings["persistent"][UNDO] = json.dumps({**undo, "settings": [FORGED, *undo["settings"], other]})
     client.settings["persistent"][FORGED["setting"]] = "y"
     client.settings["transient"][other["setting"]] = "1%"
