@@ -17,6 +17,7 @@ from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from .access import Access, access
 from .answers import refusal_of, request_of, unreachable
+from .paths import CORE, in_namespace
 
 __all__ = ["Json", "KubernetesClient", "PatchKind", "connect"]
 
@@ -120,7 +121,7 @@ class KubernetesClient:
 
     def log(self, namespace: str, pod: str, container: str, lines: int = 10, previous: bool = False) -> Lines:
         """The last lines of a container's log; `previous` asks for the run before the last restart."""
-        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        path = in_namespace(CORE, namespace, "pods", pod, "log")
         params = {"container": container, "tailLines": str(lines), "previous": str(previous).lower()}
         answer = self._send("GET", path, params, None, "")
         text: str = answer.data.decode("utf-8", "replace")

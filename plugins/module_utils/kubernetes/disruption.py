@@ -16,6 +16,7 @@ from ..common.errors import Denied
 from ..common.verdict import Reason, Verdict, refused, waiting
 from ..common.words import enumerate_few
 from .client import Json, KubernetesClient
+from .paths import in_namespace
 from .state import Pod
 
 Selector = Mapping[str, Any]
@@ -42,7 +43,7 @@ class Budget:
 def list_budgets(client: KubernetesClient, namespace: str) -> tuple[Budget, ...]:
     """The budgets of a namespace; none where the right to see them is missing, which the plan tells."""
     try:
-        found = client.list(f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets")
+        found = client.list(in_namespace("/apis/policy/v1", namespace, "poddisruptionbudgets"))
     except Denied:
         return ()
     return tuple(_budget(item) for item in found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..record.lock import Lock
 from .client import Json, KubernetesClient
+from .paths import in_namespace
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "stateful.upgrade"}
 """The label of everything that a run keeps in a namespace."""
@@ -47,7 +48,7 @@ class Lease:
 
 def lease_path(namespace: str, name: str = "") -> str:
     """The path of a Lease, or of all in the namespace."""
-    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases" + (f"/{name}" if name else "")
+    return in_namespace("/apis/coordination.k8s.io/v1", namespace, "leases", name)
 
 
 def list_locks(client: KubernetesClient, namespace: str) -> dict[str, Lock]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from .client import Json, KubernetesClient
+from .paths import CORE, in_namespace
 from .state import Container, Event, Pod, StatefulSet
 
 REVISION_LABEL = "controller-revision-hash"
@@ -17,7 +18,7 @@ REVISION_LABEL = "controller-revision-hash"
 
 def pod_path(namespace: str, name: str = "") -> str:
     """The path of a pod, or of all in the namespace."""
-    return f"/api/v1/namespaces/{namespace}/pods" + (f"/{name}" if name else "")
+    return in_namespace(CORE, namespace, "pods", name)
 
 
 def list_pods(client: KubernetesClient, namespace: str, selector: str | None = None) -> tuple[Pod, ...]:
@@ -92,7 +93,7 @@ def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, 
     fields = {"involvedObject.kind": kind, "involvedObject.name": name, "involvedObject.uid": uid}
     selector = ",".join(f"{key}={value}" for key, value in fields.items() if value)
     try:
-        items = client.list(f"/api/v1/namespaces/{namespace}/events", field_selector=selector)
+        items = client.list(in_namespace(CORE, namespace, "events"), field_selector=selector)
     except Unreachable:
         raise
     except Refusal:

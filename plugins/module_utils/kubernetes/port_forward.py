@@ -17,6 +17,7 @@ from ..common.packages import needed
 from ..common.verdict import refused
 from .access import PACKAGE
 from .client import Json, KubernetesClient
+from .paths import CORE, in_namespace
 from .pods import pod, pod_path
 
 PROTOCOL = "v4.channel.k8s.io"
@@ -93,7 +94,7 @@ class PortForward:
 
     def _behind_service(self, wanted: int) -> tuple[str, int | str]:
         """The labels of the pods behind the Service, and their port as a number or a name."""
-        service = self._client.get(f"/api/v1/namespaces/{self._namespace}/services/{self._service}")
+        service = self._client.get(in_namespace(CORE, self._namespace, "services", self._service))
         spec = (service or {}).get("spec") or {}
         selector = ",".join(f"{name}={value}" for name, value in sorted((spec.get("selector") or {}).items()))
         ports = {each["port"]: each.get("targetPort") or each["port"] for each in spec.get("ports") or []}

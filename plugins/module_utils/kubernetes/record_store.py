@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 
 from ..common.conflicts import until_unchanged
 from ..common.task import Task
 from ..record.record import Record, parse_record
+from ..record.size import record_text
 from .client import Json, KubernetesClient
 from .lease import MANAGED_BY, list_managed
+from .paths import CORE, in_namespace
 
 KEY = "record.json"
 ATTEMPTS = 10
@@ -64,7 +64,7 @@ def _write(client: KubernetesClient, namespace: str, name: str, over: Json | Non
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name, "labels": dict(MANAGED_BY)},
-        "data": {"summary": summary, KEY: json.dumps(asdict(record), indent=1)},
+        "data": {"summary": summary, KEY: record_text(record)},
     }
     if over is None:
         client.post(_path(namespace), body)
@@ -74,4 +74,4 @@ def _write(client: KubernetesClient, namespace: str, name: str, over: Json | Non
 
 
 def _path(namespace: str, name: str = "") -> str:
-    return f"/api/v1/namespaces/{namespace}/configmaps" + (f"/{name}" if name else "")
+    return in_namespace(CORE, namespace, "configmaps", name)

@@ -42,6 +42,15 @@ ROLE = (
 )
 """All that the modules of this collection ask of a namespace."""
 
+_LEASES, _PROOF = "leases", Right("create", "", "pods")
+
+
+def rights_for(*, locks: bool, proves_images: bool) -> tuple[Right, ...]:
+    """What a run asks of a namespace: without leases where its lock is kept elsewhere, and without making pods where
+    the images are not proven."""
+    return tuple(right for right in ROLE if (locks or right.resource != _LEASES) and (proves_images or right != _PROOF))
+
+
 PORT_FORWARD = (
     Right("get", "", "services"),
     Right("get", "", "pods/portforward"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..common.errors import Refusal, refusal
 from .client import Json, KubernetesClient
+from .paths import in_namespace
 from .state import Namespace, Owner, StatefulSet
 
 _FLEETING = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image"})
@@ -17,7 +18,7 @@ _FLEETING = frozenset({"emptyDir", "configMap", "secret", "projected", "downward
 
 def path_of(namespace: str, name: str = "") -> str:
     """The path of a StatefulSet, or of all in the namespace."""
-    return f"/apis/apps/v1/namespaces/{namespace}/statefulsets" + (f"/{name}" if name else "")
+    return in_namespace("/apis/apps/v1", namespace, "statefulsets", name)
 
 
 def list_stateful_sets(

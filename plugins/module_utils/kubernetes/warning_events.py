@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..common.errors import Refusal
 from ..common.moments import now_text
 from .client import KubernetesClient
+from .paths import CORE, in_namespace
 
 COMPONENT = "stateful.upgrade"
 REASON = "UpgradeRefused"
@@ -38,7 +39,7 @@ def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message:
         "count": 1,
     }
     try:
-        client.post(f"/api/v1/namespaces/{namespace}/events", event)
+        client.post(in_namespace(CORE, namespace, "events"), event)
     except Refusal:
         return False
     return True

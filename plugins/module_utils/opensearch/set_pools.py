@@ -16,7 +16,7 @@ from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.namespace import observe_namespace
-from ..kubernetes.rights import ROLE, missing_rights
+from ..kubernetes.rights import missing_rights, rights_for
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
 from ..planning.batches import Batch
@@ -89,16 +89,18 @@ def _in_kubernetes(
 ) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
     """The sets that are meant with all pods, and all sets. Whatever right is missing, all that are missing are told."""
     cluster = kubernetes.connect(params["kubernetes"])
+    kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
+    asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))
     try:
         every = observe_namespace(cluster, params["namespace"])
         there = _meant(_labelled(cluster, every, params["label_selector"]), params["pools"])
     except Refusal as error:
-        rights = missing_rights(cluster, params["namespace"], ROLE) if _is_of_rights(error) else Verdict()
+        rights = missing_rights(cluster, params["namespace"], asked) if _is_of_rights(error) else Verdict()
         if rights.state is not State.REFUSED:
             raise
         troubles.append(rights)
         return None
-    troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], ROLE)]
+    troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], asked)]
     return there, every.sets, list_budgets(cluster, params["namespace"])
 
 

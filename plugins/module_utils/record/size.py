@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long a record may be: details go, the oldest first, and never the run for them. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+from .record import BatchRecord, Record
+
+MOST = 900_000
+"""Characters, which are bytes: an API server takes 1 MiB of data in a ConfigMap (server source, ValidateConfigMap)."""
+
+LONGEST = 200
+"""Characters of what was waited for, where not all of it can be kept."""
+
+_MEMBER = ("name", "action", "total_seconds")
+"""What reports say of a member."""
+
+
+def record_text(record: Record, most: int = MOST) -> str:
+    """The record as it is kept, in at most so many characters.
+
+    What is not needed to tell how far the upgrade is goes first: of the oldest batches all but the longest wait, then
+    how long the stages of each member took, then both, and at last the batches themselves.
+    """
+    for shorter in (_longest_wait, _members_alone, _no_detail, None):
+        text = _dumped(asdict(record))
+        if len(text) <= most:
+            break
+        record = _without(record, len(text) - most, shorter)
+    return _dumped(asdict(record))
+
+
+def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
+    """The record with so many batches made shorter (None: left out), the oldest first, that so much is saved."""
+    kept: list[BatchRecord] = []
+    for batch in record.batches:
+        if too_much <= 0:
+            kept.append(batch)
+            continue
+        less = None if shorter is None else shorter(batch)
+        too_much -= _length(batch) - (0 if less is None else _length(less))
+        kept += [] if less is None else [less]
+    history = record.history if too_much <= 0 or shorter is not None else record.history[-1:]
+    return replace(record, batches=tuple(kept), history=history)
+
+
+def _longest_wait(batch: BatchRecord) -> BatchRecord:
+    longest = [{**wait, "message": str(wait.get("message", ""))[:LONGEST]} for wait in batch.waited[:1]]
+    return replace(batch, waited=tuple(longest))
+
+
+def _members_alone(batch: BatchRecord) -> BatchRecord:
+    return replace(batch, took=tuple({name: one[name] for name in _MEMBER if name in one} for one in batch.took))
+
+
+def _no_detail(batch: BatchRecord) -> BatchRecord:
+    return replace(batch, waited=(), took=())
+
+
+def _length(batch: BatchRecord) -> int:
+    return len(_dumped(asdict(batch)))
+
+
+def _dumped(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, indent=1)
