@@ -71,6 +71,7 @@ def send(cluster: Cluster, command: str) -> Any:
 def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Iterator[Tasks]:
     tasks = Tasks(standing, tmp_path, ansible_environment)
     yield tasks
+    standing.ask("/_cluster/voting_config_exclusions?wait_for_removal=false", "DELETE")
     tasks.one("shard_allocation", state="restored")
 
 
