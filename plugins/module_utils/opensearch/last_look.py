@@ -13,7 +13,9 @@ from collections import defaultdict
 from collections.abc import Collection
 
 from ..common.task import Task
-from ..common.verdict import Verdict, combine
+from ..common.verdict import Verdict, combine, waiting
+from ..common.waiting import Patience, wait_for
+from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .observe import observe
 from .safety import Policy, judge_batch, judge_blocks, judge_present
@@ -70,6 +72,36 @@ class LastLook:
 
     def _is_restricted(self) -> bool:
         return read_settings(self._client).effective(ENABLE) not in ALLOCATING
+
+
+CALM = 5.0
+"""Seconds that a moment is waited for in which no replica is about to be allocated. The proof decides in any case."""
+PAUSE = 0.1
+"""Seconds between two looks meanwhile."""
+
+
+def wait_calm(task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str]) -> ClusterState:
+    """The cluster in a moment at which a restriction keeps no replica away that the proof of the batch needs.
+
+    An index is made in two steps: its replicas are allocated once its primary has started. Restricted in between, the
+    batch would have to be begun again. `state` is what was seen last.
+
+    Raises:
+        Refusal: the run may not go on; or the answer cannot be had.
+    """
+    seen = [state]
+
+    def look() -> ClusterState:
+        task.may_look()
+        return seen.pop() if seen else observe(client)
+
+    def judge(found: ClusterState) -> Verdict:
+        missing = needs_allocation(found, batch)
+        text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
+        return Verdict((waiting("allocating", text),)) if missing else Verdict()
+
+    patience = Patience(CALM, PAUSE, hands_back=True)
+    return wait_for(look, judge, patience, task.clock, task.progress, task.waited)[0]
 
 
 def wait_proven(

@@ -23,6 +23,7 @@ from .client import OpenSearchClient, connect
 from .delay import choose
 from .drain import explain_moves, judge_drained, judge_room, left_on, standing_still
 from .flush import FLUSHED, flush, indices_on
+from .last_look import wait_calm
 from .observe import observe
 from .putting_back import left_alone, restore
 from .settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Change, Settings, Undo, plan_changes, split_ours, with_names
@@ -96,7 +97,11 @@ def restrict(task: Task, client: OpenSearchClient, settings: Settings, flushed: 
         return Outcome(verdict, before=before, after=before, next="replace the members")
     state = state or observe(client)
     if flushed is None:
-        return restrict(task, client, *_flush_batch(task, client, settings, state))
+        after, flushed = _flush_batch(task, client, settings, state)
+        if after is not settings:
+            return restrict(task, client, after, flushed)
+    if not delays:
+        state = wait_calm(task, client, state, task.params["members"])
     done = change_settings(
         task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
     )
@@ -123,7 +128,9 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings, flushed: F
     fresh = _fresh(task, settings, undo, wanted)
     state = observe(client)
     if flushed is None:
-        return prepare(task, client, *_flush_batch(task, client, settings, state))
+        after, flushed = _flush_batch(task, client, settings, state)
+        if after is not settings:
+            return prepare(task, client, after, flushed)
     following, remarks = "prove that the batch may go down", (*remarks, *flushed)
     if not fresh:
         return Outcome(Verdict(remarks), before=before, after=before, next=following)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import needs_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import DELAY, ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
@@ -92,3 +92,31 @@ def test_a_look_that_waits_in_vain_says_what_for_and_what_to_do(last_look: Gate)
     result, _seconds = last_look(MADE, RESTRICTED)
     assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["last_started_copy"]
     assert result["next"] == "put allocation back, and begin again"
+
+
+class Busy(Servers):
+    """An index is made, whose replica is allocated only after so many looks."""
+
+    left = 0
+
+    def get(self, path: str, **params: Any) -> Json:
+        if path.startswith("/_cluster/state"):
+            self.left -= 1
+            self.state = state_answer("abc", [*KEPT, *(MADE if self.left > 0 else RECOVERING)], elected="b")
+        return super().get(path, **params)
+
+
+@pytest.mark.parametrize(("looks", "seconds"), [(1, 0), (3, 0.2), (1_000, 5)])
+def test_allocation_is_restricted_in_a_moment_that_keeps_no_replica_away(
+    monkeypatch: pytest.MonkeyPatch, looks: int, seconds: float
+) -> None:
+    servers, clock = Busy(), VirtualClock()
+    servers.left = looks
+    monkeypatch.setattr(shard_allocation, "connect", lambda *_options: servers)
+    params = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    params |= {"state": "restricted", "members": ["a"], "flush": False}
+    result = perform(shard_allocation.run, Task(params, clock=clock))
+    assert result["verdict"]["state"] == "passed"
+    assert servers.settings["persistent"][ENABLE] == "primaries"
+    assert clock.time == pytest.approx(seconds)
+    assert (servers.left <= 0) == (seconds < 5)
