@@ -27,7 +27,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.common.ancestry import ancestors
-from ..module_utils.common.task import Contract, Outcome, Task
+from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.running.guard import perform
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
@@ -151,7 +151,8 @@ def _worked(contract: Contract, run: Work, task: Task, checked: CheckedArguments
         return _masked(perform(contract, run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
         text = " ".join(str(remove_values(str(error), checked.secrets)).split())
-        failed: Result = {"failed": True, "msg": f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"}
+        said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"
+        failed: Result = {**so_far(task), "failed": True, "msg": said}
         if _traceback_wanted():
             failed["exception"] = traceback.format_exc()
         return _masked(failed, checked, warnings)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -237,6 +238,12 @@ def attempt(run: Callable[[Task], Outcome], task: Task) -> Outcome:
 def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result; a `Refusal` raised anywhere becomes a failed result."""
     return attempt(run, task).as_result(task)
+
+
+def so_far(task: Task) -> dict[str, Any]:
+    """What a task tells that ends in a way nobody has foreseen: at least what it did until then."""
+    actions = json.loads(json.dumps(task.journal.as_result(), default=str))
+    return {"changed": bool(actions) or task.journal.unconfirmed, "actions": actions, "waited": task.waited.as_result()}
 
 
 def passed_or_raise(*verdicts: Verdict) -> Verdict:

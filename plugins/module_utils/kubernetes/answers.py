@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ..common.errors import HANDSHAKE_BROKEN_OFF, Conflict, Denied, Refusal, Unreachable, refusal
+from ..common.errors import HANDSHAKE_BROKEN_OFF, Conflict, Denied, NotUnderstood, Refusal, Unreachable, refusal
+from ..common.reading import understood
 from ..common.verdict import refused
 
 UNREACHABLE = "kubernetes_unreachable"
@@ -68,6 +70,33 @@ def not_allowed(request: Request, user: str) -> str:
     return f"Add to {kind}{who} the rule {role_rule([request.verb], request.group, request.resource)}."
 
 
+def not_understood(where: str, what: str) -> NotUnderstood:
+    """The refusal for an answer that is none; `where` says to which request, or about which object."""
+    return NotUnderstood(
+        refused(
+            "kubernetes_not_understood",
+            f"The answer of the Kubernetes API {where} is not understood: {what}.",
+            "If this does not pass, check that kubernetes.host, or the server of the kubeconfig, is the API server.",
+        )
+    )
+
+
+def reading(where: str) -> AbstractContextManager[None]:
+    """What is read in this block is understood, or refused with the place.
+
+    Raises:
+        NotUnderstood: a part of the answer is not what it has to be.
+    """
+    return understood(lambda what: not_understood(where, what))
+
+
+def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """The same for one object, which is named as far as it has a name."""
+    metadata = item.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return reading(f"about {kind} {name}" if isinstance(name, str) and name else f"about a {kind}")
+
+
 def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
     """The refusal for an answer that is not a success. `retry` tells whether the request had been repeated."""
     said = str((answer or {}).get("message") or f"HTTP status {status} without an explanation").rstrip(".")
@@ -103,6 +132,8 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
                 "Wait until the control plane is healthy and run again.",
             )
         )
+    if status < HTTPStatus.BAD_REQUEST:
+        return not_understood(f"to {request.sentence()}", f"what answers at {host} sends us elsewhere ({status})")
     return refusal(
         "kubernetes_refused",
         f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",

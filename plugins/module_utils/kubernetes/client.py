@@ -11,12 +11,12 @@ from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from ..common.errors import refusal
 from ..common.packages import needed
+from ..common.reading import listed
 from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from .access import Access, access
-from .answers import refusal_of, request_of, unreachable
+from .answers import not_understood, reading, refusal_of, request_of, unreachable
 from .paths import CORE, in_namespace
 
 __all__ = ["Json", "KubernetesClient", "PatchKind", "connect"]
@@ -86,8 +86,9 @@ class KubernetesClient:
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Items:
         """The objects that match, as the API server's store holds them now (no cache, no pages)."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        answer = self._ask("GET", path, {key: value for key, value in selectors.items() if value})
-        return [item for item in (answer or {}).get("items") or [] if isinstance(item, dict)]
+        answer = self._ask("GET", path, {key: value for key, value in selectors.items() if value}) or {}
+        with reading(f"to {request_of('GET', path).sentence()}"):
+            return list(listed(answer, "items", dict))
 
     def patch(
         self, path: str, body: Mapping[str, Any] | Sequence[Json], kind: PatchKind = "strategic", dry_run: bool = False
@@ -125,7 +126,7 @@ class KubernetesClient:
         params = {"container": container, "tailLines": str(lines), "previous": str(previous).lower()}
         answer = self._send("GET", path, params, None, "")
         text: str = answer.data.decode("utf-8", "replace")
-        if answer.status >= HTTPStatus.BAD_REQUEST:
+        if not _succeeded(answer.status):
             raise refusal_of(self.host, request_of("GET", path), answer.status, _json(text), retry=True)
         return text.splitlines()
 
@@ -160,16 +161,13 @@ class KubernetesClient:
             and content.get("kind") == "Status"
         ):
             return None
-        if answer.status >= HTTPStatus.BAD_REQUEST:
+        if not _succeeded(answer.status):
             raise refusal_of(
                 self.host, request_of(method, path), answer.status, content, retry=_only_asks(method, path)
             )
         if content is None:
-            raise refusal(
-                "kubernetes_not_understood",
-                f"{self.host} is not the Kubernetes API: it answers {method} {path} without a JSON object.",
-                "Check kubernetes.host or the server of the kubeconfig: it must be the URL of the API server.",
-            )
+            said = f"to {request_of(method, path).sentence()}"
+            raise not_understood(said, f"what answers at {self.host} sends no JSON object")
         return content
 
     def _send(self, method: str, path: str, params: Mapping[str, str], body: object, content_type: str) -> Any:
@@ -205,6 +203,10 @@ def _only_asks(method: str, path: str) -> bool:
     return method == "GET" or path.startswith(_QUESTIONS)
 
 
+def _succeeded(status: int) -> bool:
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
 def _query(params: Mapping[str, str]) -> str:
     return f"?{urlencode(params)}" if params else ""
 
@@ -216,6 +218,6 @@ def _writing(dry_run: bool) -> dict[str, str]:
 def _json(text: str) -> Json | None:
     try:
         content = json.loads(text)
-    except ValueError:
+    except (RecursionError, ValueError):
         return None
     return content if isinstance(content, dict) else None

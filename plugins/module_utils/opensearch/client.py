@@ -18,10 +18,12 @@ from ..common.credentials import judge_way, refuse_in_address
 from ..common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
 from ..common.packages import needed
 from ..common.proxies import basic, proxy_for
+from ..common.reading import FOREIGN
 from ..common.time_limit import TimeLimit
 from ..common.verdict import Verdict, combine, refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.port_forward import PortForward
+from .answers import not_understood
 from .ways import connection_class
 
 SCHEMES = ("https://", "http://")
@@ -36,6 +38,9 @@ PASSING = (
 
 MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
 """The remedy where an answer is 403: no permission, or an index that is blocked."""
+
+LONGEST_REASON = 400
+"""Characters of what is said in an error: a page of a proxy may be long."""
 
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
 """What Python puts around the text of a TLS error."""
@@ -120,14 +125,12 @@ class OpenSearchClient:
             raise _unreachable(where, error, errors) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
+        except (errors.SerializationError, *FOREIGN) as error:
+            raise not_understood(f"{method} {path}", f"what answers at {self.where} sends no JSON") from error
         if may_be_empty and not answer:
             return {}
         if not isinstance(answer, dict):
-            raise refusal(
-                "opensearch_not_understood",
-                f"What answers at {self.where} to {method} {path} is not OpenSearch: its answer is no JSON object.",
-                "Check opensearch.hosts: it must name the REST port (usually 9200) of the cluster.",
-            )
+            raise not_understood(f"{method} {path}", f"what answers at {self.where} sends no JSON object")
         return answer
 
 
@@ -287,6 +290,8 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
                 "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
             )
         )
+    if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
+        return not_understood(f"{method} {path}", f"what answers at {where} sends us elsewhere ({error.status_code})")
     return refusal(
         "opensearch_answer",
         f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",
@@ -295,11 +300,11 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
 
 
 def _reason(error: Any) -> str:
-    info = error.info
-    if isinstance(info, dict):
-        inner = info.get("error", info)
-        if isinstance(inner, dict):
-            roots = inner.get("root_cause") or [inner]
-            return str(roots[0].get("reason") or inner.get("reason") or inner).rstrip(".")
-        return str(inner).rstrip(".")
-    return " ".join(str(info or error.error).split())[:200].rstrip(".")
+    """What the server says of an error; of a body in another shape than OpenSearch's, its beginning."""
+    found = error.info.get("error", error.info) if isinstance(error.info, dict) else error.info
+    if isinstance(found, dict):
+        roots = found.get("root_cause")
+        inner = [*roots[:1], found] if isinstance(roots, list) else [found]
+        said = [each["reason"] for each in inner if isinstance(each, dict) and isinstance(each.get("reason"), str)]
+        found = next(filter(None, said), found)
+    return " ".join(str(found or error.error).split())[:LONGEST_REASON].rstrip(".")

@@ -13,7 +13,7 @@ from ansible.module_utils.common.parameters import remove_values
 
 from ..common.ancestry import of_module
 from ..common.credentials import secrets_of_addresses
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, so_far
 from .guard import perform
 
 
@@ -45,7 +45,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         result = json.loads(json.dumps(perform(contract, run, task)))
     except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
         text = masked(" ".join(str(error).split()))
-        module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}")
+        module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}", **so_far(task))
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)

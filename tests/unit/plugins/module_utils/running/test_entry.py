@@ -76,6 +76,16 @@ def test_a_bug_is_told_without_secrets_and_in_one_line(ran: Callable[..., Json])
     assert "\n" not in result["msg"]
 
 
+def test_a_bug_tells_what_was_done_before(ran: Callable[..., Json]) -> None:
+    def work(task: Task) -> Outcome:
+        task.journal.did("delete_pod", "data-2", secret=SECRET, odd=object())
+        raise KeyError("uid")
+
+    result = ran(work)
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert [(each["action"], each["target"]) for each in result["actions"]] == [("delete_pod", "data-2")]
+
+
 def test_the_processes_that_must_live_on(ran: Callable[..., Json]) -> None:
     result = ran(lambda task: Outcome(Verdict(), more={"parents": task.parents, "here": task.in_controller}))
     assert (tuple(result["parents"]), result["here"]) == (of_module(), False)
