@@ -218,7 +218,7 @@ batches:
       members: [data-1]
       cures: false
       reason: data without manager
-      proof: 12 of 12 shards keep a started copy elsewhere, 3 of 3 voting members stay
+      proof: Every shard of the batch keeps a started copy elsewhere (12 of 12), 3 of 3 voting members stay
 members:
   description: Names of all members, of the pools and of the cluster.
   returned: unless O(state=ended)

@@ -40,9 +40,10 @@ class Played:
 
     @property
     def message(self) -> str:
-        """The sentence of the last task that failed."""
+        """The sentence of the last task that failed, but for the one that only points to the report."""
         found = re.findall(r"^fatal: \[[^]]+\]: FAILED! => (\{.*\})$", self.output, re.M)
-        return str(json.loads(found[-1])["msg"]) if found else ""
+        said = [str(json.loads(each)["msg"]) for each in found]
+        return ([""] + said[:1] + [each for each in said if not each.startswith("The upgrade has failed.")])[-1]
 
 
 def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:

@@ -44,7 +44,7 @@ def test_the_plan_is_shown_and_nothing_is_changed(standing: Cluster, ansible_env
         assert planned(played) == [(member, FROM) for member in order]
         assert [host.partition(".")[2] for host in played.changed if host.startswith("batch-")] == order
         assert f"to {TO}: 3 of 3 members" in played.output
-        assert "shards keep a started copy elsewhere" in played.output
+        assert "Every shard of the batch keeps a started copy elsewhere (" in played.output
         assert f'-        "opensearch": "opensearch:{FROM}"\n+        "opensearch": "opensearch:{TO}"' in played.output
         assert '-        "type": "RollingUpdate"\n+        "type": "OnDelete"' in played.output
         assert '+    "persistent cluster.routing.allocation.enable": "primaries"' in played.output

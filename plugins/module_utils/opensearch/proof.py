@@ -48,9 +48,11 @@ class Proofs:
         self._hands_over = hands_over
         self._held: dict[str | None, set[_Shard]] = defaultdict(set)
         self._serving: dict[_Shard, set[str | None]] = defaultdict(set)
+        self._configured: dict[_Shard, int] = defaultdict(int)
         for copy in state.copies:
             shard = (copy.index, copy.shard, copy.search_only)
             self._held[copy.member].add(shard)
+            self._configured[shard] += 1
             if state.serves(copy):
                 self._serving[shard].add(copy.member)
 
@@ -59,14 +61,28 @@ class Proofs:
         state = self._state
         down = state.ids(batch)
         shards = {shard for identity in down for shard in self._held.get(identity, ())}
-        kept = sum(bool(self._serving[shard] - down) for shard in shards)
         voters = state.voting.committed | state.voting.accepted
         left = len((voters & state.members.keys()) - down)
         lead = ""
         if state.elected in down:
             hands_over = self._hands_over and successors(state, down)
             lead = "; the elected manager hands over first" if hands_over else "; it is the elected manager"
-        return (
-            f"{kept} of {len(shards)} shards keep a started copy elsewhere,"
-            f" {left} of {len(voters)} voting members stay{lead}"
-        )
+        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
+
+    def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
+        """What becomes of the shards of the batch: those without a started copy elsewhere are told for what they are."""
+        kept = {shard for shard in shards if self._serving[shard] - down}
+        lone = {shard for shard in shards if shard not in kept and self._configured[shard] == 1}
+        late = len(shards) - len(kept) - len(lone)
+        if not shards:
+            return "The batch holds no shard"
+        if len(kept) == len(shards):
+            return f"Every shard of the batch keeps a started copy elsewhere ({len(kept)} of {len(shards)})"
+        parts = [f"{len(kept)} of {len(shards)} shards of the batch keep a started copy elsewhere"]
+        if lone:
+            parts.append(
+                f"{len(lone)} with a single copy by configuration {'is' if len(lone) == 1 else 'are'} away meanwhile"
+            )
+        if late:
+            parts.append(f"{late} {'waits' if late == 1 else 'wait'} until a copy elsewhere has started")
+        return "; ".join(parts)
