@@ -70,7 +70,7 @@ class Proofs:
         return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
 
     def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
-        """What becomes of the shards of the batch: those without a started copy elsewhere are told for what they are."""
+        """What becomes of the shards of the batch: what has no started copy elsewhere is told for what it is."""
         kept = {shard for shard in shards if self._serving[shard] - down}
         lone = {shard for shard in shards if shard not in kept and self._configured[shard] == 1}
         late = len(shards) - len(kept) - len(lone)

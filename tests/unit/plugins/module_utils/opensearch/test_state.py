@@ -252,8 +252,8 @@ def test_the_proof_in_words() -> None:
     ]
     state = cluster("abc", copies)
     assert Proofs(state).of(["a"]) == (
-        "1 of 3 shards of the batch keep a started copy elsewhere; 1 with a single copy by configuration is away meanwhile;"
-        " 1 waits until a copy elsewhere has started, 2 of 3 voting members stay; it is the elected manager"
+        "1 of 3 shards of the batch keep a started copy elsewhere; 1 with a single copy by configuration is away"
+        " meanwhile; 1 waits until a copy elsewhere has started, 2 of 3 voting members stay; it is the elected manager"
     )
     assert Proofs(state, hands_over=True).of(["a"]).endswith("; the elected manager hands over first")
     assert Proofs(state, hands_over=True).of(["a", "b"]).endswith("; it is the elected manager")
