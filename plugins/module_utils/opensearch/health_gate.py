@@ -192,11 +192,22 @@ def target_of(text: str) -> Version:
         Refusal: it is not a version.
     """
     try:
-        return Version.parse(text)
+        version = Version.parse(text)
     except ValueError as error:
         raise refusal(
             "version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0."
         ) from error
+    if version.elasticsearch:
+        said = f"target_version {text} is a version of Elasticsearch."
+        raise refusal("version_unreadable", said, "Give a version of OpenSearch, such as 3.8.0.")
+    if str(version) != text.strip():
+        raise refusal(
+            "pre_release",
+            f"target_version {text} is not the version of a release: its members report {version}, so that nothing"
+            " could tell the two apart.",
+            f"Give what its members report, target_version {version}, and the whole image with image (upgrade_image).",
+        )
+    return version
 
 
 def _shown(seen: Look) -> dict[str, Any]:

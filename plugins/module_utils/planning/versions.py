@@ -16,6 +16,11 @@ from ..common.words import enumerate_few
 _MASK = 0x08000000
 """Set in the version ids of OpenSearch and absent in those of Elasticsearch (server source, Version.java)."""
 
+_ELASTICSEARCH = range(6, 10)
+"""The majors that members of Elasticsearch run; those of OpenSearch are far below."""
+_LAST_MINOR = {2: 19}
+"""The last minor version of each major that has one, as far as it is known."""
+
 
 @dataclass(frozen=True, order=True)
 class Version:
@@ -34,11 +39,15 @@ class Version:
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """The version in `text`, such as `2.19.6` or `3.0.0-beta1`; raises ValueError for anything else."""
+        """The version in `text`, such as `2.19.6` or `3.0.0-beta1`; raises ValueError for anything else.
+
+        What comes after a dash is left out: members do not tell it, whatever they are built from (seen in
+        elastic/elasticsearch#36859, from which OpenSearch has it).
+        """
         found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?", text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a version: it must have the form 3.8.0")
-        return cls(int(found[1]), int(found[2]), int(found[3]))
+        return cls._of(int(found[1]), int(found[2]), int(found[3]), ours=int(found[1]) not in _ELASTICSEARCH)
 
     @classmethod
     def from_id(cls, number: int) -> Version:
@@ -49,28 +58,36 @@ class Version:
         ours = bool(number & _MASK)
         plain = number ^ _MASK if ours else number
         major, minor, patch = plain // 1_000_000, plain // 10_000 % 100, plain // 100 % 100
+        return cls._of(major, minor, patch, ours=ours)
+
+    @classmethod
+    def _of(cls, major: int, minor: int, patch: int, *, ours: bool) -> Version:
         return cls(major, minor, patch) if ours else cls(major - 6, minor, patch, elasticsearch=major)
 
 
-def oldest_wire(target: Version) -> Version:
-    """The oldest member that `target` talks to: the last minor of the previous major from 3.0 on.
+def oldest_wire(target: Version) -> Version | None:
+    """The oldest member that `target` talks to; None where it is not known.
 
-    Source: Version.computeMinCompatVersion; 3.x needs 2.19 (all of 1.x and Elasticsearch 7.10 talk to 2.x).
+    That is the last minor of the previous major from 3.0 on, and any of it before (server source,
+    Version.computeMinCompatVersion). 3.x needs 2.19; which will be the last 3.x is not known.
     """
-    if target.major >= 3:
-        return Version(2, 19, 0) if target.major == 3 else Version(target.major - 1, 0, 0)
-    return Version(target.major - 1, 0, 0)
+    if target.major < 3:
+        return Version(target.major - 1, 0, 0)
+    last = _LAST_MINOR.get(target.major - 1)
+    return None if last is None else Version(target.major - 1, last, 0)
 
 
 def way(version: Version, target: Version) -> list[str]:
-    """The releases to go through, both ends included: of each major in between the last minor.
-
-    That of 2.x is 2.19, the only one that 3.x talks to; those of later majors are not known here.
-    """
-    between = ["2.19" if major == 2 else f"the last {major}.x" for major in range(version.major + 1, target.major)]
-    if not between and version < oldest_wire(target):
-        between = ["2.19"]
+    """The releases to go through, both ends included: of each major in between the last minor."""
+    between = [_last_of(major) for major in range(version.major + 1, target.major)]
+    if not between and version.major < target.major >= 3 and version.minor != _LAST_MINOR.get(version.major):
+        between = [_last_of(version.major)]
     return [str(version), *between, str(target)]
+
+
+def _last_of(major: int) -> str:
+    minor = _LAST_MINOR.get(major)
+    return f"the last {major}.x" if minor is None else f"{major}.{minor}"
 
 
 def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
@@ -88,7 +105,16 @@ def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdi
 
 
 def _judge_step(names: str, verb: str, version: Version, target: Version) -> Iterator[Reason]:
-    if version > target:
+    oldest = oldest_wire(target)
+    if version.elasticsearch:
+        yield refused(
+            "elasticsearch",
+            f"{names} {verb} {version}, and this collection upgrades OpenSearch.",
+            "Migrate first, by one of the ways that OpenSearch documents, none of which is done here: a rolling or full"
+            " restart upgrade of Elasticsearch OSS 6.8.0 to 7.10.2 to OpenSearch 1.x, or a snapshot that is restored in"
+            " a new OpenSearch cluster. From OpenSearch 1.x on this collection goes on.",
+        )
+    elif version > target:
         yield refused(
             "downgrade",
             f"{names} {verb} {version}, which is newer than {target}: a downgrade is not possible, since newer"
@@ -101,11 +127,18 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
             f"{names} {verb} {version}: {target} is {target.major - version.major} major versions ahead.",
             f"Upgrade one major at a time: {' → '.join(way(version, target))}.",
         )
-    elif version < oldest_wire(target):
+    elif oldest is None and version.major < target.major:
+        yield refused(
+            "major_unknown",
+            f"{names} {verb} {version}, and {target} talks only to members of the last minor version of"
+            f" {version.major}.x. Which that is, this release of the collection does not know.",
+            f"Use a release of the collection that knows {target.major}.x.",
+        )
+    elif oldest is not None and version < oldest:
         yield refused(
             "wire_incompatible",
-            f"{names} {verb} {version}, and {target} talks to members from {oldest_wire(target)} on only.",
-            f"Upgrade to {oldest_wire(target)} or a later patch of it first: {' → '.join(way(version, target))}.",
+            f"{names} {verb} {version}, and {target} talks to members from {oldest} on only.",
+            f"Upgrade to {oldest} or a later patch of it first: {' → '.join(way(version, target))}.",
         )
 
 

@@ -124,6 +124,24 @@ def test_all_pools_of_the_cluster_are_planned_for(room: Room) -> None:
     assert (result["left"], result["next"]) == ([], "begin")
 
 
+@pytest.mark.parametrize(
+    ("target", "code", "remedy"),
+    [
+        ("3.8.0-rc1", "pre_release", "target_version 3.8.0, and the whole image with image"),
+        ("3.8.0-SNAPSHOT", "pre_release", "target_version 3.8.0"),
+        ("7.10.2", "version_unreadable", "a version of OpenSearch"),
+        ("3.8", "version_unreadable", "a released version"),
+    ],
+)
+def test_a_target_that_no_member_could_be_seen_to_run_is_refused(
+    room: Room, target: str, code: str, remedy: str
+) -> None:
+    (reason,) = room.plan(target)["verdict"]["reasons"]
+    assert (reason["code"], reason["state"]) == (code, "refused")
+    assert target in reason["message"]
+    assert remedy in reason["remedy"]
+
+
 def test_narrowing_a_new_major_to_pools_without_the_coordinating_one_takes_consent(room: Room) -> None:
     narrowed = ["data", "managers"]
     refused = room.plan(pools=narrowed)
@@ -197,11 +215,11 @@ def test_an_image_that_no_member_in_the_cluster_runs_cures_nobody(room: Room) ->
 
 
 def test_a_pod_that_is_a_member_of_another_name_is_refused(room: Room) -> None:
-    room.versions["stray"] = room.versions.pop("data-0")
-    room.addresses["stray"] = room.addresses["data-0"]
+    room.versions["stray"] = room.versions.pop("clients-0")
+    room.addresses["stray"] = room.addresses["clients-0"]
     result = room.plan()
     assert ("name_differs", "refused") in said(result)
-    assert message(result, "name_differs").startswith("Pod data-0 is the member stray of")
+    assert message(result, "name_differs").startswith("Pod clients-0 is the member stray of")
 
 
 def test_members_of_no_pool_are_named(room: Room) -> None:

@@ -15,7 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions
 from hypothesis import given
 from hypothesis import strategies as st
 
-VERSIONS = st.builds(Version, st.integers(1, 9), st.integers(0, 99), st.integers(0, 99))
+VERSIONS = st.builds(Version, st.integers(1, 5), st.integers(0, 99), st.integers(0, 99))
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,12 @@ VERSIONS = st.builds(Version, st.integers(1, 9), st.integers(0, 99), st.integers
         ("3.9.0-SNAPSHOT", Version(3, 9, 0)),
         (" 3.8.0\n", Version(3, 8, 0)),
         ("10.0.0", Version(10, 0, 0)),
+        ("7.10.2", Version(1, 10, 2, elasticsearch=7)),
     ],
 )
 def test_what_is_a_version(text: str, version: Version) -> None:
-    assert Version.parse(text) == version
+    parsed = Version.parse(text)
+    assert (parsed, parsed.elasticsearch) == (version, version.elasticsearch)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +82,10 @@ def test_ids_are_read_as_the_server_makes_them(version: Version, build: int) -> 
 
 @pytest.mark.parametrize(
     ("target", "oldest"),
-    [("2.0.0", "1.0.0"), ("2.19.6", "1.0.0"), ("3.0.0", "2.19.0"), ("3.8.0", "2.19.0"), ("4.0.0", "3.0.0")],
+    [("2.0.0", "1.0.0"), ("2.19.6", "1.0.0"), ("3.0.0", "2.19.0"), ("3.8.0", "2.19.0"), ("4.0.0", None)],
 )
-def test_the_oldest_member_that_a_version_talks_to(target: str, oldest: str) -> None:
-    assert oldest_wire(Version.parse(target)) == Version.parse(oldest)
+def test_the_oldest_member_that_a_version_talks_to(target: str, oldest: str | None) -> None:
+    assert oldest_wire(Version.parse(target)) == (Version.parse(oldest) if oldest else None)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,10 @@ def test_the_oldest_member_that_a_version_talks_to(target: str, oldest: str) -> 
         ("2.0.0", "3.0.0", "wire_incompatible"),
         ("1.3.20", "3.8.0", "majors_skipped"),
         ("2.19.6", "4.0.0", "majors_skipped"),
+        # Which 3.x will be the last one is not known, and no other is let in.
+        ("3.0.0", "4.0.0", "major_unknown"),
+        ("3.99.0", "4.0.0", "major_unknown"),
+        ("4.0.0", "4.1.0", None),
         ("3.8.0", "3.7.9", "downgrade"),
         ("3.8.1", "3.8.0", "downgrade"),
         ("3.8.0", "2.19.6", "downgrade"),
@@ -109,6 +115,15 @@ def test_the_way_to_a_version(present: str, target: str, code: str | None) -> No
     assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
     assert verdict.state is (State.REFUSED if code else State.PASSED)
     assert all(f"data-0 runs {present}" in reason.message and reason.remedy for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize("target", ["1.3.20", "2.19.6", "3.8.0"])
+def test_elasticsearch_is_called_by_its_name(target: str) -> None:
+    (reason,) = judge_path([("data-0", Version.parse("7.10.2"))], Version.parse(target)).reasons
+    assert (reason.code, reason.state) == ("elasticsearch", State.REFUSED)
+    assert reason.message.startswith("data-0 runs Elasticsearch 7.10.2, ")
+    assert "OpenSearch 1.x" in reason.remedy
+    assert "snapshot" in reason.remedy
 
 
 def test_members_of_one_version_share_a_sentence() -> None:
@@ -168,6 +183,8 @@ def test_an_index_that_does_not_tell_its_version_is_no_pass() -> None:
         ("2.11.1", "3.8.0", "2.11.1 → 2.19 → 3.8.0"),
         ("2.19.6", "3.8.0", "2.19.6 → 3.8.0"),
         ("1.3.20", "4.0.0", "1.3.20 → 2.19 → the last 3.x → 4.0.0"),
+        ("1.3.20", "2.19.6", "1.3.20 → 2.19.6"),
+        ("3.6.0", "3.8.0", "3.6.0 → 3.8.0"),
     ],
 )
 def test_the_way_is_named_hop_by_hop(version: str, target: str, expected: str) -> None:
