@@ -36,8 +36,10 @@ def state_of(versions: Mapping[str, str], **indices: Json) -> ClusterState:
 
 def closed(created: int | None) -> Json:
     """A closed index, which has no shards to be told of."""
-    settings = index_metadata(created or 0) if created else {"settings": {"index": {}}}
-    return {**settings, "state": "close"}
+    metadata = index_metadata(created or 0)
+    if created is None:
+        del metadata["settings"]["index"]["version"]
+    return {**metadata, "state": "close"}
 
 
 @pytest.mark.parametrize(
