@@ -93,6 +93,13 @@ options:
     type: str
     default: all
     choices: [all, batch]
+  take_over:
+    description:
+      - With O(state=restored), the run whose undo is put back although its lock cannot be read from here.
+      - Every undo names the lock of the run that wrote it. What a living run has set is not put back, whichever lock
+        that run holds. So give this only where the run is certainly dead.
+    type: str
+    default: ''
   archived:
     description:
       - What is done with settings that this version does not know (C(archived.)). As long as there is one, the server

@@ -20,6 +20,7 @@ from ..common.verdict import Reason, Verdict, remark, waiting
 from ..common.waiting import Patience, wait_for
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
+from .lock_watch import place_of
 from .safety import successors
 from .settings import UNDO, Undo, carried_undo, request_of
 from .settings_change import read_settings
@@ -103,7 +104,7 @@ class HandOver:
         """Write the undo, before anything is changed; what kept it from being written."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is None:
-            undo = Undo(self._task.run, now_text(), state.uuid, ())
+            undo = Undo(self._task.run, now_text(), state.uuid, (), lock=place_of(self._task.params.get("lock")))
         if (undo.run, undo.cluster) != (self._task.run, state.uuid):
             return refusal(
                 "undo_left",

@@ -12,6 +12,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, refused, remark
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
+from .lock_watch import judge_writer
 from .settings import EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
 from .voting import not_members, refused_by_server, take_back
@@ -21,6 +22,8 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     """Put back exactly what the carried undo says, or a part of it, where the value is still ours; drop it with it."""
     before = shown(settings)
     undo = undo_here(client, settings)
+    if undo is not None:
+        judge_writer(task, client, undo)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
     # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..common.errors import refusal
@@ -40,6 +40,7 @@ _NUMBER = r"\d+"
 _RESTRICTED = "primaries|new_primaries|none"
 _BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
 _TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
+_OBJECT = r"[a-z0-9.-]*"
 _NAMES = r"[^\x00-\x1f]*"
 CHANGED: Mapping[str, tuple[str, str]] = {
     ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
@@ -110,6 +111,8 @@ class Undo:
     changes: tuple[Change, ...]
     excluded: tuple[str, ...] = ()
     """The names of the members that are excluded from voting for a moment."""
+    lock: Mapping[str, str] = field(default_factory=dict)
+    """Where the lock is kept under which the run wrote it; empty for a task outside a run, and for older versions."""
     foreign: tuple[Any, ...] = ()
     """What it says of settings that no run of this collection changes so: kept as it is, and never put back."""
 
@@ -118,7 +121,9 @@ class Undo:
         ours = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
         changes = [*ours, *self.foreign]
         excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
-        return json.dumps({"run": self.run, "at": self.at, "cluster": self.cluster, "settings": changes, **excluded})
+        lock = {"lock": dict(self.lock)} if self.lock else {}
+        whole = {"run": self.run, "at": self.at, "cluster": self.cluster, **lock, "settings": changes, **excluded}
+        return json.dumps(whole)
 
 
 def names_in(value: Any) -> list[str]:
@@ -162,13 +167,26 @@ def carried_undo(settings: Settings) -> Undo | None:
             raise ValueError("unknown exclusions from voting")
         if not all(isinstance(raw[name], str) for name in ("run", "at", "cluster")):
             raise ValueError("unknown run")
-        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded), foreign)
-    except (ValueError, KeyError, TypeError) as error:
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded), _lock_in(raw), foreign)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
             "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
         ) from error
+
+
+def _lock_in(raw: Mapping[str, Any]) -> dict[str, str]:
+    lock = raw.get("lock", {})
+    known = not lock or (
+        set(lock) == {"kept_in", "namespace", "name"}
+        and lock["kept_in"] in ("kubernetes", "opensearch")
+        and _fits(_OBJECT, lock["namespace"])
+        and _fits(_OBJECT, lock["name"])
+    )
+    if not known:
+        raise ValueError("unknown lock")
+    return dict(lock)
 
 
 def is_known(change: Change) -> bool:

@@ -24,6 +24,7 @@ from .delay import choose
 from .drain import explain_moves, judge_drained, judge_room, left_on, standing_still
 from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
+from .lock_watch import place_of
 from .observe import observe
 from .putting_back import left_alone, restore
 from .settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Change, Settings, Undo, plan_changes, split_ours, with_names
@@ -56,6 +57,7 @@ CONTRACT = Contract(
         "part": {"type": "str", "default": "all", "choices": ["all", "batch"]},
         "flush": {"type": "bool", "default": True},
         "members": {"type": "list", "elements": "str", "default": []},
+        "take_over": {"type": "str", "default": ""},
         "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
     },
     required_if=[("state", "drained", ("members",))],
@@ -189,7 +191,7 @@ def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[st
 
 def _extended(task: Task, undo: Undo | None, fresh: Sequence[Change], cluster: str) -> Undo:
     if undo is None:
-        return Undo(task.run, now_text(), cluster, tuple(fresh))
+        return Undo(task.run, now_text(), cluster, tuple(fresh), lock=place_of(task.params["lock"]))
     return replace(undo, changes=(*undo.changes, *fresh))
 
 

@@ -10,7 +10,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -21,8 +21,9 @@ from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark, waiting
 from ..opensearch.client import connect
+from ..opensearch.lock_watch import Watch, shown
 from ..opensearch.observe import cluster_uuid
-from ..record.lock import Life, Lock, LockStore, Sight, held_sentence, judge_free, name_for
+from ..record.lock import Lock, held_sentence, judge_free, name_for
 from .guard import processes_of, store_of
 
 STATES = ("free", "held", "stopped", "released")
@@ -42,46 +43,6 @@ CONTRACT = Contract(
     required_if=[("kept_in", "kubernetes", ("namespace",))],
     guarded=False,
 )
-
-
-@dataclass
-class Watch:
-    """A lock as it was first seen, on the clock of the task."""
-
-    task: Task
-    store: LockStore
-    first: Lock | None = None
-    since: float = 0.0
-    before: dict[str, Any] | None = None
-    """Who held it at the first look."""
-
-    def look(self) -> Sight:
-        """The lock now, and what has become of it since the first look.
-
-        A slow answer tells of the moment when it was given, so the time counts from the first answer to the last
-        question.
-        """
-        asked = self.task.clock.now()
-        lock = self.store.read()
-        self.before = _shown(lock) if self.before is None else self.before
-        if self.first is None or lock is None or lock.run != self.first.run:
-            self.begin(lock)
-        renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
-        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed)
-
-    def begin(self, lock: Lock | None) -> None:
-        """Watch this lock from now on."""
-        self.first, self.since = lock, self.task.clock.now()
-
-
-def life_of(lock: Lock | None) -> Life:
-    """What this machine knows of the processes of the lock's holder."""
-    if lock is None or not lock.processes or not lock.place or lock.place != ancestry.place():
-        return Life.UNKNOWN
-    controller, *workers = lock.processes
-    if ancestry.alive(controller):
-        return Life.ALIVE
-    return Life.ENDING if any(ancestry.alive(worker) for worker in workers) else Life.GONE
 
 
 def run(task: Task) -> Outcome:
@@ -118,13 +79,13 @@ def _uuid(task: Task) -> str:
 
 def _free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
     sight = watch.look()
-    return Outcome(judge_free(sight, lock["run"], task.params["take_over"]), before=_shown(sight.lock))
+    return Outcome(judge_free(sight, lock["run"], task.params["take_over"]), before=shown(sight.lock))
 
 
 def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
     sight = watch.look()
     verdict = judge_free(sight, wanted["run"], task.params["take_over"])
-    before = _shown(sight.lock)
+    before = shown(sight.lock)
     if not verdict.passed:
         return Outcome(verdict, before=before)
     ours = sight.lock is not None and sight.lock.run == wanted["run"]
@@ -138,7 +99,7 @@ def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
                 watch.store.write(fresh, sight.lock)
     except Conflict:
         return Outcome(_contended(), before=before)
-    return Outcome(verdict, True, before, _shown(fresh), following, more)
+    return Outcome(verdict, True, before, shown(fresh), following, more)
 
 
 def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
@@ -174,14 +135,14 @@ def _release(task: Task) -> Outcome:
     def attempt() -> Outcome:
         store = store_of(task.params)
         held = store.read()
-        before = _shown(held)
+        before = shown(held)
         if held is None or held.run != lock["run"]:
             text = f"Run {lock['run']} does not hold the lock any more. {held_sentence(held) if held else ''}".rstrip()
             return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
         with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
             if not task.check_mode:
                 store.remove(held)
-        return Outcome(Verdict(), True, before, _shown(None))
+        return Outcome(Verdict(), True, before, shown(None))
 
     def looked() -> Outcome:
         try:
@@ -218,10 +179,3 @@ def who() -> str:
     except (KeyError, OSError):
         user = f"uid {os.getuid()}"
     return f"{user}@{socket.gethostname()}"
-
-
-def _shown(lock: Lock | None) -> dict[str, Any]:
-    if lock is None or not lock.run:
-        return {"run": None}
-    names = ("run", "who", "since", "renewed", "doing", "stop")
-    return {name: getattr(lock, name) for name in names if getattr(lock, name)}

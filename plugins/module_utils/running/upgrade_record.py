@@ -16,10 +16,11 @@ from ..common.verdict import Verdict, remark
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import change_record, list_records
+from ..opensearch.lock_watch import life_of
 from ..record.lock import Lock
 from ..record.pace import duration_text, seconds_left
 from ..record.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
-from .upgrade_lock import life_of, who
+from .upgrade_lock import who
 
 CONTRACT = Contract(
     argument_spec={

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.lock_watch import life_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import Life, name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import (
@@ -145,13 +146,13 @@ def test_a_killed_run_whose_worker_still_ends_is_waited_for(monkeypatch: pytest.
     ],
 )
 def test_what_this_machine_knows_of_a_holder(changes: Json, life: Life) -> None:
-    assert upgrade_lock.life_of(replace(OTHER, **{**HERE, **changes})) is life
+    assert life_of(replace(OTHER, **{**HERE, **changes})) is life
 
 
 def test_where_no_place_is_known_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ancestry, "place", lambda: "")
-    assert upgrade_lock.life_of(replace(OTHER, place="", processes=(DEAD,))) is Life.UNKNOWN
-    assert upgrade_lock.life_of(None) is Life.UNKNOWN
+    assert life_of(replace(OTHER, place="", processes=(DEAD,))) is Life.UNKNOWN
+    assert life_of(None) is Life.UNKNOWN
 
 
 @pytest.mark.parametrize(("named", "code"), [("day", "lock_taken_over"), ("third", "take_over_of_another")])

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Watching a lock that another run may hold: does that run live?
+
+Whoever puts back what another run has set watches the lock that the undo names: nothing of a living run is undone.
+
+The same cluster can be reached from several namespaces, each of which has its own lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..common import ancestry
+from ..common.errors import Refusal, Unreachable, refusal
+from ..common.task import Task, passed_or_raise
+from ..common.waiting import Patience, wait_for
+from ..kubernetes import client as kubernetes
+from ..kubernetes.lease import Lease
+from ..record.lock import Life, Lock, LockStore, Sight, judge_free
+from .client import OpenSearchClient
+from .cluster_lock import ClusterLock
+from .settings import Undo
+
+Seen = TypeVar("Seen")
+
+PLACE = ("kept_in", "namespace", "name")
+"""What says where a lock is kept."""
+PAUSE = 1.0
+"""Seconds between two looks at a lock."""
+LONGEST = 3600.0
+"""Seconds that a lock is watched at the most; it ends with the time that the lock lasts."""
+
+
+@dataclass
+class Watch:
+    """A lock as it was first seen, on the clock of the task."""
+
+    task: Task
+    store: LockStore
+    first: Lock | None = None
+    since: float = 0.0
+    before: dict[str, Any] | None = None
+    """Who held it at the first look."""
+
+    def look(self) -> Sight:
+        """The lock now, and what has become of it since the first look.
+
+        A slow answer tells of the moment when it was given, so the time counts from the first answer to the last
+        question.
+        """
+        asked = self.task.clock.now()
+        lock = self.store.read()
+        self.before = shown(lock) if self.before is None else self.before
+        if self.first is None or lock is None or lock.run != self.first.run:
+            self.begin(lock)
+        renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
+        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed)
+
+    def begin(self, lock: Lock | None) -> None:
+        """Watch this lock from now on."""
+        self.first, self.since = lock, self.task.clock.now()
+
+
+def life_of(lock: Lock | None) -> Life:
+    """What this machine knows of the processes of the lock's holder."""
+    if lock is None or not lock.processes or not lock.place or lock.place != ancestry.place():
+        return Life.UNKNOWN
+    controller, *workers = lock.processes
+    if ancestry.alive(controller):
+        return Life.ALIVE
+    return Life.ENDING if any(ancestry.alive(worker) for worker in workers) else Life.GONE
+
+
+def shown(lock: Lock | None) -> dict[str, Any]:
+    """Who holds a lock, as results show it."""
+    if lock is None or not lock.run:
+        return {"run": None}
+    names = ("run", "who", "since", "renewed", "doing", "stop")
+    return {name: getattr(lock, name) for name in names if getattr(lock, name)}
+
+
+def judge_writer(task: Task, client: OpenSearchClient, undo: Undo) -> None:
+    """See that the run which wrote an undo lives no more, where its lock is not the one that this task is under.
+
+    That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a run.
+
+    Raises:
+        Refusal: that run holds its lock and lives, or the lock cannot be read.
+    """
+    own = place_of(task.params.get("lock"))
+    if not undo.lock or undo.run in {task.run, task.params.get("take_over")} or undo.lock == own:
+        return
+
+    def asked(ask: Callable[[], Seen]) -> Seen:
+        try:
+            return ask()
+        except Unreachable:
+            raise
+        except Refusal as error:
+            raise _unreadable(undo, error) from error
+
+    watch = Watch(task, asked(lambda: _store(task, client, undo.lock)))
+
+    def look() -> Sight:
+        task.may_look()
+        sight = asked(watch.look)
+        return sight if sight.lock is not None and sight.lock.run == undo.run else Sight(None)
+
+    patience = Patience(LONGEST, PAUSE)
+    _sight, verdict = wait_for(
+        look, lambda sight: judge_free(sight, task.run, ""), patience, task.clock, task.progress, task.waited
+    )
+    passed_or_raise(verdict)
+
+
+def place_of(lock: Mapping[str, Any] | None) -> dict[str, str]:
+    """Where a lock is kept: its kind, namespace and name."""
+    return {name: str(lock.get(name) or "") for name in PLACE} if lock and lock.get("name") else {}
+
+
+def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
+    if place["kept_in"] == "opensearch":
+        return ClusterLock(client)
+    return Lease(kubernetes.connect(task.params["kubernetes"]), place["namespace"], place["name"])
+
+
+def _unreadable(undo: Undo, error: Refusal) -> Refusal:
+    place = undo.lock
+    return refusal(
+        "undo_lock_not_readable",
+        f"Run {undo.run} set what would be put back, and whether it lives cannot be told: its lock {place['name']} in"
+        f" namespace {place['namespace']} cannot be read. {error.verdict.reasons[0].message}",
+        f"Settle with upgrade_namespace={place['namespace']}, as a user who may read that lock. If that run is"
+        f" certainly dead, use the module shard_allocation with state=restored and take_over={undo.run}.",
+    )
