@@ -19,4 +19,12 @@ options:
     description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
     type: bool
     default: false
+  allow_red_indices:
+    description:
+      - Consent to shards of these indices being missing, by the names of the indices. What is missing is not waited
+        for, neither a primary that is lost nor a replica without a place, and the last copy of a shard is away while
+        its member restarts.
+    type: list
+    elements: str
+    default: []
 """

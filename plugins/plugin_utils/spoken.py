@@ -24,6 +24,7 @@ PLAIN = (
     "add_checks",
     "allow_field_managers",
     "allow_quorum_loss",
+    "allow_red_indices",
     "allow_single_copy",
     "label_selector",
     "max_unavailable",

@@ -101,6 +101,7 @@ CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **LOCK}
 CONSENT: Options = {
     "allow_single_copy": {"type": "bool", "default": False},
     "allow_quorum_loss": {"type": "bool", "default": False},
+    "allow_red_indices": {"type": "list", "elements": "str", "default": []},
 }
 
 WAIT: Options = {

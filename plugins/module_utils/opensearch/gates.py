@@ -17,8 +17,9 @@ from ..planning.versions import Version, judge_created, judge_path
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .disk import judge_disks
+from .last_copies import judge_last_copies
 from .looks import Look
-from .progress import judge_overrides, judge_progress
+from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .safety import (
     BATCH_RULES,
     Policy,
@@ -66,8 +67,10 @@ class _Gate:
             return ()
         if scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING:
             return ()
-        outdated = _outdated(self.state, scope)
-        return judge_progress(self.state, self.seen.health, self.seen.explanations, outdated).reasons
+        expectation = Expectation(
+            _outdated(self.state, scope), scope.policy.allow_red_indices, complete=scope.moment == BEFORE_UPGRADE
+        )
+        return judge_progress(self.state, self.seen.health, self.seen.explanations, expectation).reasons
 
 
 def judge(seen: Look, scope: Scope) -> Verdict:
@@ -106,6 +109,19 @@ def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
     return lambda gate: Verdict(tuple(reason for reason in gate.progress if reason.code in codes))
 
 
+def _judge_copies(gate: _Gate) -> Verdict:
+    """The proof; and at once what it would wait for in vain, before the upgrade where nothing else has said it."""
+    scope = gate.scope
+    hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope))
+    if scope.moment == BEFORE_BATCH:
+        proof = BATCH_RULES["copies"](gate.state, gate.down, scope.policy)
+        stuck = judge_last_copies(gate.state, gate.down, hopeless, scope.policy.allow_red_indices)
+        return combine((proof, stuck))
+    if "unassigned" in scope.selection.at(scope.moment):
+        return Verdict()
+    return judge_last_copies(gate.state, gate.state.members, hopeless, scope.policy.allow_red_indices)
+
+
 def _judge_snapshots(gate: _Gate) -> Verdict:
     if gate.scope.moment == BEFORE_BATCH:
         return judge_snapshots_of(gate.state, gate.down)
@@ -124,6 +140,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "versions": lambda gate: _judge_versions(gate.state, gate.scope),
     "joined": _judge_back,
     **{rule: _of_batch(rule) for rule in BATCH_RULES},
+    "copies": _judge_copies,
     "voting": _judge_voting,
     "primaries": _of_progress("primaries"),
     "unassigned": _of_progress("unassigned"),

@@ -25,7 +25,7 @@ from .joining import wait_joined
 from .last_look import wait_proven
 from .looks import Look, look, polls
 from .remaining import UNKNOWN, remaining, under_way
-from .safety import Policy
+from .safety import policy_of
 from .state import ClusterMember
 
 JOINED = "joined"
@@ -180,7 +180,7 @@ def scope_of(task: Task) -> Scope:
         members=frozenset(params["members"]),
         batch=frozenset(params["batch"]),
         target=target_of(params["target_version"]) if params["target_version"] else None,
-        policy=Policy(params["allow_single_copy"], params["allow_quorum_loss"], params["hands_over"]),
+        policy=policy_of(params, hands_over=params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
     )
 

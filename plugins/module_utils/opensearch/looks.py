@@ -16,6 +16,7 @@ from .checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
 from .client import OpenSearchClient
 from .disk import Disks
 from .explanations import explain, still_true
+from .last_copies import last_copies
 from .observe import observe, observe_disks, observe_health, observe_recoveries, observe_tasks
 from .progress import Explanation, still_moving, unassigned
 from .remaining import UNKNOWN, Recoveries, under_way
@@ -73,7 +74,8 @@ def look(
     state = observe(client)
     wanted = unassigned(state)
     if not made & {"unassigned", "progress"}:
-        wanted = tuple(copy for copy in wanted if copy.primary)
+        lone = last_copies(state) if "copies" in made else {}
+        wanted = tuple(copy for copy in wanted if copy.primary or (copy.index, copy.shard) in lone)
     former = still_true(before.explanations, before.state, state) if before else ()
     explanations = former if still_moving(state, health) else explain(client, state, wanted, former)
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})

@@ -24,7 +24,7 @@ from .hand_over import HandOver
 from .health_gate import target_of
 from .last_look import LastLook, prove
 from .observe import observe_members
-from .safety import Policy, judge_lost
+from .safety import judge_lost, policy_of
 from .standing import judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
 
@@ -50,7 +50,7 @@ def run(task: Task) -> Outcome:
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"], params["kubernetes"])
-    policy = Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over=True)
+    policy = policy_of(params, hands_over=True)
     former: dict[str, str] = {}
     hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
 

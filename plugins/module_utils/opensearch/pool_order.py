@@ -24,7 +24,7 @@ from .named_pools import by_kind, judge_groups, pools_named
 from .observe import observe
 from .proof import Proofs, placement_of
 from .roles import judge_roles
-from .safety import Policy, judge_consent
+from .safety import judge_consent, policy_of
 from .set_pools import (
     Seen,
     in_cluster,
@@ -98,7 +98,7 @@ def run(task: Task) -> Outcome:
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, Policy(params["allow_single_copy"], params["allow_quorum_loss"])),
+            judge_consent(state, going, policy_of(params)),
             judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
@@ -106,7 +106,8 @@ def run(task: Task) -> Outcome:
         )
     )
     conditions = [
-        *(name for name in (*CONSENT, "allow_left_behind") if params[name]),
+        *(name for name in (*CONSENT, "allow_left_behind") if params[name] is True),
+        *(f"may be red: {index}" for index in sorted(params["allow_red_indices"])),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]

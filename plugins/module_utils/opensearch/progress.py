@@ -3,16 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Progress: would waiting longer change anything? Pure judgement of shards that are not assigned.
 
-Unassigned replicas that only the upgrade itself can cure are not waited for. They are recognised by the decider's
-name, never by its text: `node_version` says no on every older member, and on newer ones only the copy's own place
-(`same_shard`) or zone (`awareness`) stands in the way.
+Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never
+by its text: on a member that is yet to be upgraded nothing but `node_version` stands in the way.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import chain
 
 from ..common.reading import Json, flag, listed, one_of, text, whole
@@ -20,7 +20,7 @@ from ..common.verdict import Reason, Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from .state import ClusterState, Health, ShardCopy
 
-_EXPECTED_ON_NEWER = frozenset({"same_shard", "awareness"})
+_RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true"
 
 
 @dataclass(frozen=True)
@@ -83,56 +83,161 @@ def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
 
 
 def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
-    """Whether upgrading the members `outdated` (ids) is what lets this copy be allocated."""
-    if explanation.can_allocate != "no" or not explanation.refusing:
-        return False
-    for identity, deciders in explanation.refusing.items():
-        too_old = identity in outdated and "node_version" in deciders
-        if not too_old and not (deciders and deciders <= _EXPECTED_ON_NEWER):
-            return False
-    return any(explanation.refusing.get(identity) == frozenset({"node_version"}) for identity in outdated)
+    """Whether upgrading one of the members `outdated` (ids) is what lets this replica be allocated.
+
+    That member may hold it as soon as it is upgraded, whatever the others have against it: being of another tier
+    (`filter`, `target_pool`), full (`disk_threshold`), or a holder of another copy (`same_shard`). Where a member that
+    is upgraded is itself too old for it, the upgrade cures nothing.
+    """
+    only = frozenset({"node_version"})
+    too_old = {identity for identity, deciders in explanation.refusing.items() if only <= deciders}
+    curable = any(explanation.refusing[identity] == only for identity in too_old)
+    return explanation.can_allocate == "no" and curable and too_old <= set(outdated)
+
+
+def without_place(explanations: Iterable[Explanation], outdated: Collection[str]) -> Mapping[tuple[str, int], str]:
+    """The shards of which a replica has no place, now and after the upgrade, each with the deciders that say so."""
+    return {
+        (one.index, one.shard): _deciders(_counted(one))
+        for one in explanations
+        if not one.primary and one.can_allocate == "no" and not cured_by_upgrade(one, outdated)
+    }
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is expected of the shards at a gate."""
+
+    outdated: frozenset[str] = frozenset()
+    """The ids of the members that the upgrade has yet to reach."""
+    may_be_red: frozenset[str] = frozenset()
+    """The indices whose shards may be missing, by the user's consent."""
+    complete: bool = False
+    """Whether no member is expected any more: a copy that nobody holds does not come back by itself."""
+
+
+class _Kind(IntEnum):
+    """What a copy that is not assigned is waiting for, in the order in which it is said."""
+
+    WITHOUT_COPY = 1
+    WITHOUT_PLACE = 2
+    PENDING = 3
+    UNEXPLAINED = 4
+    EXPECTED = 5
+    ALLOWED = 6
+
+
+@dataclass(frozen=True, order=True)
+class _Situation:
+    """What is the same of copies of which the same is said."""
+
+    kind: _Kind
+    primary: bool
+    answer: str = ""
+    members: int = 0
+    deciders: tuple[tuple[str, int], ...] = ()
+    """Each with the number of members for which it says no."""
+    never_held: bool = False
+    """Whether no member has ever held it: the index was just made (server source, UnassignedInfo.Reason)."""
 
 
 def judge_progress(
-    state: ClusterState, health: Health, explanations: Iterable[Explanation], outdated: Collection[str]
+    state: ClusterState, health: Health, explanations: Iterable[Explanation], expectation: Expectation
 ) -> Verdict:
-    """Whether the shards are where they can be. `outdated` are the ids of members the upgrade has yet to reach."""
+    """Whether the shards are where they can be."""
     if health.status == "green" and not unassigned(state) and not _initializing(state):
         return Verdict()
-    explained = {(e.index, e.shard, e.primary): e for e in explanations}
     moving = still_moving(state, health)
     if moving:
         return Verdict(moving)
-    reasons: list[Reason] = []
-    expected: list[str] = []
-    unexplained: list[str] = []
-    without_place: dict[tuple[str, int, frozenset[tuple[str, int]]], list[str]] = defaultdict(list)
+    explained = {(e.index, e.shard, e.primary): e for e in explanations}
+    found: dict[_Situation, list[str]] = defaultdict(list)
     for copy in unassigned(state):
-        name = f"{copy.index}[{copy.shard}]"
-        explanation = explained.get((copy.index, copy.shard, copy.primary))
-        if copy.primary:
-            reasons.append(_lost_primary(name, explanation))
-        elif explanation is None:
-            unexplained.append(name)
-        elif cured_by_upgrade(explanation, outdated):
-            expected.append(name)
-        else:
-            deciders = frozenset(Counter(chain.from_iterable(explanation.refusing.values())).items())
-            without_place[(explanation.can_allocate, len(explanation.refusing), deciders)].append(name)
-    reasons += [_unassigned(names, *said) for said, names in without_place.items()]
-    if unexplained:
-        text = f"The server has not explained yet why {enumerate_few(unexplained)} is not assigned."
-        reasons.append(waiting("unassigned", text))
-    if expected:
-        reasons.append(
-            remark(
-                "yellow_until_upgraded",
-                f"Replicas of {enumerate_few(expected)} fit no member until the next one is upgraded (node_version).",
-            )
+        situation = _situation(copy, explained.get((copy.index, copy.shard, copy.primary)), expectation)
+        found[situation].append(f"{copy.index}[{copy.shard}]")
+    reasons = tuple(_reason(each, found[each], expectation) for each in sorted(found))
+    return Verdict(reasons or (waiting("not_green", f"The cluster's health is {health.status}."),))
+
+
+def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Expectation) -> _Situation:
+    if copy.index in expectation.may_be_red:
+        return _Situation(_Kind.ALLOWED, copy.primary)
+    if explanation is None:
+        return _Situation(_Kind.UNEXPLAINED, copy.primary)
+    if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
+        return _Situation(_Kind.EXPECTED, primary=False)
+    answer = explanation.can_allocate
+    if copy.primary and answer == "no_valid_shard_copy":
+        return _Situation(_Kind.WITHOUT_COPY, primary=True)
+    if answer != "no":
+        return _Situation(_Kind.PENDING, copy.primary, answer)
+    never_held = copy.primary and copy.unassigned_reason == "INDEX_CREATED"
+    counted = _counted(explanation)
+    return _Situation(_Kind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
+
+
+def _counted(explanation: Explanation) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(chain.from_iterable(explanation.refusing.values())).items()))
+
+
+def _deciders(counted: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{decider} on {number}" for decider, number in counted)
+
+
+def _reason(situation: _Situation, names: Sequence[str], expectation: Expectation) -> Reason:
+    """What is said of copies that are in the same situation."""
+    several = len(names) > 1
+    kind = ("primaries" if several else "primary") if situation.primary else ("replicas" if several else "replica")
+    subject = f"The {kind} of {enumerate_few(names)}"
+    say = _of_primary if situation.primary else _of_replica
+    return say(situation, subject, expectation, "are" if several else "is", "fit" if several else "fits")
+
+
+def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, are: str, fit: str) -> Reason:
+    if situation.kind is _Kind.ALLOWED:
+        return remark("unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
+    if situation.kind is _Kind.EXPECTED:
+        text = f"{subject} {fit} no member until the next one is upgraded (node_version)."
+        return remark("yellow_until_upgraded", text)
+    if situation.kind is _Kind.UNEXPLAINED:
+        return waiting(
+            "unassigned", f"The server has not explained yet why {subject[0].lower()}{subject[1:]} {are} not assigned."
         )
-    if not reasons:
-        reasons.append(waiting("not_green", f"The cluster's health is {health.status}."))
-    return Verdict(tuple(reasons))
+    if situation.kind is _Kind.PENDING:
+        return waiting("allocating", f"{subject} {are} about to be allocated ({situation.answer}).")
+    if "max_retry" in dict(situation.deciders):
+        return refused("allocation_failed", f"{subject} failed to recover too often (decider max_retry).", f"{_RETRY}.")
+    return refused(
+        "unassigned",
+        f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}).",
+        "Cure what the deciders name, or lower number_of_replicas of that index: waiting would not change it.",
+    )
+
+
+def _of_primary(situation: _Situation, subject: str, expectation: Expectation, are: str, fit: str) -> Reason:
+    red, leave = "the cluster is red", "allow_red_indices goes on and leaves the index as it is"
+    if situation.kind is _Kind.ALLOWED:
+        return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
+    if situation.kind in {_Kind.UNEXPLAINED, _Kind.PENDING}:
+        said = situation.answer or "nothing yet"
+        return waiting("primary_unassigned", f"{subject} {are} not assigned (the server says: {said}): {red}.")
+    if situation.kind is _Kind.WITHOUT_COPY:
+        text = f"{subject} {are} not assigned, for no member of the cluster holds a valid copy: {red}."
+        remedy = (
+            "Bring back the member or the volume that holds one, or restore the index from a snapshot; never force an"
+            f" empty or stale copy; {leave}."
+        )
+        return (refused if expectation.complete else waiting)("primary_unassigned", text, remedy)
+    if "max_retry" in dict(situation.deciders):
+        text = f"{subject} failed to recover too often (decider max_retry): {red}."
+        return refused("primary_unassigned", text, f"{_RETRY}; {leave}.")
+    never = " No member has ever held one, so no data is lost." if situation.never_held else ""
+    return refused(
+        "primary_unassigned",
+        f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}):"
+        f" {red}.{never}",
+        f"Cure what the deciders name, or delete the index: waiting would not change it; {leave}.",
+    )
 
 
 def judge_overrides(state: ClusterState) -> Verdict:
@@ -165,33 +270,3 @@ def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
     if health.in_flight_fetch:
         return (waiting("allocating", f"The members are asked for shards they hold ({health.in_flight_fetch} asked)."),)
     return ()
-
-
-def _lost_primary(name: str, explanation: Explanation | None) -> Reason:
-    answer = explanation.can_allocate if explanation else "unknown"
-    return waiting(
-        "primary_unassigned",
-        f"The primary of {name} is not assigned (the server says: {answer}): the cluster is red.",
-        "Bring back the member that holds it; never force an empty or stale copy.",
-    )
-
-
-def _unassigned(names: Collection[str], answer: str, members: int, deciders: Iterable[tuple[str, int]]) -> Reason:
-    """What is said of replicas of which the server says the same: its answer, and per decider how many say no."""
-    several = len(names) > 1
-    subject = f"The {'replicas' if several else 'replica'} of {enumerate_few(names)}"
-    if answer != "no":
-        return waiting("allocating", f"{subject} {'are' if several else 'is'} about to be allocated ({answer}).")
-    count = dict(deciders)
-    if "max_retry" in count:
-        return refused(
-            "allocation_failed",
-            f"{subject} failed to recover too often (decider max_retry).",
-            "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true.",
-        )
-    said = ", ".join(f"{decider} on {number}" for decider, number in sorted(count.items()))
-    return refused(
-        "unassigned",
-        f"{subject} {'fit' if several else 'fits'} on none of the {members} data members (deciders: {said}).",
-        "Cure what the deciders name, or lower number_of_replicas of that index: waiting would not change it.",
-    )

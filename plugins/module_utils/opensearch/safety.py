@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
@@ -28,6 +29,14 @@ class Policy:
     allow_quorum_loss: bool = False
     hands_over: bool = False
     """Whether the elected manager hands over first, where it can."""
+    allow_red_indices: frozenset[str] = frozenset()
+    """The indices of which shards may be missing."""
+
+
+def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
+    """The policy from the arguments in `CONSENT`."""
+    red = frozenset(params["allow_red_indices"])
+    return Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over, red)
 
 
 def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
@@ -40,6 +49,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
     down = state.ids(going)
     lone = [copies[0] for copies in _copy_sets(state).values() if len(copies) == 1 and copies[0].member in down]
+    lone = [copy for copy in lone if copy.index not in policy.allow_red_indices]
     holders = frozenset(copy.member for copy in lone if copy.member)
     voters = sorted(down & (state.voting.committed | state.voting.accepted))
     reasons = [reason for voter in voters for reason in _majorities(state, frozenset({voter}), policy)]
@@ -83,6 +93,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
     together: list[str] = []
     endangered: list[str] = []
     slowed: list[str] = []
+    allowed: list[str] = []
     for (index, shard, search_only), copies in _copy_sets(state).items():
         if not any(copy.member in down for copy in copies):
             continue
@@ -90,6 +101,8 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
         if staying:
             if not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
                 slowed.append(index)
+        elif index in policy.allow_red_indices:
+            allowed.append(f"{index}[{shard}]")
         elif any(copy.member not in down or copy.relocating_to not in {None, *down} for copy in copies):
             endangered.append(f"{index}[{shard}]")
         else:
@@ -100,6 +113,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
             *_together(state, together, down),
             *_endangered(state, endangered, down),
             *_slowed(state, slowed, down),
+            *_allowed(state, allowed, down),
         )
     )
 
@@ -139,6 +153,12 @@ def _endangered(state: ClusterState, shards: list[str], down: frozenset[str]) ->
             " started yet.",
             "Wait for the recovery, or cure what keeps the other copies from starting.",
         )
+
+
+def _allowed(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if shards:
+        message = f"{_names(state, down)} holds the last started copy of {enumerate_few(shards)}."
+        yield remark("last_started_copy", f"{message} It is away meanwhile, as allowed by allow_red_indices.")
 
 
 def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> Iterator[Reason]:

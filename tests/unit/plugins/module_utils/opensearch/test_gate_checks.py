@@ -38,7 +38,7 @@ FULL = Disks((Disk("b", 100, 5),), dict.fromkeys(("low", "high", "flood_stage"),
 REINDEX = (LongTask("x:7", "reindex", "reindex from [logs] to [copy]", "a"),)
 FOR_EVER = (Explanation("k", 0, False, "no", {identity(name): frozenset({"filter"}) for name in ALL}),)
 YELLOW: Json = {
-    "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", None)],
+    "copies": [*WHOLE, copy("k", "a", primary=True), copy("k", "c"), copy("k", None)],
     "status": "yellow",
     "explanations": FOR_EVER,
 }

@@ -82,7 +82,7 @@ def test_what_every_member_is_asked_for_is_asked_once_for_a_gate() -> None:
     ("skipped", "path"), [("disk", "/_nodes/data:true/stats/fs"), ("tasks", "/_tasks"), ("unassigned", EXPLAIN[1])]
 )
 def test_what_is_skipped_is_not_asked_for(skipped: str, path: str) -> None:
-    client: Any = servers([copy("i", "a", primary=True), copy("i", None)], i=NO_PLACE)
+    client: Any = servers([copy("i", "a", primary=True), copy("i", "b"), copy("i", None)], i=NO_PLACE)
     look(client, "before_upgrade", 0)
     assert path in [asked for _method, asked in client.asked]
     client.asked.clear()

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import (
+    Expectation,
     Explanation,
     cured_by_upgrade,
     judge_overrides,
@@ -55,7 +57,7 @@ def explained(refusing: Mapping[str, str], answer: str = "no", place: str = "i",
 
 def progress(state: ClusterState, explanations: Sequence[Explanation] = (), status: str = "yellow") -> Verdict:
     outdated = {member.id for member in state.members.values() if member.version.major < 3}
-    return judge_progress(state, health(status), explanations, outdated)
+    return judge_progress(state, health(status), explanations, Expectation(frozenset(outdated)))
 
 
 @pytest.mark.parametrize(
@@ -75,11 +77,18 @@ def progress(state: ClusterState, explanations: Sequence[Explanation] = (), stat
         ({"new": "same_shard", "old": "node_version disk_threshold"}, ("unassigned", State.REFUSED)),
         ({"new": "same_shard", "old": "node_version awareness"}, ("unassigned", State.REFUSED)),
         ({"new": "same_shard", "old": "filter"}, ("unassigned", State.REFUSED)),
-        ({"new": "disk_threshold", "old": "node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "disk_threshold", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        ({"new": "filter", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        ({"new": "target_pool filter", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
+        (
+            {"new": "same_shard", "old": "node_version", "old-2": "target_pool"},
+            ("yellow_until_upgraded", State.PASSED),
+        ),
+        ({"new": "same_shard", "old": "node_version target_pool"}, ("unassigned", State.REFUSED)),
         ({"new": "node_version", "old": "node_version"}, ("unassigned", State.REFUSED)),
         ({"new": "same_shard", "old": "same_shard"}, ("unassigned", State.REFUSED)),
         ({"new": "enable", "old": "enable node_version"}, ("unassigned", State.REFUSED)),
-        ({"new": "", "old": "node_version"}, ("unassigned", State.REFUSED)),
+        ({"new": "", "old": "node_version"}, ("yellow_until_upgraded", State.PASSED)),
         ({"new": "same_shard", "old": ""}, ("unassigned", State.REFUSED)),
         ({}, ("unassigned", State.REFUSED)),
         ({"new": "max_retry same_shard", "old": "max_retry node_version"}, ("allocation_failed", State.REFUSED)),
@@ -118,22 +127,16 @@ def test_replicas_of_which_the_server_says_the_same_share_a_sentence() -> None:
 
 def test_without_an_upgrade_no_yellow_is_expected() -> None:
     explanation = explained({"new": "same_shard", "old": "node_version"})
-    verdict = judge_progress(cluster(MIXED, STUCK), health("yellow"), [explanation], ())
+    verdict = judge_progress(cluster(MIXED, STUCK), health("yellow"), [explanation], Expectation())
     assert said(verdict) == [("unassigned", State.REFUSED)]
 
 
 @given(REFUSING)
 def test_expected_yellow_by_its_definition(refusing: dict[str, frozenset[str]]) -> None:
-    """Every older member refuses for its version or holds a copy, every newer one holds a copy or is in the wrong zone,
-    and one older member refuses for nothing but its version."""
-    place_only = {"same_shard", "awareness"}
+    """One older member refuses for nothing but its version, and no newer one for its own: upgraded, it may hold it."""
     older = [set(deciders) for member, deciders in refusing.items() if member in OLD]
     newer = [set(deciders) for member, deciders in refusing.items() if member not in OLD]
-    expected = (
-        all("node_version" in each or (each and each <= place_only) for each in older)
-        and all(each and each <= place_only for each in newer)
-        and {"node_version"} in older
-    )
+    expected = {"node_version"} in older and not any("node_version" in each for each in newer)
     assert cured_by_upgrade(Explanation("i", 0, False, "no", refusing), OLD) is expected
 
 
@@ -162,7 +165,7 @@ def test_what_the_server_will_allocate_is_not_left_to_the_upgrade(
 def test_what_is_under_way(
     copies: list[Json], status: str, changes: dict[str, int], expected: list[tuple[str, State]]
 ) -> None:
-    verdict = judge_progress(cluster(MIXED, copies), health(status, **changes), (), ())
+    verdict = judge_progress(cluster(MIXED, copies), health(status, **changes), (), Expectation())
     assert said(verdict) == expected
 
 
@@ -179,7 +182,7 @@ def test_replicas_of_a_lost_primary_are_not_blamed() -> None:
     ]
     verdict = progress(state, explanations, "red")
     assert said(verdict) == [("primary_unassigned", State.WAITING), ("yellow_until_upgraded", State.PASSED)]
-    assert "no_valid_shard_copy" in verdict.reasons[0].message
+    assert "holds a valid copy" in verdict.reasons[0].message
 
 
 def test_one_expected_yellow_excuses_no_other() -> None:
@@ -201,7 +204,7 @@ def test_the_explanation_of_a_real_mixed_cluster() -> None:
     assert a is not None
     assert b is not None
     assert explanation.refusing == {a.id: {"node_version"}, b.id: {"same_shard"}}
-    verdict = judge_progress(state, parse_health(answers["health"]), [explanation], {a.id})
+    verdict = judge_progress(state, parse_health(answers["health"]), [explanation], Expectation(frozenset({a.id})))
     assert said(verdict) == [("yellow_until_upgraded", State.PASSED)]
     with pytest.raises(Unreadable, match="can_allocate is missing"):
         parse_explanation(answers["of_an_assigned_copy"])
@@ -220,7 +223,9 @@ def test_a_real_cluster_that_a_member_has_just_left() -> None:
     answers = recorded("left-2.19.6")
     state = parse_state(answers["nodes"], answers["state"])
     explanation = parse_explanation(answers["explanation"])
-    verdict = judge_progress(state, parse_health(answers["health"]), [explanation], set(state.members))
+    verdict = judge_progress(
+        state, parse_health(answers["health"]), [explanation], Expectation(frozenset(state.members))
+    )
     assert said(verdict) == [("allocating", State.WAITING)]
 
 
@@ -233,3 +238,64 @@ def test_an_index_may_not_keep_its_replicas_away(replicas: str, enable: str | No
     settings = index_metadata(number_of_replicas=replicas, routing={"allocation": allocation})
     state = cluster(MIXED, [copy("i", "new", primary=True)], indices={"i": settings})
     assert said(judge_overrides(state)) == ([("index_allocation_disabled", State.REFUSED)] if refused else [])
+
+
+LOST = [copy("i", None, primary=True), copy("i", None)]
+NEW_INDEX = [{**LOST[0], "unassigned_info": {"reason": "INDEX_CREATED"}}]
+
+
+def lost(
+    answer: str, refusing: Mapping[str, str] | None = None, copies: Sequence[Json] = LOST, **expected: Any
+) -> Reason:
+    """What is said of a primary of which the server says this."""
+    explanation = explained(refusing or {}, answer, primary=True)
+    verdict = judge_progress(cluster(MIXED, copies), health("red"), [explanation], Expectation(**expected))
+    (reason,) = verdict.reasons
+    assert reason.code == "primary_unassigned"
+    return reason
+
+
+def test_a_primary_that_deciders_keep_away_is_refused_at_once_with_their_names() -> None:
+    reason = lost("no", {"new": "filter", "old": "filter disk_threshold"}, NEW_INDEX)
+    assert reason.state is State.REFUSED
+    assert "disk_threshold on 1, filter on 2" in reason.message
+    assert "No member has ever held one" in reason.message
+    assert "Bring back" not in reason.remedy
+    assert "ever held" not in lost("no", {"new": "filter", "old": "filter"}).message, "it had data once"
+
+
+def test_a_primary_that_failed_too_often_says_how_to_try_again() -> None:
+    reason = lost("no", {"new": "max_retry", "old": "max_retry"})
+    assert (reason.state, "retry_failed" in reason.remedy) == (State.REFUSED, True)
+
+
+@pytest.mark.parametrize(("complete", "state"), [(True, State.REFUSED), (False, State.WAITING)])
+def test_a_primary_that_nobody_holds_is_refused_where_nobody_is_expected(complete: bool, state: State) -> None:
+    reason = lost("no_valid_shard_copy", complete=complete)
+    assert reason.state is state
+    assert "no member of the cluster holds a valid copy" in reason.message
+    assert "never force" in reason.remedy
+
+
+@pytest.mark.parametrize("answer", ["yes", "throttled", "awaiting_info", "allocation_delayed"])
+def test_a_primary_that_is_about_to_be_allocated_is_waited_for(answer: str) -> None:
+    assert lost(answer, complete=True).state is State.WAITING
+
+
+@pytest.mark.parametrize("answer", ["no", "no_valid_shard_copy", "awaiting_info"])
+def test_an_index_that_may_be_red_is_passed_over_by_name(answer: str) -> None:
+    reason = lost(answer, {"new": "filter", "old": "filter"}, may_be_red=frozenset("i"), complete=True)
+    assert reason.state is State.PASSED
+    copies = [*LOST, copy("j", None, primary=True)]
+    verdict = judge_progress(cluster(MIXED, copies), health("red"), (), Expectation(may_be_red=frozenset("i")))
+    assert [(each.state, each.code) for each in verdict.reasons] == [
+        (State.WAITING, "primary_unassigned"),
+        (State.PASSED, "primary_unassigned"),
+    ]
+
+
+def test_a_replica_without_a_place_is_passed_over_by_name_too() -> None:
+    explanation = explained({"new": "same_shard", "old": "filter"})
+    expectation = Expectation(may_be_red=frozenset("i"))
+    verdict = judge_progress(cluster(MIXED, STUCK), health("yellow"), [explanation], expectation)
+    assert said(verdict) == [("unassigned", State.PASSED)]

@@ -97,7 +97,9 @@ def cases(draw: st.DrawFn) -> Case:
     voting = coordination(committed, accepted, exclusions)
     answer = state_answer(names, copies, elected=elected, voting=voting)
     batch = draw(st.lists(st.sampled_from([*names, "gone-1"]), unique=True, min_size=1, max_size=3))
-    return Case(nodes, answer, tuple(batch), Policy(*(draw(st.booleans()) for _option in range(3))))
+    single, quorum, hands_over = (draw(st.booleans()) for _option in range(3))
+    red = draw(st.frozensets(st.sampled_from(sorted({one["index"] for one in copies} or {"none"})), max_size=1))
+    return Case(nodes, answer, tuple(batch), Policy(single, quorum, hands_over, red))
 
 
 class Definition:
@@ -154,8 +156,10 @@ class Definition:
         return bool((working & self.alive) - self.batch)
 
     def consented(self, group: list[Json]) -> bool:
-        """The only copy there will ever be, not on its way out, and the user allows it."""
+        """The only copy there will ever be, not on its way out, and the user allows it; or its index may be red."""
         (one, *others) = group
+        if one["index"] in self.policy.allow_red_indices:
+            return True
         leaves = one["relocating_node"] is not None and one["relocating_node"] not in self.batch
         return self.policy.allow_single_copy and not others and one["node"] in self.batch and not leaves
 
