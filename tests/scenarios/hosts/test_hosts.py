@@ -74,9 +74,7 @@ def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environme
     assert set(again.changed.values()) == {0}
 
 
-def test_indices_made_all_along_hold_no_batch_up(
-    cluster: HostCluster, ansible_environment: Mapping[str, str]
-) -> None:
+def test_indices_made_all_along_hold_no_batch_up(cluster: HostCluster, ansible_environment: Mapping[str, str]) -> None:
     with Restless(cluster.ask) as users:
         played = upgrade(cluster, ansible_environment)
     print(played.output)
