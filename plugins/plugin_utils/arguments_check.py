@@ -16,6 +16,7 @@ from ansible.module_utils.errors import UnsupportedError
 
 from ..module_utils.common.credentials import secrets_of_addresses
 from ..module_utils.common.task import Contract
+from ..module_utils.common.words import printable
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str
     # Up to ansible-core 2.18 the validator leaves its own warnings in a list of the process; later they go to Display.
     warnings = [*get_warning_messages()[said_before:]]
     warnings += [f"Both option {both['option']} and its alias {both['alias']} are set." for both in seen._warnings]
+    secrets = secrets_of_addresses(seen.validated_parameters).union(map(str, seen._no_log_values))
     return CheckedArguments(
         params=seen.validated_parameters,
-        secrets=secrets_of_addresses(seen.validated_parameters).union(map(str, seen._no_log_values)),
+        secrets=secrets.union(map(printable, secrets)),
         warnings=tuple(warnings),
         deprecations=tuple(_without_none(deprecation) for deprecation in seen._deprecations),
         error=_error_of(seen.errors, module_name),

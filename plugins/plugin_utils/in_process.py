@@ -28,6 +28,7 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.ancestry import ancestors
 from ..module_utils.common.task import Contract, Outcome, Task, so_far
+from ..module_utils.common.words import printable
 from ..module_utils.running.guard import perform
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
@@ -118,7 +119,7 @@ class InProcessAction(ActionBase):
             check_mode=bool(self._task.check_mode),
             diff_mode=bool(self._task.diff),
             progress=voice.progress,
-            warn=warnings.append,
+            warn=lambda line: warnings.append(printable(line)),
             parents=ancestors(1, parent.pid if parent is not None else None),
             in_controller=True,
         )
@@ -126,7 +127,7 @@ class InProcessAction(ActionBase):
             result = _worked(type(self).CONTRACT, type(self).RUN, task, checked, warnings)
         voice.finish()
         if text.getvalue() and not self._task.no_log:
-            display.vvvv(f"libraries said: {remove_values(text.getvalue(), checked.secrets)}", host=host)
+            display.vvvv(f"libraries said: {printable(remove_values(text.getvalue(), checked.secrets))}", host=host)
         return result
 
     def _say(self, line: str) -> None:
@@ -150,7 +151,7 @@ def _worked(contract: Contract, run: Work, task: Task, checked: CheckedArguments
     try:
         return _masked(perform(contract, run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
-        text = " ".join(str(remove_values(str(error), checked.secrets)).split())
+        text = " ".join(printable(str(remove_values(str(error), checked.secrets))).split())
         said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"
         failed: Result = {**so_far(task), "failed": True, "msg": said}
         if _traceback_wanted():

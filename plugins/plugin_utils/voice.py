@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from ansible.module_utils.common.parameters import remove_values
 
 from ..module_utils.common.waiting import SIGN_OF_LIFE
+from ..module_utils.common.words import printable
 
 LONGEST = 200
 """Characters of a line, host included: job consoles cut longer ones."""
@@ -43,7 +44,7 @@ class Voice:
 
     def progress(self, line: str) -> None:
         """Say a line now. The same line again is said again only as a sign of life."""
-        text = " ".join(str(remove_values(line, self._secrets)).split())  # masked first: a cut secret is not found
+        text = " ".join(printable(str(remove_values(line, self._secrets))).split())  # masked first: a cut secret is not found
         at = self._now()
         if text == self._last and at - self._said_at[-1] < SIGN_OF_LIFE:
             return

@@ -16,6 +16,7 @@ from .errors import Denied, Refusal, Unreachable, refusal
 from .moments import now_text
 from .verdict import State, Verdict, combine
 from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, wait_for
+from .words import printable_data
 
 DENIED_PATIENCE = 120.0
 """Seconds that a run, whose rights were asked for when it was planned, goes on asking after it was denied one."""
@@ -213,7 +214,9 @@ class Outcome:
             result["diff"] = {"before": dict(self.before), "after": dict(self.after)}
         if self.verdict.state is State.REFUSED:
             result.update(failed=True, msg=sentences(self.verdict))
-        return result
+        # What is told of a cluster goes to terminals, and into tables that a line more could forge.
+        cleaned: dict[str, Any] = printable_data(result)
+        return cleaned
 
 
 def sentences(verdict: Verdict) -> str:

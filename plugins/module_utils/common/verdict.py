@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from .words import printable
+
 
 class State(str, Enum):
     """The three things a verdict can say."""
@@ -38,6 +40,11 @@ class Reason:
     remedy: str = ""
     about: str = field(default="", compare=False)
     """The thing, where several can be waited for under one code, one after the other; a list of things is none."""
+
+    def __post_init__(self) -> None:
+        # Sentences quote servers, pods and other people, and go to terminals, logs, events and locks.
+        for name in ("message", "remedy"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
     def as_result(self) -> dict[str, str]:
         """Plain data for a module's result."""

@@ -1,14 +1,22 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How things are enumerated in sentences for people."""
+"""Words for people: how things are enumerated, and what of a foreign text may be shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 NAMED = 5
 """How many things of one kind a sentence names before it only counts the rest."""
+
+
+NOT_SHOWN = "\N{REPLACEMENT CHARACTER}"
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs"})
+"""Unicode's categories of control and format characters, and of halves of characters."""
 
 
 def enumerate_few(things: Iterable[str]) -> str:
@@ -16,3 +24,31 @@ def enumerate_few(things: Iterable[str]) -> str:
     ordered = sorted(set(things))
     shown = ", ".join(ordered[:NAMED])
     return shown if len(ordered) <= NAMED else f"{shown} and {len(ordered) - NAMED} more"
+
+
+def printable(text: str) -> str:
+    """A text of a server or of another person, as one line that can do nothing to a terminal.
+
+    White space of every kind becomes a space; what moves the cursor, colours, reverses or hides what follows (control
+    and format characters, also halves of characters) becomes the sign for what cannot be shown.
+    """
+    if text.isprintable():
+        return text
+    return "".join(_shown(character) for character in text)
+
+
+def printable_data(value: Any) -> Any:
+    """Plain data of which each text is `printable`, names of entries too."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable_data(name): printable_data(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [printable_data(each) for each in value]
+    return value
+
+
+def _shown(character: str) -> str:
+    if character.isspace() and unicodedata.category(character) != "Zs":
+        return " "
+    return NOT_SHOWN if unicodedata.category(character) in _UNSEEN else character

@@ -14,6 +14,7 @@ from ansible.module_utils.common.parameters import remove_values
 from ..common.ancestry import of_module
 from ..common.credentials import secrets_of_addresses
 from ..common.task import Contract, Outcome, Task, so_far
+from ..common.words import printable
 from .guard import perform
 
 
@@ -29,9 +30,10 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
     )
 
     module.no_log_values.update(secrets_of_addresses(module.params))
+    module.no_log_values.update([printable(secret) for secret in module.no_log_values])
 
     def masked(text: str) -> str:
-        return str(remove_values(text, module.no_log_values))
+        return printable(str(remove_values(text, module.no_log_values)))
 
     task = Task(
         params=module.params,

@@ -29,6 +29,12 @@ def test_credentials_in_a_url_are_secrets() -> None:
         assert "me:hidden" in check_arguments(contract, "some.module", {"kubernetes": given}).secrets
 
 
+def test_a_secret_is_one_also_in_the_form_in_which_sentences_hold_it() -> None:
+    assert {"two\nlines", "two lines"} <= check_arguments(
+        CONTRACT, "some.module", {"name": "n", "password": "two\nlines"}
+    ).secrets
+
+
 class Encrypted:
     """A value from a vault, as ansible-core keeps it until it is read."""
 

@@ -30,6 +30,12 @@ def test_a_line_is_one_line() -> None:
     assert Stand().say("two\n  lines\ttabbed") == ["[host] two lines tabbed"]
 
 
+def test_a_line_can_do_nothing_to_a_terminal() -> None:
+    (line,) = Stand().say("\x1b[2Jnode \u202ea")
+    assert line.isprintable()
+    assert line.startswith("[host] ")
+
+
 def test_secrets_are_masked() -> None:
     assert Stand("s3cret").say("with s3cret inside") == ["[host] with ******** inside"]
 
