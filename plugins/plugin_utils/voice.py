@@ -44,7 +44,9 @@ class Voice:
 
     def progress(self, line: str) -> None:
         """Say a line now. The same line again is said again only as a sign of life."""
-        text = " ".join(printable(str(remove_values(line, self._secrets))).split())  # masked first: a cut secret is not found
+        text = " ".join(
+            printable(str(remove_values(line, self._secrets))).split()
+        )  # masked first: a cut secret is not found
         at = self._now()
         if text == self._last and at - self._said_at[-1] < SIGN_OF_LIFE:
             return
