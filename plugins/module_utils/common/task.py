@@ -246,7 +246,8 @@ def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
 def so_far(task: Task) -> dict[str, Any]:
     """What a task tells that ends in a way nobody has foreseen: at least what it did until then."""
     actions = json.loads(json.dumps(task.journal.as_result(), default=str))
-    return {"changed": bool(actions) or task.journal.unconfirmed, "actions": actions, "waited": task.waited.as_result()}
+    changed = bool(actions) or task.journal.unconfirmed
+    return {"changed": changed, "actions": printable_data(actions), "waited": printable_data(task.waited.as_result())}
 
 
 def passed_or_raise(*verdicts: Verdict) -> Verdict:
