@@ -14,6 +14,7 @@ from ..common.verdict import Verdict, combine
 from ..common.waiting import Clock
 from .client import KubernetesClient
 from .judge import judge_revision
+from .partition import judge_same
 from .pods import kubernetes_node_is_ready, list_events, pods_of
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
 from .state import Event, Pod, StatefulSet
@@ -43,6 +44,8 @@ class View:
     unreachable: Verdict
     early: bool = False
     """Whether all have joined although not all are Ready, where that is enough."""
+    made_again: Verdict = field(default_factory=Verdict)
+    """Refused where a pool is not the one that was followed."""
 
 
 class FailingPull:
@@ -136,7 +139,10 @@ class Follower:
             )
         except Unreachable as error:
             return View((), (), Verdict(), error.as_waiting())
-        view = View(pools, sightings, Verdict(), Verdict())
+        made_again = combine(judge_same(was, pool) for was, pool in zip(self._pools, pools, strict=True))
+        view = View(pools, sightings, Verdict(), Verdict(), made_again=made_again)
+        if not made_again.passed:
+            return view
         if not verdict_of(view).passed:
             if not self._joined_early(pools, sightings):
                 return view
@@ -220,6 +226,8 @@ def verdict_of(view: View) -> Verdict:
     """The verdict of a look: Ready on the wanted revision, every one, and joined."""
     if not view.pools:
         return view.unreachable
+    if not view.made_again.passed:
+        return view.made_again
     if view.early:
         return Verdict()
     revision = combine([judge_revision(pool) for pool in view.pools])

@@ -10,14 +10,15 @@ controller itself, the highest first; pods below come back on the old one (serve
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.verdict import Verdict, refused
+from ..common.verdict import Verdict, refused, waiting
 from ..common.words import enumerate_few
+from .judge import judge_strategy
 from .pool_changes import carried_undo
-from .state import StatefulSet
+from .state import Pod, StatefulSet
 
 
 def rolled_by_partition(pool: StatefulSet) -> bool:
@@ -50,6 +51,44 @@ def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Verdict:
                 f"The partition of StatefulSet {pool.name} would let {enumerate_few(going)} through at once, and its"
                 " controller would replace the second without any proof.",
                 "Replace them one after the other, or roll the pool with strategy OnDelete.",
+            ),
+        )
+    )
+
+
+def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Verdict:
+    """Whether the controller replaces pods of this pool by itself now, which no proof of another batch counts with.
+
+    What a run has let through by its partition ends by itself, and is waited for.
+    """
+    found = judge_strategy(pool, pods, ())
+    if found.passed or not rolled_by_partition(pool):
+        return Verdict(
+            tuple(replace(one, remedy=f"Let that end, or hold it: {holding(pool)}.") for one in found.reasons)
+        )
+    return Verdict(tuple(waiting(one.code, one.message, "It ends by itself.") for one in found.reasons))
+
+
+def holding(pool: StatefulSet) -> str:
+    """The command after which nothing of a pool is replaced by itself."""
+    patch = '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'
+    return f"kubectl patch statefulset {pool.name} -n {pool.namespace} -p '{patch}'"
+
+
+def judge_same(was: StatefulSet, pool: StatefulSet) -> Verdict:
+    """Whether this is still the set that was observed before: one that is made again takes over the pods it finds."""
+    if was.uid == pool.uid:
+        return Verdict()
+    rolls = pool.strategy == "RollingUpdate"
+    does = "replaces pods by itself, without any gate" if rolls else "replaces nothing by itself (OnDelete)"
+    remedy = "See who made it again, then run again."
+    return Verdict(
+        (
+            refused(
+                "pool_made_again",
+                f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
+                f" {pool.uid}); the new one {does}.",
+                f"Hold it: {holding(pool)}. {remedy}" if rolls else remedy,
             ),
         )
     )

@@ -43,8 +43,8 @@ class StatefulSet:
     annotations: Mapping[str, str]
     managers: tuple[str, ...]
     """The field managers that have set any of its fields (status left out)."""
-    ephemeral: bool
-    """Whether all volumes go with the pod: no claim templates, and no volume that outlives the pod."""
+    claims: tuple[str, ...]
+    """The names of its claim templates: volumes that each pod finds again."""
     min_ready_seconds: int
     has_readiness_probe: bool
     template: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -13,8 +13,6 @@ from .client import Json, KubernetesClient
 from .paths import in_namespace
 from .state import Namespace, Owner, StatefulSet
 
-_FLEETING = frozenset({"emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image"})
-
 
 def path_of(namespace: str, name: str = "") -> str:
     """The path of a StatefulSet, or of all in the namespace."""
@@ -90,7 +88,7 @@ def stateful_set(item: Json) -> StatefulSet:
         labels=metadata.get("labels") or {},
         annotations=metadata.get("annotations") or {},
         managers=_managers(metadata),
-        ephemeral=not spec.get("volumeClaimTemplates") and _all_fleeting(template.get("volumes") or []),
+        claims=tuple(each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or []),
         min_ready_seconds=spec.get("minReadySeconds") or 0,
         has_readiness_probe=any(each.get("readinessProbe") for each in containers),
         template=template,
@@ -123,7 +121,3 @@ def _images(containers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def _managers(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     entries = metadata.get("managedFields") or []
     return tuple(dict.fromkeys(str(each.get("manager")) for each in entries if not each.get("subresource")))
-
-
-def _all_fleeting(volumes: Iterable[Mapping[str, Any]]) -> bool:
-    return all(kind in _FLEETING for volume in volumes for kind in volume if kind != "name")

@@ -30,6 +30,7 @@ from ..common.words import enumerate_few
 from .answers import reading
 from .background import LONG_TASKS, LongTask, parse_tasks
 from .client import OpenSearchClient
+from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
 from .remaining import UNKNOWN, Recoveries, parse_recoveries
 from .routing import parse_copies
@@ -222,6 +223,18 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
     with reading(BOTH):
         members = parse_members(nodes, part(state, "nodes"))
     return {member.name: member for member in members.values() if member.name in wanted}
+
+
+def observe_data_paths(client: OpenSearchClient) -> DataPaths:
+    """Where each member keeps its data, from its own settings.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    wanted = ("nodes.*.name", "nodes.*.settings.path.data", "nodes.*.settings.path.home")
+    answer = client.get("/_nodes/_all/settings", filter_path=",".join(wanted))
+    with reading("GET /_nodes/_all/settings"):
+        return parse_data_paths(answer)
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:

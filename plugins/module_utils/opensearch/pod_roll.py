@@ -15,15 +15,17 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.judge import pool_of
+from ..kubernetes.partition import judge_rolling
 from ..kubernetes.pod_roll import Questions, roll
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..planning.versions import Version
 from .client import connect
+from .data_paths import DataPaths, keeps_data
 from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
 from .last_look import LastLook, prove
-from .observe import observe_members
+from .observe import observe_data_paths, observe_members
 from .safety import judge_lost, policy_of
 from .standing import judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
@@ -52,6 +54,7 @@ def run(task: Task) -> Outcome:
     search = connect(params["opensearch"], params["kubernetes"])
     policy = policy_of(params, hands_over=True)
     former: dict[str, str] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
 
     def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
@@ -59,7 +62,11 @@ def run(task: Task) -> Outcome:
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         standing = judge_pods(state, there.pods, params["batch"])
-        return combine((proven, standing, hand_over.judge(state), judge_ephemeral(state, pools, params["batch"])))
+        if not paths:
+            paths.update(observe_data_paths(search))
+        lost = judge_ephemeral(state, pools, params["batch"], paths)
+        rolling = judge_other_pools(state, there, pools)
+        return combine((proven, standing, rolling, hand_over.judge(state), lost))
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
@@ -82,13 +89,23 @@ def judge_pods(state: ClusterState, pods: Collection[Pod], batch: Collection[str
     return combine((staying, judge_recognised(state, going, pods)))
 
 
-def judge_ephemeral(state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str]) -> Verdict:
+def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[StatefulSet]) -> Verdict:
+    """No other pool of the cluster is being rolled by its own controller, which waits for nobody's proof."""
+    found = [(other, there.pods_of(other)) for other in there.sets if other not in pools]
+    return combine([judge_rolling(other, pods) for other, pods in found if state.ids(pods)])
+
+
+def judge_ephemeral(
+    state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str], paths: DataPaths
+) -> Verdict:
     """What would be lost for good with the members of each pool that keeps no data.
 
     Copies that only several members hold between them are the proof's: without a copy outside the batch nothing goes.
     """
-    members = {pool.name: [name for name in batch if pool_of([pool], name)] for pool in pools if pool.ephemeral}
-    return combine([judge_lost(state, going, pool) for pool, going in members.items()])
+    fleeting = [pool for pool in pools if not keeps_data(pool, paths)]
+    return combine(
+        [judge_lost(state, [name for name in batch if pool_of([pool], name)], pool.name) for pool in fleeting]
+    )
 
 
 def have_come_back(

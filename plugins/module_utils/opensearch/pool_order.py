@@ -31,6 +31,7 @@ from .set_pools import (
     judge_membership,
     judge_outside,
     judge_returning,
+    judge_rolls,
     judge_sets,
     pool_of,
     pools_outside,
@@ -148,7 +149,7 @@ def _from_sets(task: Task, target: Version) -> Drawn:
         raise Refusal(*combine(troubles).reasons)
     pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
     owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
-    verdict = combine((*troubles, *owners, judge_membership(seen), judge_outside(seen, pools)))
+    verdict = combine((*troubles, *owners, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable
@@ -16,6 +16,7 @@ from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.namespace import observe_namespace
+from ..kubernetes.partition import judge_rolling
 from ..kubernetes.rights import missing_rights, rights_for
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
@@ -24,9 +25,10 @@ from ..planning.images import container_for, name_of, with_tag
 from ..planning.pools import Pool
 from ..planning.versions import Version
 from .admission import admits
-from .client import connect, judge_connection
+from .client import OpenSearchClient, connect, judge_connection
+from .data_paths import DataPaths, keeps_data
 from .named_pools import member_of
-from .observe import observe
+from .observe import observe, observe_data_paths
 from .safety import judge_lost
 from .standing import Standing, judge_leaving, judge_recognised
 from .state import ClusterState, voting_again
@@ -47,16 +49,18 @@ class Seen:
     others: tuple[StatefulSet, ...] = ()
     """The other sets of the namespace, which are not planned for."""
     budgets: tuple[Budget, ...] = ()
+    paths: DataPaths = field(default_factory=dict)
+    """Where the members keep their data."""
 
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
     params = task.params
-    (there, state, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
+    (there, members, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
     troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
-    if there is None or state is None:
+    if there is None or members is None:
         return None, troubles
-    namespace, every, budgets = there
+    (namespace, every, budgets), (state, paths) = there, members
     sets = namespace.sets
     pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in every}
     named = sets if params["pools"] else tuple(s for s in sets if _belongs(pods[s.name], state))
@@ -64,16 +68,21 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
         troubles.append(_no_pool(params["namespace"], sets))
         return None, troubles
     others = tuple(s for s in every if s.name not in {one.name for one in named})
-    return Seen(named, pods, state, namespace.pods, others, budgets), troubles
+    return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
 
 
-def _both_sides(params: Mapping[str, Any]) -> tuple[Any, ClusterState | None, list[Verdict]]:
+def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
+    """The cluster as it is to be planned with, and where its members keep their data."""
+    return voting_again(observe(search)), observe_data_paths(search)
+
+
+def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
     """One look at both, and the troubles; what does not answer may do so later."""
     troubles: list[Verdict] = []
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     search = params["opensearch"], params["kubernetes"]
-    state = _attempt(troubles, lambda: voting_again(observe(connect(*search))))
-    return there, state, troubles
+    members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
+    return there, members, troubles
 
 
 def _told_together(verdict: Verdict) -> Verdict:
@@ -191,7 +200,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
         strategy=stateful_set.strategy,
         in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
-        ephemeral=stateful_set.ephemeral,
+        ephemeral=not keeps_data(stateful_set, seen.paths),
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
     )
 
@@ -275,7 +284,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     verdicts: list[Verdict] = []
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
-        if going and one.ephemeral:
+        if going and not keeps_data(one, seen.paths):
             verdicts.append(judge_lost(seen.state, going, one.name))
         if going and not one.has_readiness_probe:
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
@@ -284,6 +293,18 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     pods = {pod.name: pod for found in seen.pods.values() for pod in found}
     steps = [[pods[name] for name in batch.members if name in pods] for batch in batches]
     return combine((*verdicts, judge_planned(seen.budgets, steps)))
+
+
+def judge_rolls(seen: Seen) -> Verdict:
+    """No pool of the cluster, planned for or not, is being rolled by its own controller, without any gate.
+
+    What an interrupted run has let through by its partition is waited for before the next batch.
+    """
+    found = [
+        (one, seen.pods[one.name]) for one in (*seen.sets, *seen.others) if _belongs(seen.pods[one.name], seen.state)
+    ]
+    verdict = combine([judge_rolling(one, {pod.name: pod for pod in pods}) for one, pods in found])
+    return Verdict(verdict.deciding() if verdict.state is State.REFUSED else ())
 
 
 def judge_returning(pools: Iterable[Pool]) -> Verdict:

@@ -238,19 +238,3 @@ def test_the_selector_is_written_as_a_query() -> None:
     ]
     selector = {"matchLabels": {"app": "data"}, "matchExpressions": expressions}
     assert pool(selector=selector).selector == "app=data,tier in (a,b),!old,zone,kind notin (x)"
-
-
-@pytest.mark.parametrize(
-    ("changes", "ephemeral"),
-    [
-        ({}, True),
-        ({"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}, False),
-        ({"volumes": [{"name": "data", "emptyDir": {}}, {"name": "config", "configMap": {"name": "c"}}]}, True),
-        ({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}, False),
-        ({"volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}, False),
-    ],
-)
-def test_a_pool_is_ephemeral_if_every_volume_goes_with_the_pod(changes: dict[str, Any], ephemeral: bool) -> None:
-    volumes = changes.pop("volumes", [])
-    template = {"spec": {"containers": [{"name": "server", "image": "opensearch:2.19.6"}], "volumes": volumes}}
-    assert pool(template=template, **changes).ephemeral is ephemeral

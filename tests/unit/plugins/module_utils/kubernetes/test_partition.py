@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.judge import judge_strategy
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.partition import (
     judge_one_at_a_time,
+    judge_rolling,
     lowered_for,
     lowering,
     rolled_by_partition,
@@ -124,3 +125,25 @@ def test_two_of_a_pool_never_go_through_at_once() -> None:
     assert judge_one_at_a_time(held(3), ["data-2"]).passed
     (reason,) = judge_one_at_a_time(held(3), ["data-1", "data-2"]).reasons
     assert reason.code == "partition_one_at_a_time"
+
+
+@pytest.mark.parametrize(
+    ("seen", "outdated", "states"),
+    [
+        (pool(updateStrategy=rolling(0)), ["data-1"], ["refused"]),
+        (pool(updateStrategy=rolling(2)), ["data-1"], []),
+        (pool(updateStrategy=rolling(0)), [], []),
+        (pool(), ["data-1"], []),
+        # What a run has let through is gone soon; what it holds back stays.
+        (held(1), ["data-0", "data-1"], ["waiting"]),
+        (held(2), ["data-0", "data-1"], []),
+    ],
+)
+def test_a_pool_that_its_own_controller_rolls_is_told(
+    seen: StatefulSet, outdated: list[str], states: list[str]
+) -> None:
+    reasons = judge_rolling(seen, pods(*outdated)).reasons
+    assert [(reason.code, reason.state.value) for reason in reasons] == [
+        ("strategy_rolls_by_itself", state) for state in states
+    ]
+    assert all(("kubectl patch" in reason.remedy) is (reason.state.value == "refused") for reason in reasons)

@@ -365,3 +365,20 @@ def test_a_proof_that_does_not_hold_in_time_is_handed_back_with_nothing_done() -
     stuck = turn(world, "data-2", joined=waits, params={"wait_timeout": 60, "proof_timeout": 15})
     assert stuck.verdict.state is State.REFUSED
     assert [name for name, _uid in world.deleted] == ["data-2"]
+
+
+@pytest.mark.parametrize(("strategy", "held"), [("RollingUpdate", True), ("OnDelete", False)])
+def test_a_pool_that_was_made_again_meanwhile_is_named_with_what_holds_it(strategy: str, held: bool) -> None:
+    world = World()
+
+    def made_again() -> None:
+        world.pool["metadata"]["uid"] = "another-uid"
+        world.pool["spec"]["updateStrategy"] = {"type": strategy}
+
+    world.on_tick = [made_again]
+    outcome = turn(world, "data-2", joined=WAITING)
+    (reason,) = outcome.verdict.deciding()
+    assert reason.code == "pool_made_again"
+    assert "its UID was data-uid and is another-uid" in reason.message
+    assert ("kubectl patch statefulset data -n search" in reason.remedy) is held
+    assert outcome.changed

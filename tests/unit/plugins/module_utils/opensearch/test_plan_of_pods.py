@@ -51,7 +51,9 @@ class Room:
         """A set with its pods, all in the cluster."""
         container: Json = {"name": "server", "image": f"opensearch:{version}", "readinessProbe": {}}
         container.update(changes.pop("container", {"readinessProbe": {"tcpSocket": {"port": 9200}}}))
-        template = {"spec": {"containers": [container], "volumes": changes.pop("volumes", [{"hostPath": {}}])}}
+        container["volumeMounts"] = [{"name": "data", "mountPath": "/usr/share/opensearch/data"}]
+        volumes = [{"name": "data", **changes.pop("volume", {"hostPath": {"path": "/data"}})}]
+        template = {"spec": {"containers": [container], "volumes": volumes}}
         made = pool_json(name, replicas=replicas, template=template, **changes)
         self.api.put_there(f"{SETS}/{name}", made)
         for number in range(replicas):
@@ -100,6 +102,7 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Room:
     monkeypatch.setattr(set_pools, "missing_rights", lambda *_asked: Verdict())
     monkeypatch.setattr(set_pools, "connect", lambda *_options: None)
     monkeypatch.setattr(set_pools, "observe", lambda _client: made.state)
+    monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: {})
     return made
 
 
@@ -231,7 +234,7 @@ def test_members_of_no_pool_are_named(room: Room) -> None:
 
 
 def test_a_pool_that_keeps_no_data_and_holds_the_only_copy_is_refused(room: Room) -> None:
-    room.add("data", 2, volumes=[{"name": "data", "emptyDir": {}}])
+    room.add("data", 2, volume={"emptyDir": {}})
     assert said(room.plan()) == []
     room.copies = (copy("lone", "data-1", primary=True),)
     assert said(room.plan(allow_single_copy=True)) == [("single_copy", "passed"), ("ephemeral_pool", "refused")]

@@ -56,7 +56,20 @@ def test_one_that_is_away_or_was_not_seen_before_has_not_come_back() -> None:
     assert not have_come_back({"a": member("second", NEW)}, ["a", "b"], {"a": "first", "b": "first"}, NEW)
 
 
-KEPT: dict[str, Any] = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}
+KEPT: dict[str, Any] = {
+    "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
+    "template": {
+        "spec": {
+            "containers": [
+                {
+                    "name": "server",
+                    "image": "opensearch:2.19.6",
+                    "volumeMounts": [{"name": "data", "mountPath": "/usr/share/opensearch/data"}],
+                }
+            ]
+        }
+    },
+}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +89,7 @@ def test_what_a_pool_without_volumes_would_lose_is_asked_of_each_with_its_own_me
 ) -> None:
     copies = [copy("i", "hot-1", primary=True), copy("j", "cold-0", primary=True)]
     state = cluster(["hot-0", "hot-1", "cold-0"], copies, voting=coordination(["hot-0", "hot-1", "cold-0"]))
-    verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], batch)
+    verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], batch, {})
     assert [reason.code for reason in verdict.reasons] == ["ephemeral_pool"] * len(named)
     assert all(f"Pool {name} keeps" in reason.message for name, reason in zip(named, verdict.reasons, strict=True))
 
@@ -127,3 +140,14 @@ def test_nothing_goes_that_may_be_a_member_of_another_name_although_that_was_the
         side[identity("x")] = {**side.pop(identity("data-2")), "name": "x", "ip": "192.0.2.1"}
     result = there.roll("data-2", members=[*NAMES, "x"])
     assert (codes(result), there.world.deleted) == (["member_unrecognised"], [])
+
+
+def test_nothing_goes_while_another_pools_controller_rolls_it(there: Cluster) -> None:
+    there.world.add("warm", updateStrategy={"type": "RollingUpdate"})
+    there.also("warm-0", revision="warm-old")
+    result = there.roll("data-2")
+    assert (codes(result), there.world.deleted) == (["strategy_rolls_by_itself"], [])
+    there.also("warm-0")
+    del there.world.pods["warm-1"]
+    there.roll("data-2")
+    assert [name for name, _uid in there.world.deleted] == ["data-2"]
