@@ -58,12 +58,12 @@ def run(task: Task) -> Outcome:
     hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
 
     def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
+        if not paths:
+            paths.update(observe_data_paths(search))
         state = last.see()
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         standing = judge_pods(state, there.pods, params["batch"])
-        if not paths:
-            paths.update(observe_data_paths(search))
         lost = judge_ephemeral(state, pools, params["batch"], paths)
         rolling = judge_other_pools(state, there, pools)
         return combine((proven, standing, rolling, hand_over.judge(state), lost))
