@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ..common.errors import HANDSHAKE_BROKEN_OFF, Conflict, Denied, NotUnderstood, Refusal, Unreachable, refusal
-from ..common.reading import understood
+from ..common.reading import Json, listed, text, understood
 from ..common.verdict import refused
 
 UNREACHABLE = "kubernetes_unreachable"
@@ -95,6 +95,15 @@ def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager
     metadata = item.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return reading(f"about {kind} {name}" if isinstance(name, str) and name else f"about a {kind}")
+
+
+def images_of(spec: Json, name: str) -> dict[str, str]:
+    """The image of each of the containers in a list of a pod's spec, by the container's name.
+
+    Raises:
+        Unreadable: one is none.
+    """
+    return dict(listed(spec, name, lambda each: (text(each, "name"), text(each, "image", "")), ()))
 
 
 def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.errors import Denied
+from ..common.reading import Json as Part
+from ..common.reading import listed, one_of, part, text, text_map, texts, whole, within
 from ..common.verdict import Reason, Verdict, refused, waiting
 from ..common.words import enumerate_few
+from .answers import reading_object
 from .client import Json, KubernetesClient
 from .paths import in_namespace
 from .state import Pod
@@ -50,15 +53,25 @@ def list_budgets(client: KubernetesClient, namespace: str) -> tuple[Budget, ...]
 
 
 def _budget(item: Json) -> Budget:
-    status = item.get("status") or {}
-    return Budget(
-        name=item["metadata"]["name"],
-        selector=(item.get("spec") or {}).get("selector"),
-        allowed=status.get("disruptionsAllowed") or 0,
-        healthy=status.get("currentHealthy") or 0,
-        desired=status.get("desiredHealthy") or 0,
-        expected=status.get("expectedPods") or 0,
-    )
+    with reading_object("PodDisruptionBudget", item):
+        status, spec = part(item, "status", {}), part(item, "spec", {})
+        selector = part(spec, "selector") if spec.get("selector") is not None else None
+        text_map(selector or {}, "matchLabels")
+        listed(selector or {}, "matchExpressions", _requirement, ())
+        return Budget(
+            name=within(item, "metadata", lambda metadata: text(metadata, "name")),
+            selector=selector,
+            allowed=whole(status, "disruptionsAllowed", 0),
+            healthy=whole(status, "currentHealthy", 0),
+            desired=whole(status, "desiredHealthy", 0),
+            expected=whole(status, "expectedPods", 0),
+        )
+
+
+def _requirement(each: Part) -> None:
+    text(each, "key")
+    texts(each, "values", ())
+    one_of(each, "operator", ("In", "NotIn", "Exists", "DoesNotExist"))
 
 
 def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:

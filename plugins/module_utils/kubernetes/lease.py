@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from ..common.reading import part, text, text_map, whole, within
 from ..record.lock import Lock
+from .answers import reading_object
 from .client import Json, KubernetesClient
 from .paths import in_namespace
 
@@ -53,7 +55,12 @@ def lease_path(namespace: str, name: str = "") -> str:
 
 def list_locks(client: KubernetesClient, namespace: str) -> dict[str, Lock]:
     """All locks of a namespace by name."""
-    return {item["metadata"]["name"]: lock_of(item) for item in list_managed(client, lease_path(namespace))}
+    locks = {}
+    for item in list_managed(client, lease_path(namespace)):
+        lock = lock_of(item)
+        with reading_object("Lease", item):
+            locks[within(item, "metadata", lambda metadata: text(metadata, "name"))] = lock
+    return locks
 
 
 def list_managed(client: KubernetesClient, path: str) -> list[Json]:
@@ -63,17 +70,18 @@ def list_managed(client: KubernetesClient, path: str) -> list[Json]:
 
 def lock_of(item: Json) -> Lock:
     """The lock that a Lease holds."""
-    metadata, spec = item["metadata"], item.get("spec") or {}
-    notes: dict[str, str] = metadata.get("annotations") or {}
-    return Lock(
-        run=str(spec.get("holderIdentity") or ""),
-        since=str(spec.get("acquireTime") or ""),
-        renewed=str(spec.get("renewTime") or ""),
-        seconds=int(spec.get("leaseDurationSeconds") or 0),
-        processes=tuple(notes.get(_NOTE + _PROCESSES, "").split()),
-        version=f"{metadata['uid']}/{metadata['resourceVersion']}",
-        **{name: notes.get(_NOTE + name, "") for name in _TEXTS},
-    )
+    with reading_object("Lease", item):
+        metadata, spec = part(item, "metadata"), part(item, "spec", {})
+        notes = text_map(metadata, "annotations")
+        return Lock(
+            run=text(spec, "holderIdentity", ""),
+            since=text(spec, "acquireTime", ""),
+            renewed=text(spec, "renewTime", ""),
+            seconds=whole(spec, "leaseDurationSeconds", 0),
+            processes=tuple(notes.get(_NOTE + _PROCESSES, "").split()),
+            version=f"{text(metadata, 'uid')}/{text(metadata, 'resourceVersion')}",
+            **{name: notes.get(_NOTE + name, "") for name in _TEXTS},
+        )
 
 
 def _object(name: str, lock: Lock) -> Json:

@@ -5,14 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ..common.errors import Refusal, Unreachable
+from ..common.reading import Json as Part
+from ..common.reading import (
+    Unreadable,
+    flag,
+    listed,
+    named,
+    one_of,
+    part,
+    text,
+    text_map,
+    whole,
+    within,
+)
+from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace
 from .state import Container, Event, Pod, StatefulSet
 
+STATUSES = frozenset({"True", "False", "Unknown"})
+"""What a condition can be."""
 REVISION_LABEL = "controller-revision-hash"
 
 
@@ -33,59 +46,78 @@ def pods_of(client: KubernetesClient, pool: StatefulSet) -> dict[str, Pod]:
 
 
 def pod(item: Json) -> Pod:
-    """The observation of an API object."""
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
-    labels: dict[str, str] = metadata.get("labels") or {}
-    conditions = {each["type"]: each for each in status.get("conditions") or []}
-    owner = [each["uid"] for each in metadata.get("ownerReferences") or [] if each.get("controller")]
-    return Pod(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
-        labels=labels,
-        revision=labels.get(REVISION_LABEL, ""),
-        phase=status.get("phase") or "",
-        reason=status.get("reason") or "",
-        message=status.get("message") or "",
-        ready=(conditions.get("Ready") or {}).get("status") == "True",
-        terminating=bool(metadata.get("deletionTimestamp")),
-        grace_seconds=metadata.get("deletionGracePeriodSeconds") or 0,
-        kubernetes_node=spec.get("nodeName") or "",
-        scheduling_message=_unscheduled(conditions.get("PodScheduled") or {}),
-        address=status.get("podIP") or "",
-        images={each["name"]: each.get("image") or "" for each in spec.get("containers") or []},
-        containers=(
-            *(_container(each, init=True) for each in status.get("initContainerStatuses") or []),
-            *(_container(each, init=False) for each in status.get("containerStatuses") or []),
-        ),
-        owner_uid=owner[0] if owner else "",
-        created=metadata.get("creationTimestamp") or "",
-    )
+    """The observation of an API object.
+
+    Raises:
+        NotUnderstood: a part of it is not what it has to be.
+    """
+    with reading_object("Pod", item):
+        metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
+        labels = text_map(metadata, "labels")
+        conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
+        owners = listed(metadata, "ownerReferences", _controller, ())
+        return Pod(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            resource_version=text(metadata, "resourceVersion"),
+            labels=labels,
+            revision=labels.get(REVISION_LABEL, ""),
+            phase=text(status, "phase", ""),
+            reason=text(status, "reason", ""),
+            message=text(status, "message", ""),
+            ready=_is_true(conditions.get("Ready")),
+            terminating=bool(text(metadata, "deletionTimestamp", "")),
+            grace_seconds=whole(metadata, "deletionGracePeriodSeconds", 0),
+            kubernetes_node=text(spec, "nodeName", ""),
+            scheduling_message=_unscheduled(conditions.get("PodScheduled") or {}),
+            address=text(status, "podIP", ""),
+            images=images_of(spec, "containers"),
+            containers=(
+                *listed(status, "initContainerStatuses", lambda each: _container(each, init=True), ()),
+                *listed(status, "containerStatuses", lambda each: _container(each, init=False), ()),
+            ),
+            owner_uid=next(filter(None, owners), ""),
+            created=text(metadata, "creationTimestamp", ""),
+        )
 
 
-def _unscheduled(condition: Mapping[str, Any]) -> str:
-    return str(condition.get("message") or "") if condition.get("status") == "False" else ""
+def _controller(reference: Part) -> str:
+    return text(reference, "uid") if flag(reference, "controller", default=False) else ""
 
 
-def _container(status: Mapping[str, Any], init: bool) -> Container:
-    states: Json = status.get("state") or {}
-    state = next(iter(states), "")
-    details: Json = states.get(state) or {}
-    last = (status.get("lastState") or {}).get("terminated") or {}
+def _is_true(condition: Part | None) -> bool:
+    return condition is not None and one_of(condition, "status", STATUSES) == "True"
+
+
+def _unscheduled(condition: Part) -> str:
+    return text(condition, "message", "") if condition.get("status") == "False" else ""
+
+
+def _container(status: Part, init: bool) -> Container:
+    states = named(status, "state", lambda _name, details: details, {})
+    state, details = next(iter(states.items()), ("", {}))
+    last = within(status, "lastState", lambda last: part(last, "terminated", {}), {})
     return Container(
-        name=status["name"],
-        image=status.get("image") or "",
+        name=text(status, "name"),
+        image=text(status, "image", ""),
         state=state,
-        reason=details.get("reason") or "",
-        message=details.get("message") or "",
-        exit_code=details.get("exitCode"),
-        restart_count=status.get("restartCount") or 0,
-        last_reason=last.get("reason") or "",
-        last_exit_code=last.get("exitCode"),
-        ready=bool(status.get("ready")),
+        reason=text(details, "reason", ""),
+        message=text(details, "message", ""),
+        exit_code=_exit_code(details),
+        restart_count=whole(status, "restartCount", 0),
+        last_reason=text(last, "reason", ""),
+        last_exit_code=_exit_code(last),
+        ready=flag(status, "ready", default=False),
         init=init,
     )
+
+
+def _exit_code(details: Part) -> int | None:
+    found = details.get("exitCode")
+    if found is None or (isinstance(found, int) and not isinstance(found, bool)):
+        return found
+    raise Unreadable("is no number", "exitCode")
 
 
 def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, uid: str = "") -> tuple[Event, ...]:
@@ -102,18 +134,18 @@ def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, 
 
 
 def _event(item: Json) -> Event:
-    series = item.get("series") or {}
-    return Event(
-        type=item.get("type") or "",
-        reason=item.get("reason") or "",
-        message=item.get("message") or "",
-        count=series.get("count") or item.get("count") or 1,
-        last_seen=series.get("lastObservedTime")
-        or item.get("lastTimestamp")
-        or item.get("eventTime")
-        or item["metadata"].get("creationTimestamp")
-        or "",
-    )
+    with reading_object("Event", item):
+        series, metadata = part(item, "series", {}), part(item, "metadata")
+        return Event(
+            type=text(item, "type", ""),
+            reason=text(item, "reason", ""),
+            message=text(item, "message", ""),
+            count=whole(series, "count", 0) or whole(item, "count", 0) or 1,
+            last_seen=text(series, "lastObservedTime", "")
+            or text(item, "lastTimestamp", "")
+            or text(item, "eventTime", "")
+            or text(metadata, "creationTimestamp", ""),
+        )
 
 
 def kubernetes_node_is_ready(client: KubernetesClient, name: str) -> bool | None:
@@ -126,5 +158,6 @@ def kubernetes_node_is_ready(client: KubernetesClient, name: str) -> bool | None
         return None
     if item is None:
         return False
-    conditions = (item.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    with reading_object("Node", item):
+        conditions = within(item, "status", lambda status: listed(status, "conditions", dict, ()), {})
+        return any(_is_true(each) for each in conditions if text(each, "type") == "Ready")

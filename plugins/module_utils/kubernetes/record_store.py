@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..common.conflicts import until_unchanged
+from ..common.errors import Refusal
+from ..common.reading import part, text, within
 from ..common.task import Task
+from ..common.verdict import Reason, Verdict, remark
 from ..record.record import Record, parse_record
 from ..record.size import record_text
+from .answers import reading_object
 from .client import Json, KubernetesClient
 from .lease import MANAGED_BY, list_managed
 from .paths import CORE, in_namespace
@@ -21,9 +25,39 @@ ATTEMPTS = 10
 
 
 def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
-    """All records of a namespace by the name of their ConfigMap."""
-    found = list_managed(client, _path(namespace))
-    return {item["metadata"]["name"]: record_of(item) for item in found if KEY in (item.get("data") or {})}
+    """All records of a namespace that can be read, by the name of their ConfigMap."""
+    return read_records(client, namespace)[0]
+
+
+def read_records(client: KubernetesClient, namespace: str) -> tuple[dict[str, Record], Verdict]:
+    """The same, and a remark for each of those that cannot be read: nothing but history is in them."""
+    records: dict[str, Record] = {}
+    remarks: list[Reason] = []
+    for item in list_managed(client, _path(namespace)):
+        with reading_object("ConfigMap", item):
+            name, there = _name_of(item), KEY in part(item, "data", {})
+        if not there:
+            continue
+        try:
+            records[name] = record_of(item)
+        except Refusal as error:
+            remarks += unreadable(error)
+    return records, Verdict(tuple(remarks))
+
+
+def unreadable(error: Refusal) -> tuple[Reason, ...]:
+    """What is remarked of a record that cannot be read.
+
+    Raises:
+        Refusal: it is something else that failed.
+    """
+    if any(reason.code != "record_not_readable" for reason in error.verdict.reasons):
+        raise error
+    return tuple(remark("record_not_readable", each.message, each.remedy) for each in error.verdict.reasons)
+
+
+def _name_of(item: Json) -> str:
+    return within(item, "metadata", lambda metadata: text(metadata, "name"))
 
 
 def change_record(
@@ -55,7 +89,9 @@ def change_record(
 
 def record_of(item: Json) -> Record:
     """The record that a ConfigMap holds."""
-    return parse_record((item.get("data") or {}).get(KEY, ""), f"ConfigMap {item['metadata']['name']}")
+    with reading_object("ConfigMap", item):
+        kept, name = within(item, "data", lambda data: text(data, KEY, ""), {}), _name_of(item)
+    return parse_record(kept, f"ConfigMap {name}")
 
 
 def _write(client: KubernetesClient, namespace: str, name: str, over: Json | None, record: Record) -> None:

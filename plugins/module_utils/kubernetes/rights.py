@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..common.reading import flag, within
 from ..common.verdict import Verdict, combine, refused, remark
-from .answers import role_rule
+from .answers import reading, role_rule
 from .client import KubernetesClient
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -87,7 +88,9 @@ def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    return (client.post(_REVIEWS, review).get("status") or {}).get("allowed") is True
+    answer = client.post(_REVIEWS, review)
+    with reading("to create selfsubjectaccessreviews"):
+        return within(answer, "status", lambda status: flag(status, "allowed", default=False), {})
 
 
 def _judge(missing: Sequence[Right], namespace: str) -> Verdict:

@@ -5,10 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..common.errors import Refusal, refusal
+from ..common.reading import Json as Part
+from ..common.reading import (
+    flag,
+    listed,
+    one_of,
+    optional_text,
+    part,
+    text,
+    text_map,
+    texts,
+    whole,
+    within,
+)
+from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .paths import in_namespace
 from .state import Namespace, Owner, StatefulSet
@@ -64,60 +78,91 @@ def _missing(namespace: str, name: str) -> Refusal:
 
 
 def stateful_set(item: Json) -> StatefulSet:
-    """The observation of an API object."""
-    metadata, spec, status = item["metadata"], item["spec"], item.get("status") or {}
-    template = (spec.get("template") or {}).get("spec") or {}
-    containers = template.get("containers") or []
-    replicas = spec.get("replicas")
-    return StatefulSet(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        resource_version=metadata["resourceVersion"],
-        generation=metadata.get("generation") or 0,
-        observed_generation=status.get("observedGeneration"),
-        replicas=1 if replicas is None else replicas,
-        first_ordinal=(spec.get("ordinals") or {}).get("start") or 0,
-        update_strategy=spec.get("updateStrategy") or {"type": "RollingUpdate"},
-        pod_management_policy=spec.get("podManagementPolicy") or "OrderedReady",
-        selector=selector_text(spec.get("selector") or {}),
-        update_revision=status.get("updateRevision") or None,
-        images=_images(containers),
-        init_images=_images(template.get("initContainers") or []),
-        owner=controlling_owner(metadata),
-        labels=metadata.get("labels") or {},
-        annotations=metadata.get("annotations") or {},
-        managers=_managers(metadata),
-        claims=tuple(each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or []),
-        min_ready_seconds=spec.get("minReadySeconds") or 0,
-        has_readiness_probe=any(each.get("readinessProbe") for each in containers),
-        template=template,
-    )
+    """The observation of an API object.
+
+    Raises:
+        NotUnderstood: a part of it is not what it has to be.
+    """
+    with reading_object("StatefulSet", item):
+        metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+        template = within(spec, "template", lambda template: part(template, "spec"))
+        listed(template, "volumes", _name, ())
+        return StatefulSet(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            resource_version=text(metadata, "resourceVersion"),
+            generation=whole(metadata, "generation", 0),
+            observed_generation=whole(status, "observedGeneration", 0) if "observedGeneration" in status else None,
+            replicas=whole(spec, "replicas", 1),
+            first_ordinal=within(spec, "ordinals", lambda ordinals: whole(ordinals, "start", 0), {}),
+            update_strategy=_strategy(part(spec, "updateStrategy", {})),
+            pod_management_policy=text(spec, "podManagementPolicy", "") or "OrderedReady",
+            selector=within(spec, "selector", selector_text),
+            update_revision=optional_text(status, "updateRevision"),
+            images=images_of(template, "containers"),
+            init_images=images_of(template, "initContainers"),
+            owner=controlling_owner(metadata),
+            labels=text_map(metadata, "labels"),
+            annotations=text_map(metadata, "annotations"),
+            managers=_managers(metadata),
+            claims=listed(spec, "volumeClaimTemplates", lambda each: within(each, "metadata", _name), ()),
+            min_ready_seconds=whole(spec, "minReadySeconds", 0),
+            has_readiness_probe=any(listed(template, "containers", _has_probe, ())),
+            template=template,
+        )
+
+
+def _name(of: Part) -> str:
+    return text(of, "name")
+
+
+def _has_probe(container: Part) -> bool:
+    """Whether there is a readiness probe; what is mounted and set in the container can be read, too."""
+    listed(container, "volumeMounts", lambda each: (text(each, "name"), text(each, "mountPath")), ())
+    listed(container, "env", lambda each: (text(each, "name"), text(each, "value", "")), ())
+    return bool(container.get("readinessProbe"))
+
+
+def _strategy(found: Part) -> Part:
+    """The strategy as it is, of a known type; the partition is a number."""
+    kind = one_of({"type": "RollingUpdate", **found}, "type", ("OnDelete", "RollingUpdate"))
+    within(found, "rollingUpdate", lambda rolling: whole(rolling, "partition", 0), {})
+    return {"type": kind, **found}
 
 
 def controlling_owner(metadata: Mapping[str, Any]) -> Owner | None:
-    """The owner that controls an object, else its first owner, else None."""
-    owners = [
-        Owner(each["kind"], each["name"], each["apiVersion"], bool(each.get("controller")))
-        for each in metadata.get("ownerReferences") or []
-    ]
+    """The owner that controls an object, else its first owner, else None.
+
+    Raises:
+        Unreadable: one is none.
+    """
+    owners = listed(metadata, "ownerReferences", _owner, ())
     return next((each for each in owners if each.controller), owners[0] if owners else None)
 
 
+def _owner(each: Part) -> Owner:
+    return Owner(
+        text(each, "kind"), text(each, "name"), text(each, "apiVersion"), flag(each, "controller", default=False)
+    )
+
+
 def selector_text(selector: Mapping[str, Any]) -> str:
-    """A LabelSelector in the form of the query parameter `labelSelector`."""
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for each in selector.get("matchExpressions") or []:
-        key, values = each["key"], ",".join(each.get("values") or [])
-        forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
-        parts.append(forms.get(each["operator"], f"!{key}"))
-    return ",".join(parts)
+    """A LabelSelector in the form of the query parameter `labelSelector`.
+
+    Raises:
+        Unreadable: a requirement is none that is known.
+    """
+    equal = [f"{key}={value}" for key, value in text_map(selector, "matchLabels").items()]
+    return ",".join((*equal, *listed(selector, "matchExpressions", _requirement, ())))
 
 
-def _images(containers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    return {each["name"]: each.get("image") or "" for each in containers}
+def _requirement(each: Part) -> str:
+    key, values = text(each, "key"), ",".join(texts(each, "values", ()))
+    forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
+    return forms[one_of(each, "operator", forms)]
 
 
 def _managers(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    entries = metadata.get("managedFields") or []
-    return tuple(dict.fromkeys(str(each.get("manager")) for each in entries if not each.get("subresource")))
+    entries = listed(metadata, "managedFields", dict, ())
+    return tuple(dict.fromkeys(text(each, "manager", "") for each in entries if not each.get("subresource")))

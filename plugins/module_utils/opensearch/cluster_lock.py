@@ -11,13 +11,16 @@ again: whoever wrote a lower number, because another took the lock in between, d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from ..common.errors import Conflict, Refusal
+from ..common.errors import Conflict, Refusal, refusal
+from ..common.reading import Json, Unreadable, listed, part, text, texts, whole, within
 from ..common.verdict import refused
 from ..record.lock import Lock
+from .answers import reading
 from .client import OpenSearchClient
 
 NAME = "stateful-upgrade-lock"
@@ -82,12 +85,12 @@ class ClusterLock:
             )
         return lock
 
-    def _all(self) -> dict[str, dict[str, Any]]:
+    def _all(self) -> dict[str, Json]:
         answer = self._client.get(
             _TEMPLATES, filter_path="component_templates.name,component_templates.component_template._meta"
         )
-        templates = answer.get("component_templates", [])
-        return {each["name"]: each.get("component_template", {}).get("_meta", {}) for each in templates}
+        with reading(f"GET {_TEMPLATES}"):
+            return dict(listed(answer, "component_templates", _template, ()))
 
     def _put(self, name: str, meta: dict[str, Any], **params: str) -> None:
         self._client.put(f"{_TEMPLATES}/{name}", {"template": {}, "_meta": meta}, **params)
@@ -96,25 +99,52 @@ class ClusterLock:
         self._client.delete(f"{_TEMPLATES}/{name}")
 
 
+def _template(found: Json) -> tuple[str, Json]:
+    """The name of a template and what is noted in it; of those of others nothing is read."""
+    name = text(found, "name")
+    if name != STOP and not _number(name):
+        return name, {}
+    with _kept_in(name):
+        return name, within(found, "component_template", lambda template: part(template, "_meta", {}), {})
+
+
 def _name(number: int) -> str:
     return f"{NAME}-{number:06d}"
 
 
 def _number(name: str) -> int:
     head, _dash, number = name.rpartition("-")
-    return int(number) if head == NAME and number.isdecimal() else 0
+    return int(number) if head == NAME and number.isascii() and number.isdecimal() else 0
 
 
-def _lock_of(meta: Mapping[str, Any], stop: Mapping[str, Any], number: int) -> Lock:
-    """The lock of a template; one without a holder, whoever wrote it, is free."""
-    texts = {name: str(meta.get(name, "")) for name in _WRITTEN - {"seconds", "processes"}}
-    return Lock(
-        **texts,
-        seconds=int(meta.get("seconds", 0)),
-        processes=tuple(meta.get("processes", ())),
-        stop=str(stop.get("stop", "")) if stop.get("run") == texts["run"] else "",
-        version=str(number),
-    )
+def _lock_of(meta: Json, stop: Json, number: int) -> Lock:
+    """The lock of a template; one without a holder, whoever wrote it, is free.
+
+    Raises:
+        Refusal: it is there, and is none that this collection writes.
+    """
+    with _kept_in(_name(number)):
+        lock = Lock(
+            **{name: text(meta, name, "") for name in _WRITTEN - {"seconds", "processes"}},
+            seconds=whole(meta, "seconds", 0),
+            processes=texts(meta, "processes", ()),
+            version=str(number),
+        )
+    with _kept_in(STOP):
+        asked = text(stop, "stop", "") if text(stop, "run", "") == lock.run else ""
+    return replace(lock, stop=asked)
+
+
+@contextmanager
+def _kept_in(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Unreadable as error:
+        raise refusal(
+            "lock_not_readable",
+            f"The component template {name} in OpenSearch is not a lock that this collection writes: _meta.{error}.",
+            f"Find out who wrote it (GET {_TEMPLATES}/{name}), and that no run is at work; then DELETE it.",
+        ) from error
 
 
 def _meta(lock: Lock) -> dict[str, Any]:

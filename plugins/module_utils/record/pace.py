@@ -35,5 +35,8 @@ def duration_text(seconds: float) -> str:
 def _seconds(batch: BatchRecord) -> float | None:
     if batch.state != "done" or not batch.started or not batch.ended:
         return None
-    begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))
-    return max(0.0, (end - begin).total_seconds())
+    try:
+        begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))
+        return max(0.0, (end - begin).total_seconds())
+    except (TypeError, ValueError):
+        return None  # Somebody else has written there: a prediction is not worth a word.

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ..common.errors import refusal
+from ..common.reading import Json, Unreadable, listed, one_of, parsed, text, texts
 
 PHASES = ("rolling", "completed", "stopped", "aborted", "waiting")
 BATCH_STATES = ("pending", "rolling", "done", "failed", "waiting")
 UNDER_WAY = ("rolling", "waiting")
+DEEPEST = 8
+"""Levels that the results of modules in a record are nested at the most."""
 KEPT = 100
 """Entries of history that are kept, the newest."""
 
@@ -70,28 +73,80 @@ class Record:
         return dict(json.loads(json.dumps(asdict(self))))
 
 
-def parse_record(text: str, where: str) -> Record:
-    """The record that is kept as `text`.
+def parse_record(kept: str, where: str) -> Record:
+    """The record that is kept as `kept`.
 
     Raises:
         Refusal: it cannot be read.
     """
     try:
-        raw = json.loads(text)
-        batches = tuple(_batch(each) for each in raw.pop("batches"))
-        history = tuple(Entry(**each) for each in raw.pop("history"))
-        return Record(**raw, batches=batches, history=history)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _record(parsed(kept))
+    except Unreadable as error:
         raise refusal(
             "record_not_readable",
-            f"The record in {where} is not what this collection writes ({type(error).__name__}: {error}).",
+            f"The record in {where} is not what this collection writes: {error}.",
             "Look at it, then delete it: nothing but the history of earlier runs is lost.",
         ) from error
 
 
-def _batch(raw: Mapping[str, Any]) -> BatchRecord:
-    tuples = {name: tuple(raw[name]) for name in ("pools", "members", "took", "waited")}
-    return BatchRecord(**{**raw, **tuples})
+def _record(raw: Json) -> Record:
+    _known(raw, Record)
+    return Record(
+        **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who", "message")},
+        phase=one_of(raw, "phase", PHASES),
+        started=field(raw, "started"),
+        updated=field(raw, "updated"),
+        batches=listed(raw, "batches", _batch),
+        history=listed(raw, "history", _entry),
+    )
+
+
+def _batch(raw: Json) -> BatchRecord:
+    _known(raw, BatchRecord)
+    return BatchRecord(
+        name=field(raw, "name"),
+        pools=texts(raw, "pools"),
+        members=texts(raw, "members"),
+        state=one_of(raw, "state", BATCH_STATES),
+        run=field(raw, "run"),
+        started=field(raw, "started"),
+        ended=field(raw, "ended"),
+        took=listed(raw, "took", _shallow),
+        waited=listed(raw, "waited", _shallow),
+    )
+
+
+def _entry(raw: Json) -> Entry:
+    _known(raw, Entry)
+    return Entry(field(raw, "at"), field(raw, "run"), field(raw, "phase"), field(raw, "message"))
+
+
+def field(raw: Json, name: str) -> str:
+    """A text that is always written, and may be empty.
+
+    Raises:
+        Unreadable: it is missing, or something else.
+    """
+    if name not in raw:
+        raise Unreadable("is missing", name)
+    return text(raw, name, "")
+
+
+def _known(raw: Json, kind: type[Record] | type[BatchRecord] | type[Entry]) -> None:
+    unknown = raw.keys() - {each.name for each in fields(kind)}
+    if unknown:
+        raise Unreadable("is unknown", min(unknown))
+
+
+def _shallow(raw: Json) -> Json:
+    """The result of a module, which is nested but a little: what is not could neither be shown nor written again."""
+    level: list[Any] = [raw]
+    for _depth in range(DEEPEST):
+        inner = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
+        level = [each for each in inner if isinstance(each, (dict, list))]
+    if level:
+        raise Unreadable("is nested too deep")
+    return raw
 
 
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:

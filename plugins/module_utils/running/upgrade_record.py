@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.errors import Denied, refusal
+from ..common.errors import Denied, Refusal, refusal
 from ..common.moments import now_seconds, now_text
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict, remark
+from ..common.verdict import Verdict, combine, remark
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import list_locks
-from ..kubernetes.record_store import change_record, list_records
+from ..kubernetes.record_store import change_record, read_records, unreadable
 from ..opensearch.lock_watch import life_of
 from ..record.lock import Lock
 from ..record.pace import duration_text, seconds_left
@@ -56,14 +56,14 @@ def run(task: Task) -> Outcome:
 
 def _read(task: Task, client: KubernetesClient) -> Outcome:
     namespace = task.params["namespace"]
-    records = list_records(client, namespace)
+    records, broken = read_records(client, namespace)
     locks, denied = _locks(client, namespace)
     shown = [
         {"name": name, **records[name].as_result(), "lock": _holder(locks.get(name))}
         for name in sorted(records, key=lambda name: records[name].updated)
     ]
     unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
-    return Outcome(denied, more={"records": shown + unrecorded})
+    return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
 
 
 def _locks(client: KubernetesClient, namespace: str) -> tuple[dict[str, Lock], Verdict]:
@@ -93,7 +93,11 @@ def _write(task: Task, client: KubernetesClient) -> Outcome:
             f"The time of the run is over, so batch {params['batch']} is not begun.",
             "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
         )
-    before, after = change_record(task, client, params["namespace"], params["lock"]["name"], _change(task))
+    try:
+        before, after = change_record(task, client, params["namespace"], params["lock"]["name"], _change(task))
+    except Refusal as error:
+        # It is never needed, and what a person might want to see is not written over.
+        return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
     if after is not None and params["batch_state"] == "done":
         task.progress(_how_far(after))
     shown = [each.as_result() if each is not None else {} for each in (before, after)]

@@ -220,6 +220,40 @@ def test_a_template_that_says_nothing_is_a_free_lock() -> None:
     assert f"{NAME}-000041" not in templates.there
 
 
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"run": 7},
+        {"run": "x", "seconds": "long"},
+        {"run": "x", "seconds": -1},
+        {"run": "x", "processes": "7.1"},
+        {"run": "x", "processes": [7]},
+        {"run": "x", "since": {"a": 1}},
+        [1],
+        "text",
+    ],
+)
+def test_a_forged_lock_is_refused_by_its_name_with_what_to_do(meta: Any) -> None:
+    """Whoever may write a template stopped every run with a bug."""
+    for name in (f"{NAME}-000041", STOP):
+        if name == STOP and isinstance(meta, dict) and meta["run"] == "x":
+            meta = {"run": "x", "stop": 7}
+        templates = Templates({f"{NAME}-000001": {"run": "x"}, name: meta})
+        with pytest.raises(Refusal) as caught:
+            templates.lock().read()
+        (reason,) = caught.value.verdict.reasons
+        assert reason.code == "lock_not_readable"
+        assert name in reason.message
+        assert f"GET /_component_template/{name}" in reason.remedy
+
+
+def test_what_others_note_in_their_templates_is_not_read() -> None:
+    strange: dict[str, Any] = {"theirs": [1], f"{NAME}-x": "text", f"{NAME}-000002": {"run": "x"}}
+    found = Templates(strange).lock().read()
+    assert found is not None
+    assert found.run == "x"
+
+
 def test_what_the_cluster_refuses_otherwise_is_no_conflict() -> None:
     class Full(Templates):
         def put(self, path: str, body: dict[str, Any], create: str = "false") -> Any:

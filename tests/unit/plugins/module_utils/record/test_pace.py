@@ -32,6 +32,11 @@ def test_only_batches_that_are_done_were_measured() -> None:
     assert seconds_left(record(minute)) == 0
 
 
+@pytest.mark.parametrize("moment", ["yesterday", "2026-11-21T23:00:00", "2026-99-99T00:00:00Z", "0"])
+def test_a_moment_that_is_none_measures_nothing(moment: str) -> None:
+    assert seconds_a_batch([record(batch("done", moment))]) is None
+
+
 def test_a_clock_that_was_put_back_measures_nothing() -> None:
     assert seconds_a_batch([record(batch("done", "2026-11-21T23:00:00Z"))]) == 0
 

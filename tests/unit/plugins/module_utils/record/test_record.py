@@ -104,6 +104,10 @@ def test_what_is_written_is_read(record: Record) -> None:
         '{"batches": [{}], "history": []}',
         '{"batches": [], "history": [7]}',
         json.dumps({**asdict(first("a")), "unknown": 1}),
+        json.dumps({**asdict(first("a")), "updated": 7}),
+        json.dumps({**asdict(first("a")), "phase": "gone"}),
+        '{"a":' * 100_000,
+        json.dumps(asdict(first("a"))).replace('"took": []', f'"took": [{{"a": {"[" * 60}{"]" * 60}}}]'),
     ],
 )
 def test_what_is_no_record_is_refused_and_named(text: str) -> None:

@@ -115,10 +115,14 @@ def test_a_batch_without_a_record_is_a_remark(batch: str, records: Records) -> N
 
 
 def test_a_record_that_cannot_be_read_is_not_overwritten(records: Records) -> None:
-    records.api.put_there(PATH, {"metadata": {"name": "lock"}, "data": {KEY: "no json"}})
+    labels = {"app.kubernetes.io/managed-by": "stateful.upgrade"}
+    records.api.put_there(PATH, {"metadata": {"name": "lock", "labels": labels}, "data": {KEY: "no json"}})
     result = records.task("begun", plan=PLAN)
     assert (codes(result), records.writes()) == (["record_not_readable"], [])
-    assert "ConfigMap lock" in result["msg"]
+    assert (result["verdict"]["state"], result["record"], result["changed"]) == ("passed", {}, False)
+    assert "ConfigMap lock" in result["verdict"]["reasons"][0]["message"]
+    shown = records.task("read")
+    assert (codes(shown), shown["records"]) == (["record_not_readable"], [])
 
 
 def test_a_record_that_changes_meanwhile_is_read_and_changed_again(records: Records) -> None:
