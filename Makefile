@@ -52,7 +52,7 @@ changelog: ## the changelog fragments
 	@$(RUN) -m antsibull_changelog lint
 	@echo "$@: passed"
 
-build: ## the collection builds, and holds what it should
+build: ## the collection builds, holds what it should, and is taken by the importer of Galaxy
 	@$(RUN) -m tests.checks.build
 	@echo "$@: passed"
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds the collection and looks into the archive: `python -m tests.checks.build`.
+"""Builds the collection, looks into the archive and hands it to Galaxy's importer: `python -m tests.checks.build`.
 
-Users get what runs, what describes it and what licenses it; the workshop (tests, tool settings) stays at home.
+Users get what runs, what describes it and what licenses it; the workshop (tests, tool settings) stays at home. Galaxy
+takes only what its importer takes; here it has to do so without a warning.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -34,7 +37,9 @@ DELIVERED = frozenset(
 )
 """What may stand at the top of the archive."""
 
-NEEDED = frozenset({"LICENSE", "MANIFEST.json", "README.md", "meta/runtime.yml"})
+NEEDED = frozenset(
+    {"CHANGELOG.md", "LICENSE", "MANIFEST.json", "README.md", "changelogs/changelog.yaml", "meta/runtime.yml"}
+)
 
 
 def problems(names: Collection[str]) -> list[str]:
@@ -50,6 +55,28 @@ def problems(names: Collection[str]) -> list[str]:
     ]
 
 
+def complaints(said: str) -> list[str]:
+    """What Galaxy's importer warns of or refuses, from its output."""
+    return re.findall(r"^(?:WARNING|ERROR): .*$", said, re.MULTILINE)
+
+
+def imported(archive: Path) -> list[str]:
+    """What the importer says against the archive; it must have come to its end."""
+    environment = {**os.environ, "ANSIBLE_HOME": str(archive.parent / ".ansible")}
+    done = subprocess.run(
+        [sys.executable, "-m", "galaxy_importer.main", str(archive)],
+        cwd=archive.parent,
+        env=environment,
+        check=False,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    found = complaints(done.stdout)
+    ended = done.returncode == 0 and "Importer processing completed successfully" in done.stdout
+    return found if found or ended else [done.stdout]
+
+
 def main() -> int:
     """Builds, prints what is wrong; gives the exit code."""
     with copied_project() as collection, tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as output:
@@ -63,6 +90,7 @@ def main() -> int:
         (archive,) = Path(output).iterdir()
         with tarfile.open(archive) as opened:
             found = problems([entry.name for entry in opened if entry.isfile()])
+        found += imported(archive)
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What may stand in the archive, and what Galaxy's importer says of it."""
+
+from __future__ import annotations
+
+from tests.checks.build import NEEDED, complaints, problems
+
+
+def test_the_workshop_stays_at_home_and_what_is_needed_does_not() -> None:
+    assert problems([*NEEDED, "plugins/modules/upgrade_plan.py"]) == []
+    assert [line.partition(",")[0] for line in problems([*NEEDED, "tests/a.py"])] == ["The archive holds tests"]
+    assert len(problems([])) == len(NEEDED)
+
+
+def test_warnings_of_the_importer_count_as_refusals() -> None:
+    said = "Loading role begin\nWARNING: no role metadata found\nERROR: No role readme found.\nan ERROR: inside\n"
+    assert complaints(said) == ["WARNING: no role metadata found", "ERROR: No role readme found."]
