@@ -9,7 +9,7 @@ A member on a plain host is known by its `node.name` alone, so that name is all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..common.verdict import Reason, Verdict, refused, remark
@@ -35,6 +35,11 @@ def member_of(name: str, pool: str, state: ClusterState, pool_roles: frozenset[s
         zone=stand_in.attributes.get(zone, ""),
         serves=stand_in.serves,
     )
+
+
+def cures_data_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
+    """Whether a member that holds data is away, and one of those going: then it is back before any other goes."""
+    return any(m.version is None and m.holds_data and m.name in going for pool in pools for m in pool.members)
 
 
 def pools_named(groups: Groups, state: ClusterState, zone: str) -> list[Pool]:

@@ -20,7 +20,7 @@ from ..planning.versions import Version
 from .admission import judge_left, left_by
 from .client import connect, judge_connection
 from .health_gate import target_of
-from .named_pools import by_kind, judge_groups, pools_named
+from .named_pools import by_kind, cures_data_of, judge_groups, pools_named
 from .observe import observe
 from .proof import Proofs, placement_of
 from .roles import judge_roles
@@ -99,7 +99,7 @@ def run(task: Task) -> Outcome:
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, policy_of(params)),
+            judge_consent(state, going, policy_of(params), cures_data=cures_data_of(pools, going)),
             judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),

@@ -45,11 +45,19 @@ def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> 
     return combine(rule(state, down, policy) for rule in BATCH_RULES.values())
 
 
-def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
-    """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
+def judge_consent(state: ClusterState, going: Collection[str], policy: Policy, *, cures_data: bool = False) -> Verdict:
+    """What the members named in `going` can only do with the user's consent, even one at a time and in best health.
+
+    `cures_data` says that a member that holds data is away and is cured before them: replicas that follow the number of
+    members come back with it (`auto_expand_replicas`), and the proof waits for them.
+    """
     down = state.ids(going)
-    lone = [copies[0] for copies in _copy_sets(state).values() if len(copies) == 1 and copies[0].member in down]
-    lone = [copy for copy in lone if copy.index not in policy.allow_red_indices]
+    lone = [
+        copies[0]
+        for (index, _shard, _search_only), copies in _copy_sets(state).items()
+        if len(copies) == 1 and copies[0].member in down and index not in policy.allow_red_indices
+        if not (cures_data and index in state.indices and state.indices[index].auto_expand)
+    ]
     holders = frozenset(copy.member for copy in lone if copy.member)
     voters = sorted(down & (state.voting.committed | state.voting.accepted))
     reasons = [reason for voter in voters for reason in _majorities(state, frozenset({voter}), policy)]
@@ -61,7 +69,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     )
 
 
-def judge_lost(state: ClusterState, going: Collection[str], pool: str) -> Verdict:
+def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_data: bool = False) -> Verdict:
     """What would be lost for good with these members of a pool that keeps no data; no consent covers that."""
     return Verdict(
         tuple(
@@ -70,7 +78,7 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str) -> Verdic
                 f"{reason.message} Pool {pool} keeps no data over a restart, so it would be lost for good.",
                 "Give these indices a replica, run three manager-eligible members, or keep the data in volumes.",
             )
-            for reason in judge_consent(state, going, Policy()).reasons
+            for reason in judge_consent(state, going, Policy(), cures_data=cures_data).reasons
             if reason.state is State.REFUSED
         )
     )

@@ -27,7 +27,7 @@ from ..planning.versions import Version
 from .admission import admits
 from .client import OpenSearchClient, connect, judge_connection
 from .data_paths import DataPaths, keeps_data
-from .named_pools import member_of
+from .named_pools import cures_data_of, member_of
 from .observe import observe, observe_data_paths
 from .safety import judge_lost
 from .standing import Standing, judge_leaving, judge_recognised
@@ -279,13 +279,15 @@ def judge_membership(seen: Seen) -> Verdict:
 
 def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> Verdict:
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
     leaving = {name for batch in batches for name in batch.members}
+    cures_data = cures_data_of(pools, leaving)
     verdicts: list[Verdict] = []
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and not keeps_data(one, seen.paths):
-            verdicts.append(judge_lost(seen.state, going, one.name))
+            verdicts.append(judge_lost(seen.state, going, one.name, cures_data=cures_data))
         if going and not one.has_readiness_probe:
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
             following = "That a member has joined on the target version is asked of the cluster all the same."

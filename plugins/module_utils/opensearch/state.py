@@ -293,7 +293,7 @@ def _index(name: str, settings: Json, *, is_open: bool) -> Index:
         created=Version.from_id(created) if created is not None else None,
         allocation=within(settings, "routing", _enabled, {}),
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
-        auto_expand=text(settings, "auto_expand_replicas", "false") != "false",
+        auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
         delay=within(settings, "unassigned", _delay, {}),
     )
 

@@ -39,6 +39,8 @@ class Room:
     versions: dict[str, str] = field(default_factory=dict)
     copies: Sequence[Json] = SHARED
     created: int = 136408427
+    expands: str = ""
+    """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)
     api: ApiMemory = field(default_factory=ApiMemory)
 
@@ -85,6 +87,8 @@ class Room:
         }
         managers = [name for name in members if name.startswith("managers")]
         indices = {"closed": {**index_metadata(self.created), "state": "close"}}
+        if self.expands:
+            indices["logs"] = index_metadata(auto_expand_replicas=self.expands)
         elected = next(iter(managers), None)
         return cluster(members, self.copies, elected=elected, voting=coordination(managers), indices=indices)
 
@@ -240,6 +244,34 @@ def test_a_pool_that_keeps_no_data_and_holds_the_only_copy_is_refused(room: Room
     assert said(room.plan(allow_single_copy=True)) == [("single_copy", "passed"), ("ephemeral_pool", "refused")]
     # It is asked only where one of its members goes.
     assert said(room.plan(members=["clients-0"])) == []
+
+
+@pytest.mark.parametrize(
+    ("expands", "away", "expected"),
+    [
+        ("0-1", "data-1", []),
+        ("0-all", "data-1", []),
+        ("0-0", "data-1", [("single_copy", "refused")]),
+        ("false", "data-1", [("single_copy", "refused")]),
+        # A member without data brings no replica back, and where nobody is away there is none to come back.
+        ("0-1", "managers-1", [("single_copy", "refused")]),
+        ("0-1", "", [("single_copy", "refused")]),
+    ],
+)
+@pytest.mark.parametrize("ephemeral", [False, True])
+def test_a_replica_that_an_absent_member_brings_back_needs_no_consent(
+    room: Room, expands: str, away: str, expected: Said, ephemeral: bool
+) -> None:
+    """The servers have taken the replica away with the member, since it follows the number of members."""
+    if ephemeral:
+        room.add("data", 2, volume={"emptyDir": {}})
+        expected = [*expected, ("ephemeral_pool", "refused")] if expected else expected
+    room.copies = (copy("logs", "data-0", primary=True),)
+    room.expands = expands
+    if away:
+        room.out(away)
+    found = [one for one in said(room.plan()) if one[0] in {"single_copy", "ephemeral_pool"}]
+    assert found == expected
 
 
 def test_pods_that_are_ready_as_soon_as_they_run_are_told(room: Room) -> None:

@@ -285,4 +285,10 @@ def test_the_proof_counts_what_the_definition_counts(case: Case) -> None:
             groups[(index, shard, one["searchOnly"])].append(one)
     touched = [group for group in groups.values() if any(one["node"] in definition.batch for one in group)]
     kept = sum(definition.serving(group) for group in touched)
-    assert Proofs(case.state).of(case.batch).startswith(f"{kept} of {len(touched)} shards keep")
+    said = Proofs(case.state).of(case.batch)
+    if not touched:
+        assert said.startswith("The batch holds no shard, ")
+    elif kept == len(touched):
+        assert said.startswith(f"Every shard of the batch keeps a started copy elsewhere ({kept} of {kept})")
+    else:
+        assert said.startswith(f"{kept} of {len(touched)} shards of the batch keep a started copy elsewhere; ")
