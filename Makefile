@@ -3,14 +3,24 @@
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
+export CUSTOM_COMPILE_COMMAND = make lock
 RUN = $(or $(PYTHON),$(error no Python 3.11, 3.12 or 3.13 found: install one, or call make with PYTHON=<path>)) -m tests.checks.environment
 PYTEST = $(RUN) -m pytest
+# ansible-core 2.21 needs Python 3.12; whoever has pyenv may have it without having chosen it.
+NEWEST_PYTHON ?= $(shell for python in python3.13 python3.12 $(foreach version,3.13 3.12,$(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python)); do \
+	"$$python" -c 'import sys; sys.exit(not (3, 12) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
+RUN_NEWEST = $(or $(NEWEST_PYTHON),$(error no Python 3.12 or 3.13 found: install one, or call make with NEWEST_PYTHON=<path>)) -m tests.checks.environment
+COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url \
+	--no-emit-find-links --no-emit-trusted-host --output-file
+# What has to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
+WHATEVER_ANSIBLE = -m pytest -n auto tests/unit tests/twin \
+	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back[three-combined]"
 # Clusters wait more than they compute: two processes, each with a lab of its own, take module after module.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: oldest newest help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -27,7 +37,7 @@ benchmark-plans: ## what it costs to plan for 1,000 members with 50,000 shards (
 benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
 
-test: checks unit lab scenarios ## everything, as continuous integration does
+test: checks unit lab scenarios oldest newest ## everything, as continuous integration does
 
 checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
 
@@ -72,10 +82,16 @@ lab: ## the tests of the lab itself
 scenarios: ## upgrades of real clusters
 	@$(TWO_AT_A_TIME) tests/scenarios $(ARGS)
 
-lock: ## remakes requirements/dev.lock (needs Python 3.11)
-	@CUSTOM_COMPILE_COMMAND="make lock" $(RUN) -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --output-file requirements/dev.lock $(ARGS) \
-		meta/ee-requirements.txt requirements/dev.in
+oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16
+	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(WHATEVER_ANSIBLE) $(ARGS)
+
+newest: ## the same on ansible-core 2.21
+	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(WHATEVER_ANSIBLE) $(ARGS)
+
+lock: ## remakes the locks of requirements/ (dev and oldest need Python 3.11)
+	@$(RUN) $(COMPILE) requirements/dev.lock $(ARGS) meta/ee-requirements.txt requirements/dev.in
+	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(COMPILE) requirements/oldest.lock $(ARGS) meta/ee-requirements.txt requirements/oldest.in
+	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(COMPILE) requirements/newest.lock $(ARGS) meta/ee-requirements.txt requirements/newest.in
 
 clean: ## removes what tools left in the checkout
 	@rm -rf .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output stateful-upgrade-*.tar.gz

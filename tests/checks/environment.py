@@ -3,7 +3,8 @@
 
 `python3.11 -m tests.checks.environment ARGUMENTS…` makes the environment when it is not there yet, and then becomes its
 Python with these arguments, its programs first on the PATH. It needs the standard library only: it runs before anything
-is installed.
+is installed. The variable STATEFUL_UPGRADE_LOCK names another lock of the folder `requirements`: those of the oldest
+and the newest ansible-core hold what the tests need, and not what the checks need.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from pathlib import Path
 from tests.lab.cache import cache_root, exclusive
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = ROOT / "requirements" / "dev.lock"
+LOCK = ROOT / "requirements" / f"{os.environ.get('STATEFUL_UPGRADE_LOCK', 'dev')}.lock"
 OLDEST, TOO_NEW = (3, 11), (3, 14)
-"""The Python versions on which the locked ansible-core runs as a controller."""
+"""The Python versions on which one of the locked ansible-cores runs as a controller."""
 
 
 class EnvironmentProblem(Exception):

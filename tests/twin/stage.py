@@ -106,6 +106,7 @@ class Stage:
             "ANSIBLE_CONFIG": str(self.directory / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(self.directory / "collections"),
             "ANSIBLE_CALLBACKS_ENABLED": "twin.fixture.record",
+            "ANSIBLE_INJECT_INVOCATION": "1",
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_PIPELINING": "1",
             "ANSIBLE_RETRY_FILES_ENABLED": "0",

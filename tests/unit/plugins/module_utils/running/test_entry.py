@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
+from ansible.module_utils import basic
+from ansible.module_utils.common.parameters import PASS_VARS
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.ancestry import of_module
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task
@@ -20,6 +23,22 @@ SECRET = "a-secret-word"
 CONTRACT = Contract(
     {"password": {"type": "str", "no_log": True}, "lock": {"type": "dict"}, "opensearch": {"type": "dict"}}
 )
+# Newer versions of ansible-core only tell the arguments where they are asked for them.
+TOLD = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
+
+
+@contextmanager
+def given(arguments: Json) -> Iterator[None]:
+    """The arguments of a module, as each version of ansible-core hands them over."""
+    try:
+        testing = importlib.import_module("ansible.module_utils.testing")
+    except ImportError:  # 2.16
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(basic, "_ANSIBLE_ARGS", json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode())
+            yield
+    else:
+        with testing.patch_module_args(arguments):
+            yield
 
 
 @pytest.fixture
@@ -27,7 +46,7 @@ def ran(capsys: pytest.CaptureFixture[str]) -> Callable[..., Json]:
     """Runs a work as a shipped module, and gives what it printed."""
 
     def run(work: Callable[[Task], Outcome], **mode: Any) -> Json:
-        with patch_module_args({"password": SECRET, **mode}), pytest.raises(SystemExit) as ended:
+        with given({"password": SECRET, **TOLD, **mode}), pytest.raises(SystemExit) as ended:
             entry.run_as_module(CONTRACT, work)
         printed = capsys.readouterr().out
         assert SECRET not in printed
@@ -56,7 +75,8 @@ def test_a_refusal_is_a_failure_with_all_that_is_known(ran: Callable[..., Json])
 
 def test_credentials_in_a_url_are_masked(ran: Callable[..., Json]) -> None:
     result = ran(lambda _task: Outcome(Verdict()), opensearch={"hosts": [f"https://me:{SECRET}@search"]})
-    assert result["invocation"]["module_args"]["opensearch"]["hosts"] == ["https://********@search"]
+    # Older versions of ansible-core keep the name beside the password.
+    assert result["invocation"]["module_args"]["opensearch"]["hosts"][0].endswith("********@search")
 
 
 @pytest.mark.parametrize("value", [{SECRET}, object(), b"bytes"])
