@@ -13,7 +13,7 @@ RUN_NEWEST = $(or $(NEWEST_PYTHON),$(error no Python 3.12 or 3.13 found: install
 COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --output-file
 # What has to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
-WHATEVER_ANSIBLE = -m pytest -n auto tests/unit tests/twin \
+WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back[three-combined]"
 # Clusters wait more than they compute: two processes, each with a lab of its own, take module after module.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
@@ -74,7 +74,7 @@ sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
+	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
 
 lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)

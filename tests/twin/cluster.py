@@ -17,12 +17,12 @@ NODE = "id-0"
 NODES = {
     "nodes": {NODE: {"name": "data-0", "version": "2.19.6", "ip": "127.0.0.1", "roles": ["cluster_manager", "data"]}}
 }
-COORDINATION = {"last_committed_config": [NODE], "last_accepted_config": [NODE]}
+COORDINATION = {"last_committed_config": [NODE], "last_accepted_config": [NODE], "voting_config_exclusions": []}
 STATE = {
     "cluster_uuid": UUID,
     "version": 7,
     "cluster_manager_node": NODE,
-    "nodes": {NODE: {"ephemeral_id": "ephemeral-0"}},
+    "nodes": {NODE: {"name": "data-0", "ephemeral_id": "ephemeral-0"}},
     "metadata": {"cluster_coordination": COORDINATION, "indices": {}},
     "routing_table": {"indices": {}},
 }

@@ -18,8 +18,9 @@ MODULE = "stateful.upgrade.shard_allocation"
 GATE = "stateful.upgrade.cluster_health_gate"
 PASSWORD = "pa55word-Zx"
 ENABLE = "cluster.routing.allocation.enable"
-RESTRICT = {"state": "restricted"}
-RESTORE = {"state": "restored"}
+# Nothing here cures with time.
+RESTRICT = {"state": "restricted", "wait_timeout": 10}
+RESTORE = {"state": "restored", "wait_timeout": 10}
 
 
 def tasks_for(url: str, dead_url: str) -> list[dict[str, Any]]:
