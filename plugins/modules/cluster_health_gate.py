@@ -28,8 +28,9 @@ options:
       - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
         it. Only the proof is asked, since what else V(before_batch) asks would be refused for what the restriction
-        brings about. What waits in vain until allocation is put back is given back at once as C(waiting). So is what
-        still waits after O(wait_timeout).
+        brings about. A proof that cannot hold until allocation is put back is given back at once as C(waiting), and so
+        is one that has waited for 15 seconds with answers. While nothing answers, it is waited for as O(wait_timeout)
+        says.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.

@@ -96,8 +96,8 @@ options:
   take_over:
     description:
       - With O(state=restored), the run whose undo is put back although its lock cannot be read from here.
-      - Every undo names the lock of the run that wrote it. What a living run has set is not put back, whichever lock
-        that run holds. So give this only where the run is certainly dead.
+      - Every undo names the lock of the run that wrote it, and the settings of a living run are not put back. Give this
+        only if that run is certainly dead.
     type: str
     default: ''
   archived:

@@ -103,7 +103,7 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
         # A name with the prefix is told to be unknown, and what it is like.
         near = difflib.get_close_matches(name, [each for each in given if not each.startswith(PREFIX)], 1, CLOSE_BY_FAR)
         if near:
-            yield f"{name} is missing: is {near[0]} meant to be it?"
+            yield f"{name} is missing, and {near[0]} is given: did you mean {name}?"
         elif instead:
             yield f"{name} is missing: give it, or {instead} where the members are on plain hosts."
         else:

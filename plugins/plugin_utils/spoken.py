@@ -23,6 +23,7 @@ OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("
 PLAIN = (
     "add_checks",
     "allow_field_managers",
+    "allow_left_behind",
     "allow_quorum_loss",
     "allow_red_indices",
     "allow_single_copy",
@@ -37,6 +38,7 @@ PLAIN = (
 among them: a sentence that names one of these names the variable beside it."""
 LIMITS = {
     ("cluster_health_gate", "moment", "joined"): "upgrade_member_timeout",
+    ("cluster_health_gate", "moment", "before_stop"): "upgrade_member_timeout",
     ("cluster_health_gate", "", ""): "upgrade_gate_timeout",
     ("pod_ondelete_roll", "", ""): "upgrade_member_timeout",
     ("shard_allocation", "state", "drained"): "upgrade_batch_timeout",

@@ -112,7 +112,8 @@ def wait_for(
     of reach is waited for like any other reason: members and load balancers restart.
 
     Raises:
-        Refusal: the API was still out of reach at the end, so that there is no last look.
+        Refusal: the API was still out of reach at the end, so that there is no last look; `Unreachable` where the
+            caller is handed back what there is.
     """
     start = looked_at = clock.now()
     announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
@@ -138,6 +139,8 @@ def wait_for(
             end = verdict if found and patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
             if found:
                 return found[0], end
+            if patience.hands_back:
+                raise Unreachable(*verdict.reasons)
             raise Refusal(*end.reasons)
         waited.present = " ".join(reason.message for reason in verdict.deciding())
         announcer.say(verdict, clock.now() - start, clock.now())

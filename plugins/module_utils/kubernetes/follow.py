@@ -143,12 +143,20 @@ class Follower:
         view = View(pools, sightings, Verdict(), Verdict(), made_again=made_again)
         if not made_again.passed:
             return view
+        # No answer about the members is "not yet": what their pods do is told all the same.
         if not verdict_of(view).passed:
-            if not self._joined_early(pools, sightings):
+            try:
+                early = self._joined_early(pools, sightings)
+            except Unreachable:
+                early = False
+            if not early:
                 return view
             self._all_joined()
             return View(pools, sightings, Verdict(), Verdict(), early=True)
-        joined = self._joined()
+        try:
+            joined = self._joined()
+        except Unreachable as error:
+            joined = error.as_waiting()
         if joined.passed:
             self._all_joined()
         return View(pools, sightings, joined, Verdict())

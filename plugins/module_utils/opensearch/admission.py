@@ -76,8 +76,8 @@ def _judged(
         yield refused(
             "left_behind",
             message,
-            "Upgrade all members in one run (widen pools, label_selector and members), or accept that with"
-            " allow_left_behind (upgrade_allow_left_behind).",
+            "Upgrade all members in one run: leave out pools (upgrade_pools), members (upgrade_members) and"
+            " label_selector; or accept it with allow_left_behind.",
         )
 
 

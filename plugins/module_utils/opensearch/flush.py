@@ -125,8 +125,8 @@ def _is_of_server(error: Refusal) -> bool:
 def _unfinished(names: Collection[str], why: str) -> Reason:
     return remark(
         "flush_unfinished",
-        f"The flush of {enumerate_few(names)} did not end well: {why.rstrip('.')}. What restarts replays more of its"
-        " translog, and nothing is lost by it.",
+        f"The flush of {enumerate_few(names)} did not end well: {why.rstrip('.')}. Shards that restart replay more of"
+        " their translog; nothing is lost by it.",
     )
 
 

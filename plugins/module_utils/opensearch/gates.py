@@ -55,6 +55,13 @@ class _Gate:
         self.scope = scope
         self.down = seen.state.ids(scope.batch)
 
+    @property
+    def settled(self) -> bool:
+        """Whether what is not assigned now stays so: everybody is there, and nothing that is put back keeps it away."""
+        scope = self.scope
+        restricted = scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING
+        return not restricted and all(self.state.named(name) for name in scope.members | scope.batch)
+
     @cached_property
     def progress(self) -> tuple[Reason, ...]:
         """What is said of the shards.
@@ -62,14 +69,10 @@ class _Gate:
         While a member is away they are not judged: what is not assigned may come back with it. Nor are they while an
         interrupted run keeps them from being allocated: that is put back before the first batch.
         """
-        scope = self.scope
-        if not all(self.state.named(name) for name in scope.members | scope.batch):
+        if not self.settled:
             return ()
-        if scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING:
-            return ()
-        expectation = Expectation(
-            _outdated(self.state, scope), scope.policy.allow_red_indices, complete=scope.moment == BEFORE_UPGRADE
-        )
+        before, may_be_red = self.scope.moment == BEFORE_UPGRADE, self.scope.policy.allow_red_indices
+        expectation = Expectation(_outdated(self.state, self.scope), may_be_red, complete=before)
         return judge_progress(self.state, self.seen.health, self.seen.explanations, expectation).reasons
 
 
@@ -112,7 +115,7 @@ def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
 def _judge_copies(gate: _Gate) -> Verdict:
     """The proof; and at once what it would wait for in vain, before the upgrade where nothing else has said it."""
     scope = gate.scope
-    hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope))
+    hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope)) if gate.settled else {}
     if scope.moment == BEFORE_BATCH:
         proof = BATCH_RULES["copies"](gate.state, gate.down, scope.policy)
         stuck = judge_last_copies(gate.state, gate.down, hopeless, scope.policy.allow_red_indices)

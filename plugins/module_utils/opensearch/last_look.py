@@ -29,7 +29,7 @@ def prove(state: ClusterState, members: Collection[str], batch: Collection[str],
     return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
 
 
-def needs_allocation(state: ClusterState, batch: Collection[str]) -> frozenset[str]:
+def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()) -> frozenset[str]:
     """The shards of which a copy outside the batch could only serve after it was allocated: none is there, nor begun.
 
     A recovery that has begun goes on under every restriction; an allocation does not (server source,
@@ -42,7 +42,8 @@ def needs_allocation(state: ClusterState, batch: Collection[str]) -> frozenset[s
     return frozenset(
         f"{index}[{shard}]"
         for (index, shard, _search_only), copies in sets.items()
-        if any(copy.member in down for copy in copies)
+        if index not in may_be_red
+        and any(copy.member in down for copy in copies)
         and any(copy.state == "UNASSIGNED" for copy in copies)
         and all(copy.member in down or copy.state == "UNASSIGNED" for copy in copies)
     )
@@ -51,9 +52,10 @@ def needs_allocation(state: ClusterState, batch: Collection[str]) -> frozenset[s
 class LastLook:
     """The proof of one batch, looked at until it holds or waiting for it is in vain."""
 
-    def __init__(self, client: OpenSearchClient, batch: Collection[str]) -> None:
+    def __init__(self, client: OpenSearchClient, batch: Collection[str], may_be_red: Collection[str] = ()) -> None:
         self._client = client
         self._batch = batch
+        self._may_be_red = may_be_red
         self._in_vain = False
 
     def see(self) -> ClusterState:
@@ -63,7 +65,7 @@ class LastLook:
             Refusal: the answer cannot be had.
         """
         state = observe(self._client)
-        self._in_vain = bool(needs_allocation(state, self._batch)) and self._is_restricted()
+        self._in_vain = bool(needs_allocation(state, self._batch, self._may_be_red)) and self._is_restricted()
         return state
 
     def in_vain(self) -> bool:
@@ -74,6 +76,8 @@ class LastLook:
         return read_settings(self._client).effective(ENABLE) not in ALLOCATING
 
 
+PROOF = 15.0
+"""Seconds with answers after which a proof that does not hold is given back."""
 CALM = 5.0
 """Seconds that a moment is waited for in which no replica is about to be allocated. The proof decides in any case."""
 PAUSE = 0.1
@@ -107,18 +111,18 @@ def wait_calm(task: Task, client: OpenSearchClient, state: ClusterState, batch: 
 def wait_proven(
     task: Task, client: OpenSearchClient, members: Collection[str], batch: Collection[str], policy: Policy
 ) -> tuple[ClusterState, Verdict]:
-    """Wait until the proof holds; what is in vain or takes longer than `wait_timeout` is given as it is, waiting.
+    """Wait until the proof holds; what is in vain, or has waited for `PROOF` seconds with answers, is given as it is.
 
     Whoever asked puts allocation back then, so that it can come true.
 
     Raises:
         Refusal: the answer cannot be had.
     """
-    last = LastLook(client, batch)
+    last = LastLook(client, batch, policy.allow_red_indices)
     return task.wait(
         last.see,
         lambda state: prove(state, members, batch, policy),
         stoppable=True,
-        hands_back_after=float(task.params["wait_timeout"]),
+        hands_back_after=min(PROOF, float(task.params["wait_timeout"])),
         in_vain=last.in_vain,
     )

@@ -130,10 +130,11 @@ def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> Lo
 
 def _unreadable(undo: Undo, error: Refusal) -> Refusal:
     place = undo.lock
+    within = f"in namespace {place['namespace']}" if place["kept_in"] != "opensearch" else "in OpenSearch"
     return refusal(
         "undo_lock_not_readable",
-        f"Run {undo.run} set what would be put back, and whether it lives cannot be told: its lock {place['name']} in"
-        f" namespace {place['namespace']} cannot be read. {error.verdict.reasons[0].message}",
-        f"Settle with upgrade_namespace={place['namespace']}, as a user who may read that lock. If that run is"
-        f" certainly dead, use the module shard_allocation with state=restored and take_over={undo.run}.",
+        f"Run {undo.run} set what would be put back. Its lock {place['name']} {within} cannot be read, so it is not"
+        f" known whether that run lives. {error.verdict.reasons[0].message}",
+        f"Settle as a user who may read the lock {within}. If that run is certainly dead, restore with the module"
+        f" shard_allocation, whose option for taking over names the run {undo.run}.",
     )

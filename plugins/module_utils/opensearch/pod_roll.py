@@ -55,7 +55,10 @@ def run(task: Task) -> Outcome:
     policy = policy_of(params, hands_over=True)
     former: dict[str, str] = {}
     paths: dict[str, tuple[str, ...]] = {}
-    hand_over, last = HandOver(task, search, params["batch"]), LastLook(search, params["batch"])
+    hand_over, last = (
+        HandOver(task, search, params["batch"]),
+        LastLook(search, params["batch"], policy.allow_red_indices),
+    )
 
     def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
         if not paths:

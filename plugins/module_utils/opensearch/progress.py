@@ -210,12 +210,13 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
     return refused(
         "unassigned",
         f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}).",
-        "Cure what the deciders name, or lower number_of_replicas of that index: waiting would not change it.",
+        "Cure what the deciders name, or lower number_of_replicas of that index; waiting would not change it. To"
+        " leave the index as it is, name it in allow_red_indices.",
     )
 
 
 def _of_primary(situation: _Situation, subject: str, expectation: Expectation, are: str, fit: str) -> Reason:
-    red, leave = "the cluster is red", "allow_red_indices goes on and leaves the index as it is"
+    red, leave = "the cluster is red", "or name the index in allow_red_indices, and it is left as it is"
     if situation.kind is _Kind.ALLOWED:
         return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
     if situation.kind in {_Kind.UNEXPLAINED, _Kind.PENDING}:
@@ -225,18 +226,18 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
         text = f"{subject} {are} not assigned, for no member of the cluster holds a valid copy: {red}."
         remedy = (
             "Bring back the member or the volume that holds one, or restore the index from a snapshot; never force an"
-            f" empty or stale copy; {leave}."
+            f" empty or stale copy, {leave}."
         )
         return (refused if expectation.complete else waiting)("primary_unassigned", text, remedy)
     if "max_retry" in dict(situation.deciders):
         text = f"{subject} failed to recover too often (decider max_retry): {red}."
-        return refused("primary_unassigned", text, f"{_RETRY}; {leave}.")
+        return refused("primary_unassigned", text, f"{_RETRY}, {leave}.")
     never = " No member has ever held one, so no data is lost." if situation.never_held else ""
     return refused(
         "primary_unassigned",
         f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}):"
         f" {red}.{never}",
-        f"Cure what the deciders name, or delete the index: waiting would not change it; {leave}.",
+        f"Cure what the deciders name, or delete the index (waiting would not change it), {leave}.",
     )
 
 

@@ -15,7 +15,7 @@ from .client import OpenSearchClient
 from .lock_watch import judge_writer
 from .settings import EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
-from .voting import not_members, refused_by_server, take_back
+from .voting import excluded_nobodies, refused_by_server, take_back
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -28,7 +28,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
     # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.
     voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
-    unknown = not_members(client, voters) if voters else frozenset()
+    unknown = excluded_nobodies(client, voters) if voters else frozenset()
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
     if undo is None or ((kept or undo.excluded or undo.foreign) and not going and not voters):
@@ -80,11 +80,10 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
     if unknown:
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting, and the"
-            f" cluster has no member called {enumerate_few(unknown)}. A run excludes only members of the cluster, so"
-            " nothing is done about exclusions.",
-            "Bring that member back; or remove the exclusions with"
-            f" DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set {UNDO} to null.",
+            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting, and no member"
+            f" was called {enumerate_few(unknown)} then. A run excludes only members, so nothing is done about exclusions.",
+            "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
+            f" {UNDO} to null.",
         )
     for each in undo.foreign:
         values = f"{each['set_to']!r}, before {each['was']!r}"

@@ -346,7 +346,7 @@ def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
     return refused(
         "member_unrecognised",
         f"Not in the cluster under that name: {enumerate_few(away)}; but it has members that were not named:"
-        f" {enumerate_few(strangers)}. Whether these are the same cannot be told.",
+        f" {enumerate_few(strangers)}. It cannot be told whether these are the same.",
         "Name every member of the cluster in members, and give each server the name of its pod (node.name).",
     )
 

@@ -100,7 +100,7 @@ def judge_recognised(state: ClusterState, pods: Iterable[Pod], everyone: Collect
                 "member_unrecognised",
                 f"The cluster has no member with the name or the address of these pods, although they are Ready:"
                 f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."
-                " Whether these are the same cannot be told.",
+                " It cannot be told whether these are the same.",
                 "Set node.name to the pod's name (for example from metadata.name). If a pod is none of these members,"
                 " read in its log why it has not joined.",
             ),

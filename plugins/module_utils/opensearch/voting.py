@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ..common.errors import Refusal, Unreachable
-from ..common.reading import optional_text, within
+from ..common.reading import listed, optional_text, text, within
 from ..common.task import Task
 from .answers import reading
 from .client import OpenSearchClient
@@ -85,14 +85,35 @@ def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> f
     return others
 
 
-def not_members(client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
-    """Those of these names that no member of the cluster has now.
+_NOBODY = "_absent_"
+"""The id that an exclusion has of a name that no member had (server source, VotingConfigExclusion)."""
+
+
+def excluded_nobodies(client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
+    """Those of these names that are excluded, and that no member had when they were.
+
+    A run excludes members only. One that is away meanwhile was a member when it was excluded.
 
     Raises:
-        Refusal: the answer cannot be had.
+        Refusal: the answer cannot be had or read.
     """
-    found = client.get("/_cluster/state/nodes", filter_path="nodes.*.name").get("nodes", {})
-    return frozenset(names) - {node.get("name") for node in found.values()}
+    path = "/_cluster/state/metadata"
+    answer = client.get(path, filter_path="metadata.cluster_coordination")
+    with reading(f"GET {path}"):
+        found = within(
+            answer,
+            "metadata",
+            lambda metadata: within(
+                metadata,
+                "cluster_coordination",
+                lambda coordination: listed(
+                    coordination,
+                    "voting_config_exclusions",
+                    lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
+                ),
+            ),
+        )
+    return frozenset(name for identity, name in found if identity == _NOBODY and name in names)
 
 
 def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:

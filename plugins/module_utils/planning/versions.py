@@ -131,7 +131,7 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "major_unknown",
             f"{names} {verb} {version}, and {target} talks only to members of the last minor version of"
-            f" {version.major}.x. Which that is, this release of the collection does not know.",
+            f" {version.major}.x. This release of the collection does not know which one that is.",
             f"Use a release of the collection that knows {target.major}.x.",
         )
     elif oldest is not None and version < oldest:

@@ -87,7 +87,9 @@ def _predicted(task: Task, client: KubernetesClient, more: Mapping[str, Any]) ->
 
 def _parts(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
+    # Whoever plans wants to know within that time, however much advances.
     of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
+    of_gate["wait_limit"] = params["wait_timeout"]
     # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
     of_lock = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))

@@ -71,7 +71,7 @@ def _locks(client: KubernetesClient, namespace: str) -> tuple[dict[str, Lock], V
     try:
         return list_locks(client, namespace), Verdict()
     except Denied as error:
-        said = "Whether a run is at work is not known: the lock in the namespace cannot be read."
+        said = "It is not known whether a run is at work: the lock in the namespace cannot be read."
         remedies = " ".join(reason.remedy for reason in error.verdict.reasons)
         return {}, Verdict(
             (remark("lock_not_seen", said, f"{remedies} A lock kept in OpenSearch needs no such right."),)

@@ -57,7 +57,7 @@ def test_a_name_like_none_is_refused_too() -> None:
 
 def test_a_required_variable_that_is_missing_is_named_with_what_may_be_it() -> None:
     assert faults("plan", {"target_versoin": "3.8.0"}, (), ENTRIES) == [
-        "target_version is missing: is target_versoin meant to be it?",
+        "target_version is missing, and target_versoin is given: did you mean target_version?",
         "upgrade_namespace is missing: give it with -e upgrade_namespace=…, or in a file with -e @file.yml.",
     ]
     for playbook in ("status", "abort", "settle"):

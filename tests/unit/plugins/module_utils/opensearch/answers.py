@@ -133,6 +133,10 @@ def _with_a_primary(copies: list[Json]) -> None:
         ordinary[0]["primary"] = True
 
 
+STRANGER = "retired"
+"""The name of nobody: somebody has excluded it all the same."""
+
+
 def coordination(
     committed: Iterable[str], accepted: Iterable[str] | None = None, exclusions: Iterable[str] = ()
 ) -> Json:
@@ -142,7 +146,9 @@ def coordination(
         "term": 1,
         "last_committed_config": [identity(name) for name in committed],
         "last_accepted_config": [identity(name) for name in (committed if accepted is None else accepted)],
-        "voting_config_exclusions": [{"node_id": identity(name), "node_name": name} for name in exclusions],
+        "voting_config_exclusions": [
+            {"node_id": "_absent_" if name == STRANGER else identity(name), "node_name": name} for name in exclusions
+        ],
     }
 
 

@@ -327,11 +327,19 @@ def test_exclusions_of_names_that_no_member_has_are_not_those_of_a_run() -> None
     servers = left_excluded()
     undo = json.loads(servers.settings["persistent"][UNDO])
     servers.settings["persistent"][UNDO] = json.dumps({**undo, "voting_exclusions": ["a", "retired"]})
+    servers.order("POST", EXCLUSIONS, node_names="retired")
     outcome, _actions = allocation(servers, "restored")
     assert codes(outcome.verdict) == [("undo_refused", State.REFUSED)]
-    assert "no member called retired" in outcome.verdict.reasons[0].message
-    assert servers.excluded == ["a"]
+    assert "no member was called retired" in outcome.verdict.reasons[0].message
+    assert servers.excluded == ["a", "retired"]
     assert json.loads(servers.settings["persistent"][UNDO])["voting_exclusions"] == ["a", "retired"]
+
+
+def test_a_member_that_is_away_votes_again_like_the_others() -> None:
+    servers = left_excluded()
+    servers.managers = "bc"
+    outcome, _actions = allocation(servers, "restored")
+    assert (outcome.verdict.reasons, servers.excluded, servers.settings) == ((), [], Voters().settings)
 
 
 def test_what_is_only_undrained_stays_excluded() -> None:
