@@ -117,16 +117,15 @@ def wait_for(
     """
     start = looked_at = clock.now()
     announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
-    before, waited = Verdict(), Waited() if waited is None else waited
+    before, silence, waited = Verdict(), None, Waited() if waited is None else waited
     waited.present = ""
     while True:
-        found: tuple[Look] | None = None
-        began = clock.now()
+        found, began = None, clock.now()
         try:
             found = (look(),)
             verdict = verdict_of(found[0])
         except Unreachable as error:
-            verdict = error.as_waiting()
+            silence, verdict = error, error.as_waiting()
         since, looked_at = clock.now() - looked_at, clock.now()
         waited.during(before, since)
         before = verdict
@@ -136,12 +135,10 @@ def wait_for(
             deadline.renew(verdict, patience.remaining(found[0]), clock.now())
         time_left = deadline.seconds_left(clock.now())
         if time_left <= INSTANT:
-            end = verdict if found and patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
-            if found:
-                return found[0], end
-            if patience.hands_back:
-                raise Unreachable(*verdict.reasons)
-            raise Refusal(*end.reasons)
+            end = verdict if patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
+            if found is None:
+                raise silence if silence and patience.hands_back else Refusal(*end.reasons)
+            return found[0], end
         waited.present = " ".join(reason.message for reason in verdict.deciding())
         announcer.say(verdict, clock.now() - start, clock.now())
         if found and patience.in_vain is not None and patience.in_vain():

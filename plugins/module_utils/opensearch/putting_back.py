@@ -80,8 +80,9 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
     if unknown:
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting, and no member"
-            f" was called {enumerate_few(unknown)} then. A run excludes only members, so nothing is done about exclusions.",
+            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
+            f" No member was called {enumerate_few(unknown)} then, and a run excludes only members."
+            " So nothing is done about exclusions.",
             "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
             f" {UNDO} to null.",
         )

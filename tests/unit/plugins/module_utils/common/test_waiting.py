@@ -358,3 +358,12 @@ def test_what_never_answers_is_waited_for_until_the_end() -> None:
     with pytest.raises(Refusal) as caught:
         handed_back(lambda at: at > 5)
     assert [reason.code for reason in caught.value.verdict.reasons] == ["away", "timed_out"]
+
+
+def test_silence_at_the_end_of_a_short_wait_is_no_refusal_for_whoever_asks_again() -> None:
+    def silent() -> float:
+        raise Unreachable(refused("away", "It is away.", "Wait."))
+
+    patience = Patience(5.0, 1.0, hands_back=True)
+    with pytest.raises(Unreachable):
+        wait_for(silent, lambda _at: Verdict(), patience, VirtualClock(), lambda _line: None)

@@ -330,7 +330,7 @@ def test_exclusions_of_names_that_no_member_has_are_not_those_of_a_run() -> None
     servers.order("POST", EXCLUSIONS, node_names="retired")
     outcome, _actions = allocation(servers, "restored")
     assert codes(outcome.verdict) == [("undo_refused", State.REFUSED)]
-    assert "no member was called retired" in outcome.verdict.reasons[0].message
+    assert "No member was called retired" in outcome.verdict.reasons[0].message
     assert servers.excluded == ["a", "retired"]
     assert json.loads(servers.settings["persistent"][UNDO])["voting_exclusions"] == ["a", "retired"]
 

@@ -95,3 +95,10 @@ def test_only_the_replicas_of_last_copies_are_explained_where_the_check_is_skipp
     client.condition["status"] = "yellow"
     look(client, "before_batch", 0, Selection(frozenset({"unassigned"})))
     assert client.asked.count(("POST", "/_cluster/allocation/explain")) == asked
+
+
+def test_while_a_member_is_away_its_replicas_have_no_place_for_that_reason_alone() -> None:
+    held = [each for each in PINNED if each["node"] != identity("c") and each["index"] != "j"]
+    away = gate(present="ab", copies=held, explanations=explained(a="filter", b="same_shard"))
+    assert ("last_started_copy", State.REFUSED) not in away
+    assert ("member_missing", State.WAITING) in away
