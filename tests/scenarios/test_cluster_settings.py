@@ -49,7 +49,7 @@ def send(cluster: Cluster, command: str) -> Any:
         elif word == "-d":
             body = next(words).encode()
         elif word == "-H":
-            name, _, headers[name] = next(words).partition(": ")
+            name, _colon, headers[name] = next(words).partition(": ")
         elif word == "|":
             break
         elif word.startswith("http"):

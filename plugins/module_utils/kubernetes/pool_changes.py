@@ -85,8 +85,14 @@ def _strategy_in(value: Any) -> dict[str, Any]:
     """An update strategy as StatefulSets have it; raises ValueError, KeyError or TypeError where it is none."""
     rolling = dict(value.get("rollingUpdate") or {})
     partition, unavailable = rolling.pop("partition", 0), rolling.pop("maxUnavailable", 1)
-    known = type(partition) is int and partition >= 0 and type(unavailable) in {int, str}
-    if rolling or not known or value.keys() - {"type", "rollingUpdate"}:
+    known = isinstance(partition, int) and partition >= 0 and isinstance(unavailable, (int, str))
+    if (
+        rolling
+        or not known
+        or isinstance(partition, bool)
+        or isinstance(unavailable, bool)
+        or value.keys() - {"type", "rollingUpdate"}
+    ):
         raise ValueError("unknown strategy")
     return {**value, "type": _of(STRATEGIES, value["type"])}
 

@@ -35,9 +35,6 @@ DEFAULT_RECOVERIES = 2
 """The servers' own (server source, ThrottlingAllocationDecider)."""
 UNCHANGED = "unchanged"
 
-Flushed = tuple[Reason, ...] | None
-"""What was said of the flush; None where it was not made yet."""
-
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -80,7 +77,9 @@ def run(task: Task) -> Outcome:
     return replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
 
 
-def restrict(task: Task, client: OpenSearchClient, settings: Settings, flushed: Flushed = None) -> Outcome:
+def restrict(
+    task: Task, client: OpenSearchClient, settings: Settings, flushed: tuple[Reason, ...] | None = None
+) -> Outcome:
     """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts.
 
     `flushed` is what was said of the flush, where it has been made.
@@ -110,7 +109,9 @@ def restrict(task: Task, client: OpenSearchClient, settings: Settings, flushed: 
     return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
 
 
-def prepare(task: Task, client: OpenSearchClient, settings: Settings, flushed: Flushed = None) -> Outcome:
+def prepare(
+    task: Task, client: OpenSearchClient, settings: Settings, flushed: tuple[Reason, ...] | None = None
+) -> Outcome:
     """Flush what will restart, and set for the whole run what is given; what another has changed since stays.
 
     `flushed` is what was said of the flush, where it has been made.

@@ -240,8 +240,8 @@ def test_an_index_may_not_keep_its_replicas_away(replicas: str, enable: str | No
     assert said(judge_overrides(state)) == ([("index_allocation_disabled", State.REFUSED)] if refused else [])
 
 
-LOST = [copy("i", None, primary=True), copy("i", None)]
-NEW_INDEX = [{**LOST[0], "unassigned_info": {"reason": "INDEX_CREATED"}}]
+LOST = (copy("i", None, primary=True), copy("i", None))
+NEW_INDEX = ({**LOST[0], "unassigned_info": {"reason": "INDEX_CREATED"}},)
 
 
 def lost(
