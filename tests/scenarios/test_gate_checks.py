@@ -112,7 +112,7 @@ def test_members_above_a_watermark_are_refused_by_name(
     assert plan.code != 0
     assert f"raise {WATERMARK}.low" in plan.message
     assert allowed.code == 0
-    assert "Note: The check disk was not made before the upgrade (skip_checks)." in allowed.output
+    assert "Note: The check disk was not made before the upgrade (upgrade_skip_checks)." in allowed.output
     assert said(tasks.one("cluster_health_gate", **look)) == []
 
 
@@ -171,6 +171,6 @@ def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped(
     played = upgrade(cluster.variables(TO, upgrade_skip_checks=["unassigned"]), ansible_environment)
     print(played.output)
     assert played.code == 0
-    assert "Note: The check unassigned was not made after the upgrade (skip_checks)." in played.output
+    assert "Note: The check unassigned was not made after the upgrade (upgrade_skip_checks)." in played.output
     assert set(cluster.versions().values()) == {TO}
     assert cluster.health()["status"] == "yellow"

@@ -116,11 +116,11 @@ CASES = {
         variables={"upgrade_members": [f"{POOL}-2", f"{POOL}-7"]},
     ),
     "kubernetes-unreachable": Case(
-        (f"Kubernetes API at {NOWHERE} cannot be reached", "Connection refused", "Check kubernetes.host"),
+        (f"Kubernetes API at {NOWHERE} cannot be reached", "Connection refused", "Check upgrade_kubernetes.host"),
         variables={"upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET}, **AT_ONCE},
     ),
     "opensearch-unreachable": Case(
-        (f"OpenSearch at {NOWHERE} cannot be reached", "Connection refused", "Check opensearch.hosts"),
+        (f"OpenSearch at {NOWHERE} cannot be reached", "Connection refused", "Check upgrade_opensearch.hosts"),
         variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}, **AT_ONCE},
     ),
     "both-unreachable": Case(
@@ -241,12 +241,12 @@ def test_no_password(front: Front, refuse: Refuse) -> None:
 
 
 def test_a_certificate_that_nobody_vouches_for(front: Front, refuse: Refuse) -> None:
-    says = (f"certificate of OpenSearch at {front.url} is not accepted", "verify failed", "Set opensearch.ca_cert")
+    says = (f"certificate of OpenSearch at {front.url} is not accepted", "verify failed", "Set upgrade_opensearch.ca_cert")
     refuse(upgrade_opensearch=through(front, ca_cert=None), says=says)
 
 
 def test_a_ca_file_that_does_not_exist(front: Front, refuse: Refuse) -> None:
-    says = ("The file nowhere.crt (opensearch.ca_cert) does not exist", "opensearch.ca_cert")
+    says = ("The file nowhere.crt (upgrade_opensearch.ca_cert) does not exist", "upgrade_opensearch.ca_cert")
     refuse(upgrade_opensearch=through(front, ca_cert="nowhere.crt"), says=says)
 
 
@@ -318,7 +318,7 @@ def test_an_api_server_that_nobody_vouches_for(standing: Cluster, refuse: Refuse
     with standing.lab.client() as api:
         refuse(
             upgrade_kubernetes={"host": api.configuration.host, "api_key": SECRET},
-            says=(f"Kubernetes API at {api.configuration.host}", "certificate", "Set kubernetes.ca_cert"),
+            says=(f"Kubernetes API at {api.configuration.host}", "certificate", "Set upgrade_kubernetes.ca_cert"),
         )
 
 
@@ -347,7 +347,7 @@ def test_a_pool_that_is_deployed_by_another(key: str, standing: Cluster, refuse:
     with marked(standing, **metadata):
         refuse(
             upgrade_allow_field_managers=others,
-            says=(f"{name} governs", f"StatefulSet {POOL}", "=search", f"set allow_field_managers to [{key}]"),
+            says=(f"{name} governs", f"StatefulSet {POOL}", "=search", f"set upgrade_allow_field_managers to [{key}]"),
         )
         before = standing.fingerprint()
         allowed = run(TO, "--check", upgrade_allow_field_managers=[key], **NARROW)
