@@ -241,7 +241,11 @@ def test_no_password(front: Front, refuse: Refuse) -> None:
 
 
 def test_a_certificate_that_nobody_vouches_for(front: Front, refuse: Refuse) -> None:
-    says = (f"certificate of OpenSearch at {front.url} is not accepted", "verify failed", "Set upgrade_opensearch.ca_cert")
+    says = (
+        f"certificate of OpenSearch at {front.url} is not accepted",
+        "verify failed",
+        "Set upgrade_opensearch.ca_cert",
+    )
     refuse(upgrade_opensearch=through(front, ca_cert=None), says=says)
 
 
