@@ -19,24 +19,18 @@ FROM, TO = "2.19.6", "3.8.0"
 SEGMENTS = {"index_patterns": ["traffic-*"], "template": {"settings": {"index.replication.type": "SEGMENT"}}}
 
 
-@pytest.fixture(params=[1, 2])
-def replicas(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
-
-
 @pytest.fixture
-def cluster(lab: Lab, replicas: int) -> Iterator[Cluster]:
-    cluster = Cluster.start(lab, f"segments-{replicas}", three_combined, FROM)
+def cluster(lab: Lab) -> Iterator[Cluster]:
+    cluster = Cluster.start(lab, "segments", three_combined, FROM)
     cluster.ask("/_index_template/segments", "PUT", SEGMENTS)
     yield cluster
     cluster.remove()
 
 
 def test_nothing_is_lost_where_replicas_copy_segments(
-    cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str], replicas: int
+    cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     seed(cluster.target, tmp_path, documents=10_000)
-    cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": replicas}})
     cluster.until_green()
     kinds = json.loads(cluster.ask("/traffic-*/_settings/index.replication.type?flat_settings=true"))
     assert {each["settings"]["index.replication.type"] for each in kinds.values()} == {"SEGMENT"}
