@@ -9,7 +9,6 @@ the replicas of an index made meanwhile are assigned nowhere.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 
 from ..common.task import Task
@@ -18,10 +17,10 @@ from ..common.waiting import Patience, wait_for
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .observe import observe
-from .safety import Policy, judge_batch, judge_blocks, judge_present
+from .safety import Policy, copy_sets, judge_batch, judge_blocks, judge_present
 from .settings import ALLOCATING, ENABLE
 from .settings_change import read_settings
-from .state import ClusterState, ShardCopy
+from .state import ClusterState
 
 
 def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
@@ -36,12 +35,9 @@ def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Co
     EnableAllocationDecider).
     """
     down = state.ids(batch)
-    sets: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
-    for copy in state.copies:
-        sets[(copy.index, copy.shard, copy.search_only)].append(copy)
     return frozenset(
         f"{index}[{shard}]"
-        for (index, shard, _search_only), copies in sets.items()
+        for (index, shard, _search_only), copies in copy_sets(state).items()
         if index not in may_be_red
         and any(copy.member in down for copy in copies)
         and any(copy.state == "UNASSIGNED" for copy in copies)

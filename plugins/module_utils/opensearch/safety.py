@@ -54,7 +54,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy, *
     down = state.ids(going)
     lone = [
         copies[0]
-        for (index, _shard, _search_only), copies in _copy_sets(state).items()
+        for (index, _shard, _search_only), copies in copy_sets(state).items()
         if len(copies) == 1 and copies[0].member in down and index not in policy.allow_red_indices
         if not (cures_data and index in state.indices and state.indices[index].auto_expand)
     ]
@@ -87,7 +87,7 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_
 _CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]
 
 
-def _copy_sets(state: ClusterState) -> _CopySets:
+def copy_sets(state: ClusterState) -> _CopySets:
     """Copies that can stand in for one another: those of a shard, where search-only copies are a set of their own."""
     found: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
     for copy in state.copies:
@@ -102,7 +102,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
     endangered: list[str] = []
     slowed: list[str] = []
     allowed: list[str] = []
-    for (index, shard, search_only), copies in _copy_sets(state).items():
+    for (index, shard, search_only), copies in copy_sets(state).items():
         if not any(copy.member in down for copy in copies):
             continue
         staying = sum(state.serves(copy) and copy.member not in down for copy in copies)

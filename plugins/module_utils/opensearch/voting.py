@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ..common.errors import Refusal, Unreachable
-from ..common.reading import listed, optional_text, text, within
+from ..common.reading import Json, Read, listed, optional_text, text, within
 from ..common.task import Task
 from .answers import reading
 from .client import OpenSearchClient
@@ -28,10 +28,14 @@ def observe_voting(client: OpenSearchClient) -> Voting:
     Raises:
         Refusal: the answer cannot be had or read.
     """
+    return _read_coordination(client, parse_voting)
+
+
+def _read_coordination(client: OpenSearchClient, read: Callable[[Json], Read]) -> Read:
     path = "/_cluster/state/metadata"
     answer = client.get(path, filter_path="metadata.cluster_coordination")
     with reading(f"GET {path}"):
-        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
+        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", read))
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
@@ -97,22 +101,14 @@ def excluded_nobodies(client: OpenSearchClient, names: Collection[str]) -> froze
     Raises:
         Refusal: the answer cannot be had or read.
     """
-    path = "/_cluster/state/metadata"
-    answer = client.get(path, filter_path="metadata.cluster_coordination")
-    with reading(f"GET {path}"):
-        found = within(
-            answer,
-            "metadata",
-            lambda metadata: within(
-                metadata,
-                "cluster_coordination",
-                lambda coordination: listed(
-                    coordination,
-                    "voting_config_exclusions",
-                    lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
-                ),
-            ),
-        )
+    found = _read_coordination(
+        client,
+        lambda coordination: listed(
+            coordination,
+            "voting_config_exclusions",
+            lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
+        ),
+    )
     return frozenset(name for identity, name in found if identity == _NOBODY and name in names)
 
 
