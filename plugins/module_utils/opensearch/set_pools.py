@@ -77,11 +77,13 @@ def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
 
 
 def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
-    """One look at both, and the troubles; what does not answer may do so later."""
+    """One look at both, and the troubles; what does not answer may do so later, and what goes will be gone."""
     troubles: list[Verdict] = []
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     search = params["opensearch"], params["kubernetes"]
     members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
+    if there is not None and members is not None:
+        troubles.append(judge_leaving(members[0], there[0].pods, ()))
     return there, members, troubles
 
 
@@ -261,10 +263,6 @@ def judge_membership(seen: Seen) -> Verdict:
                 )
             )
     reasons += judge_recognised(seen.state, pods, seen.everyone).reasons
-    leaving = judge_leaving(seen.state, seen.everyone, ())
-    reasons += (
-        remark(one.code, one.message, "It is waited for before another member goes.") for one in leaving.reasons
-    )
     names = {pod.name for pod in pods}
     strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
     if strangers:

@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool_json
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,
@@ -43,6 +44,7 @@ class Room:
     """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)
     api: ApiMemory = field(default_factory=ApiMemory)
+    clock: World = field(default_factory=World)
 
     def __post_init__(self) -> None:
         """All pods are Ready, on the image that their set has."""
@@ -96,7 +98,7 @@ class Room:
         spec = pool_order.CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
         own = {"target_version": target, "namespace": "search", "opensearch": {}, "kubernetes": {}}
-        return perform(pool_order.run, Task({**given, **own, **params}))
+        return perform(pool_order.run, Task({**given, **own, **params}, clock=self.clock))
 
 
 @pytest.fixture
@@ -227,6 +229,24 @@ def test_a_pod_that_is_a_member_of_another_name_is_refused(room: Room) -> None:
     result = room.plan()
     assert ("name_differs", "refused") in said(result)
     assert message(result, "name_differs").startswith("Pod clients-0 is the member stray of")
+
+
+def test_a_member_whose_pod_goes_is_waited_for_before_anything_is_planned(room: Room) -> None:
+    """It is of no pool of this upgrade, and in the cluster until it has stopped."""
+    room.pod("other-0", OLD, terminating=True)
+    room.clock.on_tick = [lambda: None, lambda: room.pod("other-0", OLD)]
+    result = room.plan("2.19.7")
+    assert said(result) == [("members_outside", "passed"), ("left_behind", "passed")]
+    assert (room.clock.now(), result["waited"][0]["code"]) == (2.0, "member_leaving")
+
+
+def test_a_member_whose_pod_never_ends_refuses_the_plan_by_its_name(room: Room) -> None:
+    room.pod("data-1", OLD, terminating=True)
+    result = room.plan()
+    assert said(result)[:2] == [("member_leaving", "refused"), ("timed_out", "refused")]
+    assert message(result, "member_leaving").startswith("Pod data-1 is being deleted")
+    assert order_of(result)
+    assert room.clock.now() == 120.0
 
 
 def test_members_of_no_pool_are_named(room: Room) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.set_pools import Seen, judge_membership
@@ -20,10 +19,10 @@ def at(name: str, address: str, **changes: Any) -> Pod:
     return parsed(item)
 
 
-def seen(members: dict[str, str], pods: list[Pod], others: tuple[Pod, ...] = ()) -> Seen:
+def seen(members: dict[str, str], pods: list[Pod]) -> Seen:
     """A pool of two, and the members with their addresses."""
     state = cluster({name: {**info(name), "ip": ip} for name, ip in members.items()})
-    return Seen((pool(replicas=2),), {"data": tuple(pods)}, state, (*pods, *others))
+    return Seen((pool(replicas=2),), {"data": tuple(pods)}, state, tuple(pods))
 
 
 TWO = {"data-0": "10.0.0.1", "data-1": "10.0.0.2"}
@@ -51,14 +50,3 @@ TWO = {"data-0": "10.0.0.1", "data-1": "10.0.0.2"}
 def test_pods_are_the_members_of_their_names(members: dict[str, str], addresses: list[str], codes: list[str]) -> None:
     pods = [at(f"data-{number}", address) for number, address in enumerate(addresses)]
     assert [reason.code for reason in judge_membership(seen(members, pods)).reasons] == codes
-
-
-def test_a_member_that_is_going_is_told_in_the_plan_and_does_not_refuse_it() -> None:
-    pods = [at("data-0", "10.0.0.1"), at("data-1", "10.0.0.2", terminating=True)]
-    verdict = judge_membership(seen(TWO, pods))
-    assert verdict.state is State.PASSED
-    assert [reason.code for reason in verdict.reasons] == ["member_leaving"]
-    # Also one that is of no pool of this upgrade.
-    other = at("coordinating-7d4", "10.0.0.9", terminating=True)
-    verdict = judge_membership(seen({**TWO, "coordinating-7d4": "10.0.0.9"}, [at("data-0", "10.0.0.1")], (other,)))
-    assert "Pod coordinating-7d4 is being deleted" in verdict.reasons[0].message
