@@ -85,11 +85,12 @@ def run(task: Task) -> Outcome:
 def judge_pods(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
     """What the pods of the namespace say of the members that stay, and of the batch itself.
 
-    A batch that is away as a whole takes nothing down, so it is cured whoever else goes.
+    A batch that is away as a whole takes nothing down, so it is cured whoever else goes. One of it that is Ready and no
+    member may have lost its connection for just a moment, so that is waited for: the plan has refused what stays so.
     """
     going = [pod for pod in pods if pod.name in batch]
     staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()
-    return combine((staying, judge_recognised(state, going, pods)))
+    return combine((staying, judge_recognised(state, going, pods, may_pass=True)))
 
 
 def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[StatefulSet]) -> Verdict:

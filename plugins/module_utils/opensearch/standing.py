@@ -83,11 +83,14 @@ def _leaving(pod: Pod, member: ClusterMember, what: str) -> Reason:
     )
 
 
-def judge_recognised(state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod]) -> Verdict:
+def judge_recognised(
+    state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod], *, may_pass: bool = False
+) -> Verdict:
     """Every Ready pod among `pods` is a member of the cluster, by name or by address.
 
     One that is none may be a member that is called otherwise and answers at another address: it would count as away,
-    and go down without any proof. Where a pod stands for every member, it has just not joined.
+    and go down without any proof. Where a pod stands for every member, it has just not joined. `may_pass` says that it
+    is waited for, since it may be out of the cluster for just a moment.
     """
     standing = Standing(state, everyone)
     unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]
@@ -96,7 +99,7 @@ def judge_recognised(state: ClusterState, pods: Iterable[Pod], everyone: Collect
         return Verdict()
     return Verdict(
         (
-            refused(
+            (waiting if may_pass else refused)(
                 "member_unrecognised",
                 f"The cluster has no member with the name or the address of these pods, although they are Ready:"
                 f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."

@@ -140,6 +140,21 @@ def test_nothing_goes_that_may_be_a_member_of_another_name_although_that_was_the
         side[identity("x")] = {**side.pop(identity("data-2")), "name": "x", "ip": "192.0.2.1"}
     result = there.roll("data-2", members=[*NAMES, "x"])
     assert (codes(result), there.world.deleted) == (["member_unrecognised"], [])
+    result = there.roll("data-2", members=[*NAMES, "x"], wait=True, wait_timeout=30)
+    assert (codes(result), there.world.deleted) == (["member_unrecognised", "timed_out"], [])
+
+
+def test_a_ready_pod_that_is_out_of_the_cluster_for_a_moment_is_waited_for(there: Cluster) -> None:
+    there.servers.state["nodes"][identity("x")] = {"name": "x", "ephemeral_id": "ephemeral-x"}
+    there.servers.nodes[identity("x")] = {**info("x"), "ip": "192.0.2.1"}
+    state = there.servers.state["nodes"].pop(identity("data-2"))
+    there.world.on_tick = [
+        lambda: None,
+        lambda: there.servers.state["nodes"].update({identity("data-2"): state}),
+    ]
+    result = there.roll("data-2", members=[*NAMES, "x"], wait=True, wait_timeout=30, wait_sleep=1.0)
+    assert [name for name, _uid in there.world.deleted] == ["data-2"]
+    assert result["waited"][0]["code"] == "member_unrecognised"
 
 
 def test_nothing_goes_while_another_pools_controller_rolls_it(there: Cluster) -> None:

@@ -114,7 +114,7 @@ def test_a_batch_that_is_away_is_cured_whoever_else_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "changes", "refused"),
+    ("state", "changes", "held"),
     [
         # The member is called otherwise, and answers at another address: as seen before, or for the first time.
         ({"x": "192.0.2.1", "a_1": "10.0.0.2"}, {}, True),
@@ -125,16 +125,19 @@ def test_a_batch_that_is_away_is_cured_whoever_else_goes() -> None:
         ({"x": "10.0.0.1", "a_1": "10.0.0.2"}, {}, False),
     ],
 )
-def test_a_ready_pod_that_no_member_knows_is_refused_while_there_are_members_without_a_pod(
-    state: dict[str, str], changes: dict[str, Any], refused: bool
+def test_a_ready_pod_that_no_member_knows_holds_its_batch_up_while_there_are_members_without_a_pod(
+    state: dict[str, str], changes: dict[str, Any], held: bool
 ) -> None:
+    """It may be out of the cluster for just a moment, so it is waited for. A plan is refused, and made again."""
     pods = [at("a-0", "10.0.0.1", **changes), at("a-1", "10.0.0.2")]
     verdict = judge_pods(members(**state), pods, ["a-0"])
-    assert [reason.code for reason in verdict.reasons if reason.state is State.REFUSED] == [
-        "member_unrecognised"
-    ] * refused
-    if refused:
+    assert [(reason.code, reason.state) for reason in verdict.reasons] == [
+        ("member_unrecognised", State.WAITING)
+    ] * held
+    if held:
         assert "they are Ready: a-0; and it has members that no pod stands for: x." in verdict.reasons[0].message
+    planned = judge_recognised(members(**state), pods, pods)
+    assert [reason.state for reason in planned.reasons] == [State.REFUSED] * held
 
 
 def test_only_the_pods_asked_for_are_named_and_all_pods_can_stand_for_members() -> None:
