@@ -256,7 +256,8 @@ def test_a_ca_file_that_does_not_exist(front: Front, refuse: Refuse) -> None:
 
 def test_http_where_https_is_spoken(front: Front, refuse: Refuse) -> None:
     plain = front.url.replace("https:", "http:")
-    refuse(upgrade_opensearch=through(front, hosts=[plain]), says=(plain, "cannot be reached", "https://"))
+    says = (plain, "cannot be reached", "https://")
+    refuse(upgrade_opensearch=through(front, hosts=[plain]), says=says, **AT_ONCE)
 
 
 def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
