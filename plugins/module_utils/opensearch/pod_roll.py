@@ -25,8 +25,9 @@ from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
 from .last_look import LastLook, prove
+from .lost_data import judge_lost
 from .observe import observe_data_paths, observe_members
-from .safety import judge_lost, policy_of
+from .safety import policy_of
 from .standing import judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
 

@@ -69,21 +69,6 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy, *
     )
 
 
-def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_data: bool = False) -> Verdict:
-    """What would be lost for good with these members of a pool that keeps no data; no consent covers that."""
-    return Verdict(
-        tuple(
-            refused(
-                "ephemeral_pool",
-                f"{reason.message} Pool {pool} keeps no data over a restart, so it would be lost for good.",
-                "Give these indices a replica, run three manager-eligible members, or keep the data in volumes.",
-            )
-            for reason in judge_consent(state, going, Policy(), cures_data=cures_data).reasons
-            if reason.state is State.REFUSED
-        )
-    )
-
-
 _CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]
 
 

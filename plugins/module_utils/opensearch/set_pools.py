@@ -27,9 +27,9 @@ from ..planning.versions import Version
 from .admission import admits
 from .client import OpenSearchClient, connect, judge_connection
 from .data_paths import DataPaths, keeps_data
+from .lost_data import judge_lost
 from .named_pools import cures_data_of, member_of
 from .observe import observe, observe_data_paths
-from .safety import judge_lost
 from .standing import Standing, judge_leaving, judge_recognised
 from .state import ClusterState, voting_again
 

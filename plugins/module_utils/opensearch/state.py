@@ -104,6 +104,10 @@ class Index:
     """Whether the servers themselves add and take away its replicas with the members."""
     delay: str | None = None
     """`index.unassigned.node_left.delayed_timeout`, where it is set."""
+    of_snapshot: bool = False
+    """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`), so that no member keeps data."""
+    in_remote_store: bool = False
+    """Whether what is written to it is also in a repository (`index.remote_store.enabled`)."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +299,8 @@ def _index(name: str, settings: Json, *, is_open: bool) -> Index:
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
         auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
         delay=within(settings, "unassigned", _delay, {}),
+        of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
+        in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",
     )
 
 

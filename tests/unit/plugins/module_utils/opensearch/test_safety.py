@@ -12,7 +12,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety
     judge_batch,
     judge_blocks,
     judge_consent,
-    judge_lost,
     judge_present,
     judge_voting,
     successors,
@@ -321,13 +320,3 @@ def test_what_time_cures_needs_no_consent() -> None:
     state = cluster("abc", copies, voting=coordination("abc"))
     assert consent(state, "ab") == []
     assert said(judge_batch(state, ["a"], STRICT)) != []
-
-
-def test_what_a_pool_without_volumes_would_lose_no_consent_covers() -> None:
-    copies = [copy("kept", "a", primary=True), copy("kept", "b"), copy("lone", "a", primary=True)]
-    state = cluster("abc", copies)
-    assert [reason.code for reason in judge_lost(state, ["a"], "data").reasons] == ["ephemeral_pool"]
-    assert "lone[0]" in judge_lost(state, ["a"], "data").reasons[0].message
-    assert judge_lost(state, ["b", "c"], "data").passed
-    alone = cluster("a", [])
-    assert "no majority" in judge_lost(alone, ["a"], "data").reasons[0].message
