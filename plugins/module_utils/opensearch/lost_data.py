@@ -38,8 +38,8 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_
 def is_made_anew(state: ClusterState, copy: ShardCopy) -> bool:
     """Whether the servers make a copy anew where every member that held one has lost it.
 
-    A shard of a searchable snapshot reads from its repository. A copy for search only begins with an empty store, and is
-    filled with what the primary has written (server source, ShardRouting: `EmptyStoreRecoverySource`).
+    A shard of a searchable snapshot reads from its repository. A copy for search only begins with an empty store, and
+    is filled with what the primary has written (server source, ShardRouting: `EmptyStoreRecoverySource`).
     """
     return copy.search_only or (copy.index in state.indices and state.indices[copy.index].of_snapshot)
 

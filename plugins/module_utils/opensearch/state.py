@@ -105,7 +105,7 @@ class Index:
     delay: str | None = None
     """`index.unassigned.node_left.delayed_timeout`, where it is set."""
     of_snapshot: bool = False
-    """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`), so that no member keeps data."""
+    """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
     in_remote_store: bool = False
     """Whether what is written to it is also in a repository (`index.remote_store.enabled`)."""
 
