@@ -12,7 +12,8 @@ module: upgrade_record
 short_description: What an upgrade planned and how far it came
 description:
   - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of
-    each member, what was waited for, and the history of all its runs - and reads it.
+    each member, what was waited for, the status of each pool, the version that was deployed last, and the history of
+    all its runs - and reads it.
   - The record is for people and reports. What is to be done next is read from the cluster itself, never from here.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -120,6 +121,13 @@ verdict:
 records:
   description:
     - All records of the namespace, the newest last, each with who holds its lock.
+    - C(pools) are the pools of the plan in order. C(status) of a pool is V(pending) before the first of its batches
+      begins, V(upgraded) when no member is left, and V(upgrading) in between. C(left) are its members that do not run
+      the target version yet. C(outside) are such members of the cluster that are in none of the pools.
+    - C(deployed_version) is what all members ran at the end of the last upgrade that completed, and before the first
+      one the lowest version that any of them ran at its begin. It becomes the target version when an upgrade completes
+      and no member is left.
+    - These three are empty in a record that was written before they were kept.
     - C(lock.processes) is what this machine knows of the processes of the holder, V(alive), V(ending), V(gone) or
       V(unknown).
   returned: with O(state=read)
@@ -128,14 +136,19 @@ records:
   sample:
     - name: stateful-upgrade-0a1b2c3d4e
       target_version: 3.8.0
+      deployed_version: 2.19.6
       phase: rolling
       run: 20261121-020000-3f2a5b6c
+      pools:
+        - {name: data, status: upgrading, left: [data-0]}
+        - {name: managers, status: pending, left: [managers-0, managers-1, managers-2]}
+      outside: []
       lock: {run: 20261121-020000-3f2a5b6c, who: ops@bastion, doing: '', processes: alive}
 record:
-  description: The record as written.
+  description: The record as written, with the fields of those in RV(records).
   returned: when written
   type: dict
-  sample: {phase: completed}
+  sample: {phase: completed, deployed_version: 3.8.0}
 at:
   description: When it was written, in seconds since 1970 on the controller's clock.
   returned: when written

@@ -17,6 +17,7 @@ from typing import Any
 
 PLAYBOOK = "stateful.upgrade.opensearch"
 PLAN = "stateful.upgrade.plan"
+STATUS = "stateful.upgrade.status"
 
 PATIENCE = 1800
 """Seconds after which a playbook that hangs fails the test; nothing is judged by time."""

@@ -17,7 +17,7 @@ from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import ACTS, Siege
-from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
 from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -148,12 +148,18 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
         assert f"opensearch:{TO}-missing" in stopped.message
         assert cluster.fingerprint().settings == before.settings
         assert cluster.fingerprint().pods[third] == before.pods[third]
+        told = play(STATUS, cluster.variables(TO), ansible_environment).output
+        assert f"deployed {FROM}, on the way to {TO}" in told
+        assert f"upgrading, 2 members left ({third}, {second})" in told
 
         cured = upgrade(cluster.variables(TO), ansible_environment)
         print(cured.output)
         assert cured.code == 0, cured.message
         assert set(cluster.versions().values()) == {TO}
         assert cluster.fingerprint().pods[first] == before.pods[first]
+        told = play(STATUS, cluster.variables(TO), ansible_environment).output
+        assert f'  deployed {TO}"' in told, told
+        assert ": upgraded" in told
     finally:
         cluster.remove()
 

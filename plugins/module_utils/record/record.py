@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ..common.errors import refusal
-from ..common.reading import Json, Unreadable, listed, one_of, parsed, text, texts
+from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts
+from .pool_status import PoolRecord, outside_of, planned, pool_of, rolled
 
 PHASES = ("rolling", "completed", "stopped", "aborted", "waiting")
 BATCH_STATES = ("pending", "rolling", "done", "failed", "waiting")
@@ -40,6 +41,8 @@ class BatchRecord:
     ended: str = ""
     took: Items = ()
     waited: Items = ()
+    cures: bool = False
+    """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,13 @@ class Record:
     updated: str
     batches: tuple[BatchRecord, ...] = ()
     history: tuple[Entry, ...] = ()
+    pools: tuple[PoolRecord, ...] = ()
+    """In the order of the plan; empty in a record that was written before they were kept."""
+    outside: tuple[str, ...] = ()
+    """The members of the cluster that are in none of these pools, and do not run the target version."""
+    deployed_version: str = ""
+    """What all members ran at the end of the last upgrade that completed; before the first one the lowest version that
+    any of them ran at its begin. Empty where that was not kept."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -98,6 +108,9 @@ def _record(raw: Json) -> Record:
         updated=field(raw, "updated"),
         batches=listed(raw, "batches", _batch),
         history=listed(raw, "history", _entry),
+        pools=listed(raw, "pools", pool_of, ()),
+        outside=texts(raw, "outside", ()),
+        deployed_version=text(raw, "deployed_version", ""),
     )
 
 
@@ -113,6 +126,7 @@ def _batch(raw: Json) -> BatchRecord:
         ended=field(raw, "ended"),
         took=listed(raw, "took", _shallow),
         waited=listed(raw, "waited", _shallow),
+        cures=flag(raw, "cures", default=False),
     )
 
 
@@ -156,7 +170,10 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     """
     if not plan["batches"] and (previous is None or previous.phase == "completed"):
         return None
-    batches = tuple(BatchRecord(each["name"], tuple(each["pools"]), tuple(each["members"])) for each in plan["batches"])
+    batches = tuple(
+        BatchRecord(each["name"], tuple(each["pools"]), tuple(each["members"]), cures=each["cures"])
+        for each in plan["batches"]
+    )
     cluster, target = plan["cluster_uuid"], plan["target_version"]
     same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
     earlier = previous if same and previous is not None and previous.phase != "completed" else None
@@ -174,6 +191,9 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         updated=at,
         batches=kept + batches,
         history=previous.history if previous is not None else (),
+        pools=planned(plan),
+        outside=outside_of(plan),
+        deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
     count = len(going)
     said = f"{'goes on' if earlier is not None else 'begins'}: to {target}, {count} member{'' if count == 1 else 's'}"
@@ -215,13 +235,16 @@ def batch_changed(
         else each
         for each in record.batches
     )
-    return replace(record, batches=batches, updated=at)
+    upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
+    return replace(record, batches=batches, pools=rolled(record.pools, upgraded, done=state == "done"), updated=at)
 
 
 def ended(record: Record | None, phase: str, message: str, at: str) -> Record | None:
     """The record after a run, or one that it found dead, has ended; None where there is nothing to note."""
     if record is None or record.phase != "rolling":
         return None
+    if phase == "completed" and record.pools and not record.outside and not any(pool.left for pool in record.pools):
+        record = replace(record, deployed_version=record.target_version)
     return noted(record, phase, message, at)
 
 

@@ -70,3 +70,42 @@ def test_status_tells_of_a_member_that_is_down() -> None:
     record = {"name": "upgrade-1", "phase": "stopped", "batches": [batch], "lock": None}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
+
+
+def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last() -> None:
+    pools = [
+        {"name": "data", "status": "upgrading", "left": ["data-1", "data-0"]},
+        {"name": "managers", "status": "pending", "left": [f"m-{number}" for number in range(7)]},
+        {"name": "search", "status": "upgraded", "left": []},
+    ]
+    record = {"name": "upgrade-1", "phase": "rolling", "target_version": "3.8.0", "lock": {"processes": "alive"}}
+    shown = {**record, "deployed_version": "2.19.6", "pools": pools, "outside": ["other-0"]}
+    lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+    assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
+    assert [line for line in lines if line.startswith("  pool ")] == [
+        "  pool data: upgrading, 2 members left (data-1, data-0)",
+        "  pool managers: pending, 7 members left (m-0, m-1, m-2, m-3, m-4 and 2 more)",
+        "  pool search: upgraded",
+    ]
+    assert "  in none of these pools, and not on 3.8.0: other-0" in lines
+
+
+def test_status_tells_of_a_version_that_all_members_run() -> None:
+    pools = [{"name": "data", "status": "upgraded", "left": []}]
+    record = {"name": "upgrade-1", "phase": "completed", "target_version": "3.8.0", "lock": None}
+    shown = {**record, "deployed_version": "3.8.0", "pools": pools, "outside": []}
+    lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+    assert lines[1:3] == ["  deployed 3.8.0", "  pool data: upgraded"]
+
+
+def test_status_of_a_record_of_before_tells_no_version() -> None:
+    record: dict[str, Any] = {
+        "name": "upgrade-1",
+        "phase": "completed",
+        "target_version": "3.8.0",
+        "lock": None,
+        "batches": [],
+    }
+    for shown in (record, {**record, "pools": [], "outside": [], "deployed_version": ""}):
+        lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+        assert len([line for line in lines if line]) == 1

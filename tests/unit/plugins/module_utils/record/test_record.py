@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.record.pool_status import STATUSES, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import (
     BATCH_STATES,
     KEPT,
@@ -37,7 +38,9 @@ BATCHES = st.builds(
     state=st.sampled_from(BATCH_STATES),
     took=ITEMS,
     waited=ITEMS,
+    cures=st.booleans(),
 )
+POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
 RECORDS = st.builds(
     Record,
     cluster=TEXTS,
@@ -51,6 +54,9 @@ RECORDS = st.builds(
     updated=TEXTS,
     batches=st.lists(BATCHES, max_size=3).map(tuple),
     history=st.lists(st.builds(Entry, TEXTS, TEXTS, TEXTS, TEXTS), max_size=3).map(tuple),
+    pools=st.lists(POOLS, max_size=2).map(tuple),
+    outside=st.lists(TEXTS, max_size=2).map(tuple),
+    deployed_version=TEXTS,
 )
 
 
@@ -61,8 +67,12 @@ def plan(*going: str, members: str = "abc", cluster: str = "uuid", target: str =
         "target_version": target,
         "digest": "p1",
         "before": {name: OLD if name in going else target for name in members},
+        "deployed_version": OLD if going else target,
+        "pools": [{"name": "data", "members": [*members]}],
+        "members": [*members],
+        "left": [],
         "batches": [
-            {"name": f"batch-{number:02d}.{name}", "pools": ["data"], "members": [name]}
+            {"name": f"batch-{number:02d}.{name}", "pools": ["data"], "members": [name], "cures": False}
             for number, name in enumerate(going, 1)
         ],
     }

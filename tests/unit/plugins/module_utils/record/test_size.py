@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import (
     BatchRecord,
     Entry,
@@ -64,6 +66,16 @@ def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
 def test_whatever_was_waited_for_it_fits(message: str) -> None:
     whole = record(*(batch(number, message * 30, waits=30) for number in range(300)))
     assert len(record_text(whole).encode()) <= MOST
+
+
+def test_how_far_each_pool_is_stays() -> None:
+    batches = [batch(number) for number in range(1000)]
+    pool = PoolRecord("data", "pending", tuple(name for each in batches for name in each.members))
+    whole = replace(record(*batches), pools=(pool,), deployed_version="2.19.6")
+    text = record_text(whole)
+    kept = parse_record(text, "here")
+    assert len(text) <= MOST
+    assert (kept.pools, kept.deployed_version) == (whole.pools, "2.19.6")
 
 
 def test_what_fits_in_no_other_way_loses_batches_and_history() -> None:

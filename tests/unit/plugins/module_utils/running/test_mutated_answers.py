@@ -41,6 +41,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settin
     split_ours,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import parse_health
+from ansible_collections.stateful.upgrade.plugins.module_utils.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import BatchRecord, Entry, Record
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json, recorded
@@ -105,6 +106,7 @@ BATCH = BatchRecord(
 KEPT = Record(
     "uuid", "3.8.0", "p1", "night", "ops", "rolling", "", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z",
     (BATCH,), (Entry("2026-11-21T02:00:00Z", "night", "rolling", "begins"),),
+    (PoolRecord("data", "upgrading", ("data-1",)),), ("other-0",), "2.19.6",
 )  # fmt: skip
 LEASE: Json = {
     "metadata": {"name": "lock", "uid": "u", "resourceVersion": "1", "annotations": {"upgrade.stateful/who": "ops"}},

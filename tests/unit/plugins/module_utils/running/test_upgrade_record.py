@@ -37,8 +37,12 @@ PLAN = {
     "cluster_uuid": "uuid",
     "target_version": "3.8.0",
     "digest": "p1",
+    "deployed_version": "2.19.6",
     "before": {"a": "2.19.6"},
-    "batches": [{"name": "batch-01.a", "pools": ["data"], "members": ["a"]}],
+    "members": ["a"],
+    "left": [],
+    "pools": [{"name": "data", "status": "pending", "members": ["a"]}],
+    "batches": [{"name": "batch-01.a", "pools": ["data"], "members": ["a"], "cures": False}],
 }
 BATCH: Json = {"state": "batch", "batch": "batch-01.a"}
 
@@ -77,6 +81,8 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     assert done["record"]["batches"][0]["took"] == took
     ended = records.task("ended", phase="completed", summary="Upgraded.")
     assert (ended["record"]["phase"], ended["before"]["phase"]) == ("completed", "rolling")
+    assert done["record"]["pools"] == [{"name": "data", "status": "upgraded", "left": []}]
+    assert (ended["before"]["deployed_version"], ended["record"]["deployed_version"]) == ("2.19.6", "3.8.0")
     assert [each["action"] for each in ended["actions"]] == ["write_record"]
     (shown,) = records.task("read")["records"]
     assert shown == {"name": "lock", "lock": None, **ended["record"]}
