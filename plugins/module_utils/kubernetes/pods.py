@@ -16,6 +16,7 @@ from ..common.reading import (
     part,
     text,
     text_map,
+    texts,
     whole,
     within,
 )
@@ -69,6 +70,7 @@ def pod(item: Json) -> Pod:
             ready=_is_true(conditions.get("Ready")),
             terminating=bool(text(metadata, "deletionTimestamp", "")),
             grace_seconds=whole(metadata, "deletionGracePeriodSeconds", 0),
+            finalizers=texts(metadata, "finalizers", ()),
             kubernetes_node=text(spec, "nodeName", ""),
             scheduling_message=_unscheduled(conditions.get("PodScheduled") or {}),
             address=text(status, "podIP", ""),

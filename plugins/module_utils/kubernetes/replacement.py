@@ -154,14 +154,29 @@ def _stopping(sighting: Sighting, pod: Pod) -> Reason:
             f"Bring {pod.kubernetes_node} back; only if it is certainly off, "
             f"kubectl delete pod {pod.name} -n {pod.namespace} --grace-period=0 --force.",
         )
-    if sighting.in_stage > pod.grace_seconds + SLOW:
-        return waiting(
-            "pod_does_not_stop",
-            f"Pod {pod.name} is still there after its grace period of {pod.grace_seconds} s "
-            f"on Kubernetes node {pod.kubernetes_node or 'none'}.",
-            f"Check the kubelet of {pod.kubernetes_node or 'its Kubernetes node'} and the finalizers of the pod.",
-        )
-    return waiting("pod_stopping", f"Pod {pod.name} is stopping.")
+    if sighting.in_stage <= pod.grace_seconds + SLOW:
+        return waiting("pod_stopping", f"Pod {pod.name} is stopping.")
+    several = len(pod.finalizers) > 1
+    named = f"its finalizer{'s' if several else ''} {', '.join(pod.finalizers)}" if pod.finalizers else ""
+    if named and (not pod.grace_seconds or not any(each.state == "running" for each in pod.containers)):
+        return _held(pod, f"{named} keep{'' if several else 's'}")
+    return waiting(
+        "pod_does_not_stop",
+        f"Pod {pod.name} is still there after its grace period of {pod.grace_seconds} s "
+        f"on Kubernetes node {pod.kubernetes_node or 'none'}.",
+        f"Check the kubelet of {pod.kubernetes_node or 'its Kubernetes node'}{f', then {named}' if named else ''}.",
+    )
+
+
+def _held(pod: Pod, named_keep: str) -> Reason:
+    """The kubelet lets go of a pod by a deletion with a grace period of 0 (server source, status_manager.go), after
+    which the API server keeps the object for its finalizers alone (registry/generic/registry/store.go)."""
+    return waiting(
+        "pod_held_by_finalizer",
+        f"Pod {pod.name} has stopped, and {named_keep} it from being removed.",
+        "Find out what sets this and why it does not end. Only if it never will, take the finalizers away: "
+        f'kubectl patch pod {pod.name} -n {pod.namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'.',
+    )
 
 
 def _wrong_revision(pool: StatefulSet, pod: Pod) -> Reason:

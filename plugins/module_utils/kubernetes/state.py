@@ -112,7 +112,9 @@ class Pod:
     ready: bool
     terminating: bool
     grace_seconds: int
-    """Of a terminating pod: the time it is given to stop."""
+    """Of a terminating pod: the time it is given to stop. 0 once the kubelet has stopped it and let go of it."""
+    finalizers: tuple[str, ...]
+    """What has to be done by others before the object goes; each is removed by whoever does it."""
     kubernetes_node: str
     """Empty while it is not scheduled."""
     scheduling_message: str

@@ -66,7 +66,8 @@ def terminated(exit_code: int, reason: str = "Error", restarts: int = 0) -> Json
 def pod_json(name: str = "data-2", uid: str = "uid-new", **changes: Any) -> Json:
     """A pod that is Ready on the new revision.
 
-    Keywords: ready, revision, node, phase, containers, terminating, unscheduled (a message), owner, labels.
+    Keywords: ready, revision, node, phase, containers, terminating, unscheduled (a message), owner, labels, finalizers,
+    grace (seconds that a terminating one has).
     """
     set_name = name.rpartition("-")[0]
     metadata: Json = {
@@ -79,7 +80,10 @@ def pod_json(name: str = "data-2", uid: str = "uid-new", **changes: Any) -> Json
         "ownerReferences": [{"uid": changes.get("owner", f"{set_name}-uid"), "controller": True}],
     }
     if changes.get("terminating"):
-        metadata.update(deletionTimestamp="2026-11-21T00:01:00Z", deletionGracePeriodSeconds=30)
+        grace = changes.get("grace", 30)
+        metadata.update(deletionTimestamp="2026-11-21T00:01:00Z", deletionGracePeriodSeconds=grace)
+    if "finalizers" in changes:
+        metadata["finalizers"] = changes["finalizers"]
     ready = changes.get("ready", True)
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     if "unscheduled" in changes:

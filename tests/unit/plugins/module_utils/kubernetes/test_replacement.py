@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.replacement import (
     PULL_PATIENCE,
@@ -74,6 +75,34 @@ ENDED = {"exitCode": 78, "reason": "Error"}
             State.WAITING,
             "pod_does_not_stop",
             ["data-2", "30 s", "worker-1"],
+        ),
+        (
+            # The kubelet is done with it and has let go: nothing but the finalizer keeps the object.
+            {"pod": member(uid=OLD, terminating=True, grace=0, finalizers=["example.com/guard"]), "in_stage": SLOW + 1},
+            State.WAITING,
+            "pod_held_by_finalizer",
+            ["data-2 has stopped, and its finalizer example.com/guard keeps", "kubectl patch pod data-2 -n search"],
+        ),
+        (
+            {
+                "pod": member(uid=OLD, terminating=True, containers=[terminated(143)], finalizers=["a/b", "c/d"]),
+                "in_stage": 30 + SLOW + 1,
+            },
+            State.WAITING,
+            "pod_held_by_finalizer",
+            ["its finalizers a/b, c/d keep"],
+        ),
+        (
+            {"pod": member(uid=OLD, terminating=True, grace=0, finalizers=["a/b"]), "in_stage": SLOW},
+            State.WAITING,
+            "pod_stopping",
+            ["data-2"],
+        ),
+        (
+            {"pod": member(uid=OLD, terminating=True, finalizers=["a/b"]), "in_stage": 30 + SLOW + 1},
+            State.WAITING,
+            "pod_does_not_stop",
+            ["30 s", "kubelet of worker-1", "its finalizer a/b"],
         ),
         (
             {"pod": member(uid=OLD, terminating=True), "kubernetes_node_ready": False},
@@ -187,6 +216,12 @@ def test_the_cause_is_named(sighting: dict[str, Any], state: State, code: str | 
     assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
     sentences = " ".join(reason.sentence() for reason in verdict.reasons)
     assert [part for part in said if part not in sentences] == []
+
+
+@pytest.mark.parametrize("finalizers", ["a/b", [7], {"a": "b"}, [["a"]]])
+def test_finalizers_that_are_none_are_not_understood(finalizers: Any) -> None:
+    with pytest.raises(NotUnderstood, match="finalizers"):
+        member(finalizers=finalizers)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ READERS: dict[str, tuple[Any, Read]] = {
     "lock": (TEMPLATES, lambda answer: ClusterLock(_search(_component_template=answer)).read()),
     "lease": (LEASE, lock_of),
     "record": (asdict(KEPT), _recorded),
-    "pod": (objects.pod_json(containers=[CRASHED], unscheduled="no place"), pod),
+    "pod": (objects.pod_json(containers=[CRASHED], unscheduled="no place", finalizers=["example.com/a"]), pod),
     "set": (objects.pool_json(labels={"a": "b"}, annotations={"c": "d"}, volumeClaimTemplates=CLAIMS), stateful_set),
     "budget": (BUDGET, lambda item: list_budgets(cast(Any, _Listed(item)), "search")),
     "event": (EVENT, lambda item: list_events(cast(Any, _Listed(item)), "search", "Pod", "data-0")),
