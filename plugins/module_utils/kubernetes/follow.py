@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from ..common.errors import Refusal, Unreachable
@@ -14,8 +14,9 @@ from ..common.verdict import Verdict, combine
 from ..common.waiting import Clock
 from .client import KubernetesClient
 from .judge import judge_revision
+from .owners import judge_owned
 from .partition import judge_same
-from .pods import kubernetes_node_is_ready, list_events, pods_of
+from .pods import kubernetes_node_is_ready, list_events, list_pods
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
 from .state import Event, Pod, StatefulSet
 from .stateful_sets import get_stateful_set
@@ -132,11 +133,9 @@ class Follower:
         """One look; while the API gives no answer, that is all it says."""
         try:
             pools = tuple(get_stateful_set(self._client, each.namespace, each.name) for each in self._pools)
-            pods = {name: pod for pool in pools for name, pod in pods_of(self._client, pool).items()}
+            pods = {pool.name: list_pods(self._client, pool.namespace, pool.selector) for pool in pools}
             now = self._clock.now()
-            sightings = tuple(
-                self._sighting(pool_named_in(pools, member), pods, member, now) for member in self._trails
-            )
+            sightings = tuple(self._sighted(pool_named_in(pools, member), pods, member, now) for member in self._trails)
         except Unreachable as error:
             return View((), (), Verdict(), error.as_waiting())
         made_again = combine(judge_same(was, pool) for was, pool in zip(self._pools, pools, strict=True))
@@ -173,6 +172,12 @@ class Follower:
     def _all_joined(self) -> None:
         for trail in self._trails.values():
             trail.reach(Stage.JOINED, self._clock.now())
+
+    def _sighted(self, pool: StatefulSet, found: Mapping[str, Sequence[Pod]], member: str, now: float) -> Sighting:
+        """One member; `found` are by pool the pods that match its selector, whoever controls them."""
+        pods = {each.name: each for each in found[pool.name] if each.owner_uid == pool.uid}
+        strange = [each for each in found[pool.name] if each.name == member]
+        return replace(self._sighting(pool, pods, member, now), owned=judge_owned(pool, strange))
 
     def _sighting(self, pool: StatefulSet, pods: Mapping[str, Pod], member: str, now: float) -> Sighting:
         trail, pod = self._trails[member], pods.get(member)

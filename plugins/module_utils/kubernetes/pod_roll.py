@@ -32,6 +32,7 @@ from .judge import (
     pool_of,
 )
 from .namespace import observe_namespace
+from .owners import judge_owned
 from .partition import judge_one_at_a_time, lowered_for, lowering
 from .pods import pod_path
 from .state import Namespace, Pod, StatefulSet
@@ -194,7 +195,11 @@ def _observe(
 ) -> _Batch:
     there = observe_namespace(client, namespace)
     pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
-    governed = [verdict for pool in pools for verdict in (judge_revision(pool), judge_controller(pool))]
+    governed = [
+        verdict
+        for pool in pools
+        for verdict in (judge_revision(pool), judge_controller(pool), judge_owned(pool, there.pods))
+    ]
     verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:
         return _Batch(pools, {}, members, verdict)

@@ -57,6 +57,7 @@ def pod(item: Json) -> Pod:
         labels = text_map(metadata, "labels")
         conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
         owners = listed(metadata, "ownerReferences", _controller, ())
+        owner_uid, owner = next(filter(None, owners), ("", ""))
         return Pod(
             namespace=text(metadata, "namespace"),
             name=text(metadata, "name"),
@@ -79,13 +80,17 @@ def pod(item: Json) -> Pod:
                 *listed(status, "initContainerStatuses", lambda each: _container(each, init=True), ()),
                 *listed(status, "containerStatuses", lambda each: _container(each, init=False), ()),
             ),
-            owner_uid=next(filter(None, owners), ""),
+            owner_uid=owner_uid,
             created=text(metadata, "creationTimestamp", ""),
+            owner=owner,
         )
 
 
-def _controller(reference: Part) -> str:
-    return text(reference, "uid") if flag(reference, "controller", default=False) else ""
+def _controller(reference: Part) -> tuple[str, str] | None:
+    """The UID of a controller, and what it is for people; None for another owner."""
+    if not flag(reference, "controller", default=False):
+        return None
+    return text(reference, "uid"), f"{text(reference, 'kind', '')} {text(reference, 'name', '')}".strip()
 
 
 def _is_true(condition: Part | None) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from ..common.verdict import Reason, Verdict, refused, waiting
@@ -63,6 +63,8 @@ class Sighting:
     """None: not asked, or not allowed to ask."""
     blockers: tuple[str, ...] = ()
     """Pods that an OrderedReady pool must have Ready before it makes this one."""
+    owned: Verdict = field(default_factory=Verdict)
+    """Whether the pod of its name, where there is one, is its pool's own."""
 
     @property
     def stage(self) -> Stage:
@@ -104,6 +106,8 @@ def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tupl
 
 def judge_replacement(pool: StatefulSet, sighting: Sighting, pull_patience: float = PULL_PATIENCE) -> Verdict:
     """Passed once the new pod is Ready on the wanted revision; else one reason that says where it is, or is stuck."""
+    if not sighting.owned.passed:
+        return sighting.owned
     reason = _reason(pool, sighting, pull_patience)
     return Verdict((replace(reason, about=sighting.member),) if reason else ())
 

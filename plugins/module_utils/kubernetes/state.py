@@ -122,7 +122,10 @@ class Pod:
     images: Mapping[str, str]
     containers: tuple[Container, ...]
     owner_uid: str
+    """Of its controller; empty where it has none."""
     created: str
+    owner: str = ""
+    """The kind and the name of its controller."""
 
     @property
     def restart_count(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..common.errors import Refusal, refusal
+from ..common.errors import Refusal
 from ..common.reading import Json as Part
 from ..common.reading import (
     flag,
@@ -24,8 +24,10 @@ from ..common.reading import (
 )
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
+from .owners import missing
 from .paths import in_namespace
-from .state import Namespace, Owner, StatefulSet
+from .pods import list_pods
+from .state import Namespace, Owner, Pod, StatefulSet
 
 
 def path_of(namespace: str, name: str = "") -> str:
@@ -53,7 +55,7 @@ def get_stateful_set(client: KubernetesClient, namespace: str, name: str) -> Sta
     """
     item = client.get(path_of(namespace, name))
     if item is None:
-        raise _missing(namespace, name)
+        raise Refusal(missing(namespace, name, _pods_left(client, namespace)))
     return stateful_set(item)
 
 
@@ -66,15 +68,15 @@ def named_in(seen: Namespace, name: str) -> StatefulSet:
     for each in seen.sets:
         if each.name == name:
             return each
-    raise _missing(seen.name, name)
+    raise Refusal(missing(seen.name, name, seen.pods))
 
 
-def _missing(namespace: str, name: str) -> Refusal:
-    return refusal(
-        "pool_missing",
-        f"There is no StatefulSet {name} in namespace {namespace}.",
-        "Check the pool, the namespace and kubernetes.context.",
-    )
+def _pods_left(client: KubernetesClient, namespace: str) -> tuple[Pod, ...]:
+    """All pods of a namespace; none where that cannot be had, for they only explain."""
+    try:
+        return list_pods(client, namespace)
+    except Refusal:
+        return ()
 
 
 def stateful_set(item: Json) -> StatefulSet:

@@ -16,6 +16,7 @@ from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.namespace import observe_namespace
+from ..kubernetes.owners import judge_owned, missing, pods_left
 from ..kubernetes.partition import judge_rolling
 from ..kubernetes.rights import missing_rights, rights_for
 from ..kubernetes.state import Namespace, Pod, StatefulSet
@@ -83,8 +84,15 @@ def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
     search = params["opensearch"], params["kubernetes"]
     members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
     if there is not None and members is not None:
-        troubles.append(judge_leaving(members[0], there[0].pods, ()))
+        troubles.append(_judge_pods(there[0], members[0]))
     return there, members, troubles
+
+
+def _judge_pods(there: Namespace, state: ClusterState) -> Verdict:
+    """None of the members goes, and the pods with names of the sets that are meant are theirs."""
+    standing = Standing(state, there.pods)
+    of_members = [pod for pod in there.pods if standing.of(pod)]
+    return combine((judge_leaving(state, there.pods, ()), *(judge_owned(one, of_members) for one in there.sets)))
 
 
 def _told_together(verdict: Verdict) -> Verdict:
@@ -142,18 +150,19 @@ def _meant(there: Namespace, pools: Sequence[str]) -> Namespace:
     known = {stateful_set.name: stateful_set for stateful_set in there.sets}
     unknown = [name for name in pools if name not in known]
     if unknown:
-        those = ", ".join(sorted(known)) or "none"
-        raise Refusal(
-            *(
-                refused(
-                    "pool_unknown",
-                    f"There is no pool (StatefulSet) {name} in namespace {there.name}.",
-                    f"Correct pools (upgrade_pools); those there are: {those}.",
-                )
-                for name in unknown
-            )
-        )
+        raise Refusal(*(_unknown(there, name) for name in unknown))
     return replace(there, sets=tuple(known[name] for name in pools))
+
+
+def _unknown(there: Namespace, name: str) -> Reason:
+    if pods_left(name, there.pods):
+        return missing(there.name, name, there.pods)
+    those = ", ".join(sorted(one.name for one in there.sets)) or "none"
+    return refused(
+        "pool_unknown",
+        f"There is no pool (StatefulSet) {name} in namespace {there.name}.",
+        f"Correct pools (upgrade_pools); those there are: {those}.",
+    )
 
 
 def _belongs(pods: Iterable[Pod], state: ClusterState) -> bool:

@@ -293,7 +293,7 @@ def test_pods_of_another_set_with_the_same_labels_are_not_touched() -> None:
         world.pods[name]["metadata"]["ownerReferences"][0]["uid"] = "another-uid"
     outcome = turn(world, "data-2", params={"wait": False})
     assert world.deleted == []
-    assert outcome.verdict.state is State.WAITING
+    assert [reason.code for reason in outcome.verdict.reasons] == ["pod_owned_by_another"] * 3
 
 
 def test_members_of_two_pools_are_proven_once_and_go_one_right_after_the_other() -> None:

@@ -249,6 +249,25 @@ def test_a_member_whose_pod_never_ends_refuses_the_plan_by_its_name(room: Room) 
     assert room.clock.now() == 120.0
 
 
+def test_a_member_in_a_pod_of_another_controller_is_refused_by_its_name(room: Room) -> None:
+    room.pod("data-1", OLD, owner="uid-of-another")
+    result = room.plan()
+    assert ("pod_owned_by_another", "refused") in said(result)
+    # One that is no member may be of whatever it is.
+    room.pod("data-1", OLD)
+    room.api.put_there(f"{SETS}/queue", pool_json("queue", replicas=1))
+    room.pod("queue-0", None, owner="uid-of-another")
+    assert "pod_owned_by_another" not in dict(said(room.plan()))
+
+
+def test_a_set_that_was_deleted_without_its_pods_is_told_as_that(room: Room) -> None:
+    del room.api.objects[f"{SETS}/clients"]
+    room.api.objects[f"{PODS}/clients-0"]["metadata"]["ownerReferences"] = []
+    result = room.plan(pools=["data", "managers", "clients", "client"])
+    assert said(result) == [("pool_missing", "refused"), ("pool_unknown", "refused")]
+    assert "pods of it are still there: clients-0 (without a controller)" in message(result, "pool_missing")
+
+
 def test_members_of_no_pool_are_named(room: Room) -> None:
     room.versions["elsewhere"] = OLD
     result = room.plan("2.19.7")

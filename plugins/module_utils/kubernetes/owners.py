@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pods with the names of a StatefulSet that are not its own: who has them. Pure.
+
+A set adopts pods without a controller that match its selector, and leaves those of another alone. As long as one of
+these has the name it cannot make its own (server source, controller_ref_manager.go and stateful_pod_control.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.words import enumerate_few
+from .state import Pod, StatefulSet
+
+
+def judge_owned(pool: StatefulSet, pods: Iterable[Pod]) -> Verdict:
+    """Whether every one of `pods` that has a name of this set is controlled by it."""
+    names = set(pool.member_names())
+    return Verdict(
+        tuple(_not_owned(pool, pod) for pod in pods if pod.name in names and pod.owner_uid != pool.uid),
+    )
+
+
+def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
+    if not pod.owner_uid:
+        return waiting(
+            "pod_without_controller",
+            f"Pod {pod.name} has no controller: StatefulSet {pool.name} has not taken it over.",
+            f"If this lasts, compare its labels with the selector of StatefulSet {pool.name} ({pool.selector}).",
+            about=pod.name,
+        )
+    controlled = f"Pod {pod.name} is controlled by {pod.owner or 'another'} (UID {pod.owner_uid}),"
+    if pod.terminating:
+        return waiting(
+            "pod_owned_by_another",
+            f"{controlled} and is being deleted. StatefulSet {pool.name} makes its own pod of that name then.",
+            about=pod.name,
+        )
+    return refused(
+        "pod_owned_by_another",
+        f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own meanwhile.",
+        "See why that one has the pod. Remove its ownerReference from the pod, and the StatefulSet takes the pod over;"
+        " then run again.",
+    )
+
+
+def pods_left(name: str, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that have the names of a StatefulSet, and are there without it."""
+    return [pod for pod in pods if _named_after(name, pod.name)]
+
+
+def missing(namespace: str, name: str, pods: Iterable[Pod] = ()) -> Reason:
+    """What is said where there is no StatefulSet of that name; `pods` are those of the namespace."""
+    left = pods_left(name, pods)
+    alone = [pod.name for pod in left if not pod.owner_uid]
+    taken = [f"{pod.name} (controlled by {pod.owner or 'another'})" for pod in left if pod.owner_uid]
+    found = f"There is no StatefulSet {name} in namespace {namespace}"
+    if not left:
+        return refused("pool_missing", f"{found}.", "Check the pool, the namespace and kubernetes.context.")
+    said = ", ".join([*_without_controller(alone), *taken])
+    return refused(
+        "pool_missing",
+        f"{found}, but pods of it are still there: {said}.",
+        "It was deleted and its pods were kept. Apply its manifest again, with updateStrategy OnDelete: it then takes"
+        " over the pods that have no controller. With RollingUpdate it might replace them at once, without any gate."
+        " Then run again.",
+    )
+
+
+def _without_controller(names: Sequence[str]) -> list[str]:
+    return [f"{enumerate_few(names)} (without a controller)"] if names else []
+
+
+def _named_after(name: str, pod: str) -> bool:
+    """Whether a set of that name calls its pods so."""
+    prefix, _dash, ordinal = pod.rpartition("-")
+    return prefix == name and ordinal.isdecimal()
