@@ -3,14 +3,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.set_pools import Seen, judge_membership
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.set_pools import (
+    Seen,
+    judge_membership,
+    judge_rolls,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import cluster, info
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    cluster,
+    info,
+)
 
 
 def at(name: str, address: str, **changes: Any) -> Pod:
@@ -50,3 +62,47 @@ TWO = {"data-0": "10.0.0.1", "data-1": "10.0.0.2"}
 def test_pods_are_the_members_of_their_names(members: dict[str, str], addresses: list[str], codes: list[str]) -> None:
     pods = [at(f"data-{number}", address) for number, address in enumerate(addresses)]
     assert [reason.code for reason in judge_membership(seen(members, pods)).reasons] == codes
+
+
+ROLLS: Json = {"updateStrategy": {"type": "RollingUpdate"}}
+HELD: Json = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+
+
+def beside(own: Json, other: Json, *, is_of_cluster: bool = True, outdated: str = "old") -> Seen:
+    """A pool that is planned for, and another one of the namespace, each with a pod of an outdated revision."""
+    sets = pool("data", replicas=2, **own), pool("warm", replicas=2, **other)
+    pods = {one.name: (at(f"{one.name}-0", f"10.0.0.{len(one.name)}", revision=outdated),) for one in sets}
+    state = cluster({name: info(name) for name in ("data-0", *(["warm-0"] * is_of_cluster))})
+    state = replace(state, members={key: replace(one, address="192.0.2.1") for key, one in state.members.items()})
+    return Seen(sets[:1], pods, state, tuple(pod for found in pods.values() for pod in found), sets[1:])
+
+
+@pytest.mark.parametrize(
+    ("there", "named"),
+    [
+        (beside({}, {}), []),
+        (beside(ROLLS, {}), ["data"]),
+        # A pool of the cluster that nobody plans for is rolled without any gate, too.
+        (beside({}, ROLLS), ["warm"]),
+        (beside(ROLLS, ROLLS), ["data", "warm"]),
+        (beside({}, ROLLS, is_of_cluster=False), []),
+        (beside(HELD, HELD), []),
+        (beside(ROLLS, ROLLS, outdated="data-new"), ["warm"]),
+    ],
+)
+def test_a_plan_is_refused_while_the_controller_of_any_pool_of_the_cluster_rolls_it(
+    there: Seen, named: list[str]
+) -> None:
+    reasons = judge_rolls(there).reasons
+    assert [(one.code, one.state) for one in reasons] == [("strategy_rolls_by_itself", State.REFUSED)] * len(named)
+    for name, reason in zip(named, reasons, strict=True):
+        assert f"{name}-0" in reason.message
+        assert f"kubectl patch statefulset {name} -n search" in reason.remedy
+
+
+def test_what_an_interrupted_run_has_let_through_by_its_partition_refuses_no_plan() -> None:
+    before = {"run": "night", "at": "t", "strategy": {"was": ROLLS["updateStrategy"], "set": "RollingUpdate"}}
+    undo = json.dumps({**before, "image": {"container": "server", "was": "opensearch:2.19.6"}})
+    let_through = {**ROLLS, "annotations": {UNDO: undo}}
+    assert judge_rolls(beside(let_through, let_through)).passed
+    assert not judge_rolls(beside(let_through, ROLLS)).passed
