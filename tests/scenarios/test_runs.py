@@ -295,11 +295,13 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
 
 def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
     with slow_first(siege, seconds=40) as first:
-        played = siege.completed(upgrade_run_timeout=30)
+        # The time of the batch is over, too, while its member is down, which is brought back all the same.
+        played = siege.completed(upgrade_run_timeout=30, upgrade_batch_timeout=30)
 
     print(played.output)
     assert played.code != 0
     assert "upgrade_run_timeout" in played.output
+    assert siege.cluster.versions()[first] == TO
     assert siege.deleted() == [first]
     assert siege.cluster.fingerprint().settings == siege.before.settings
     assert siege.completed().code == 0
