@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ..common.conflicts import until_unchanged
-from ..common.errors import Conflict, Refusal, Unreachable
+from ..common.errors import Conflict, Refusal
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from .client import KubernetesClient
@@ -34,7 +34,7 @@ from .judge import (
 from .namespace import observe_namespace
 from .owners import judge_owned
 from .partition import judge_one_at_a_time, lowered_for, lowering
-from .pods import pod_path
+from .pod_deletion import delete_pod, may_be_gone
 from .state import Namespace, Pod, StatefulSet
 from .stateful_sets import named_in, path_of
 
@@ -257,21 +257,18 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
         # Noted first: where the answer is lost, the deletion may have been made all the same.
         done.deleted.append(pod.name)
         try:
-            gone = not client.delete(pod_path(pod.namespace, pod.name), pod.uid)
+            gone = not delete_pod(task, client, pod)
         except Conflict:
             gone = True
-        except Unreachable:
-            task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision, answer="lost")
-            raise
         except Refusal:
-            done.deleted.remove(pod.name)
+            if not may_be_gone(task, pod):
+                done.deleted.remove(pod.name)
             raise
         if gone:
             # Something else replaced it in this moment: its successor is followed, never deleted.
             done.deleted.remove(pod.name)
             task.progress(f"{pod.name} was deleted by something else in this moment")
             continue
-        task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
         task.progress(f"{pod.name} deleted, to come back on revision {batch.homes[pod.name].update_revision}")
 
 

@@ -93,6 +93,44 @@ def test_a_deletion_whose_answer_is_lost_is_looked_for_by_the_next_pass(wait: bo
     assert outcome.more["actions"][0]["answer"] == "lost"
 
 
+def test_a_deletion_that_was_made_though_its_answer_was_lost_is_not_made_again() -> None:
+    world = World()
+    real = world.delete
+
+    def delete(path: str, uid: str) -> bool:
+        real(path, uid)
+        raise AWAY
+
+    world.delete = delete  # type: ignore[method-assign]
+    outcome = turn(world, "data-2")
+    assert (outcome.verdict.state, outcome.changed) == (State.PASSED, True)
+    assert (world.deleted, actions(outcome)) == ([("data-2", "data-2-old")], [("delete_pod", "data-2")])
+    assert outcome.more["members"][0]["action"] == "replaced"
+
+
+@pytest.mark.parametrize(("away", "state"), [(2.0, State.PASSED), (8.0, State.REFUSED)])
+def test_a_deletion_that_was_not_made_is_asked_for_again_while_the_proof_is_fresh(away: float, state: State) -> None:
+    world = World()
+    real = world.delete
+
+    def delete(path: str, uid: str) -> bool:
+        if world.time < away:
+            raise AWAY
+        return real(path, uid)
+
+    world.delete = delete  # type: ignore[method-assign]
+    assert turn(world, "data-2").verdict.state is state
+    assert world.deleted == ([("data-2", "data-2-old")] if state is State.PASSED else [])
+
+
+def test_a_deletion_is_not_asked_for_again_by_a_run_that_has_lost_its_lock() -> None:
+    world = World()
+    world.failures["delete data-2"] = AWAY
+    outcome = turn(world, "data-2", guard=Guard(world, acts=1))
+    assert [reason.code for reason in outcome.verdict.reasons] == ["lock_lost"]
+    assert [each["answer"] for each in outcome.more["actions"]] == ["lost"]
+
+
 def test_one_pass_leaves_an_api_that_went_away_after_the_deletion_to_the_next() -> None:
     world = World()
     real = world.delete
