@@ -112,7 +112,7 @@ def _in_kubernetes(
     asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))
     try:
         every = observe_namespace(cluster, params["namespace"])
-        there = _meant(_labelled(cluster, every, params["label_selector"]), params["pools"])
+        there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)
     except Refusal as error:
         rights = missing_rights(cluster, params["namespace"], asked) if _is_of_rights(error) else Verdict()
         if rights.state is not State.REFUSED:
@@ -143,21 +143,28 @@ def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: 
     return replace(every, sets=tuple(one for one in every.sets if one.name in names))
 
 
-def _meant(there: Namespace, pools: Sequence[str]) -> Namespace:
-    """The namespace with those of its sets that are named, in that order; all where none is."""
+def _meant(every: Namespace, there: Namespace, params: Mapping[str, Any]) -> Namespace:
+    """The namespace with those of its selected sets that are named, in that order; all of them where none is."""
+    pools: Sequence[str] = params["pools"]
     if not pools:
         return there
     known = {stateful_set.name: stateful_set for stateful_set in there.sets}
     unknown = [name for name in pools if name not in known]
     if unknown:
-        raise Refusal(*(_unknown(there, name) for name in unknown))
+        raise Refusal(*(_unknown(every, there, name, params["label_selector"]) for name in unknown))
     return replace(there, sets=tuple(known[name] for name in pools))
 
 
-def _unknown(there: Namespace, name: str) -> Reason:
+def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None) -> Reason:
+    those = ", ".join(sorted(one.name for one in there.sets)) or "none"
+    if name in {one.name for one in every.sets}:
+        return refused(
+            "pool_unknown",
+            f"The label selector {selector} does not select pool (StatefulSet) {name} of namespace {there.name}.",
+            f"Correct label_selector or pools (upgrade_pools); it selects: {those}.",
+        )
     if pods_left(name, there.pods):
         return missing(there.name, name, there.pods)
-    those = ", ".join(sorted(one.name for one in there.sets)) or "none"
     return refused(
         "pool_unknown",
         f"There is no pool (StatefulSet) {name} in namespace {there.name}.",

@@ -133,6 +133,21 @@ def test_all_pools_of_the_cluster_are_planned_for(room: Room) -> None:
     assert (result["left"], result["next"]) == ([], "begin")
 
 
+def test_pools_are_chosen_by_labels_and_of_those_by_name(room: Room) -> None:
+    room.api.objects[f"{SETS}/data"]["metadata"]["labels"] = {"tier": "storage"}
+    room.api.objects[f"{SETS}/clients"]["metadata"]["labels"] = {"tier": "storage"}
+    assert order_of(room.plan(label_selector="tier=storage", allow_left_behind=True)) == [
+        "data-1",
+        "data-0",
+        "clients-0",
+    ]
+    assert order_of(room.plan(label_selector="tier=storage", pools=["clients"])) == ["clients-0"]
+    (reason,) = room.plan(label_selector="tier=storage", pools=["managers"])["verdict"]["reasons"]
+    assert reason["code"] == "pool_unknown"
+    assert reason["message"].startswith("The label selector tier=storage does not select pool (StatefulSet) managers")
+    assert reason["remedy"].endswith("it selects: clients, data.")
+
+
 @pytest.mark.parametrize(
     ("target", "code", "remedy"),
     [
