@@ -23,6 +23,7 @@ from .progress import Expectation, judge_overrides, judge_progress, without_plac
 from .safety import (
     BATCH_RULES,
     Policy,
+    awaiting,
     judge_blocks,
     judge_present,
     judge_voting,
@@ -54,6 +55,7 @@ class _Gate:
         self.state = seen.state
         self.scope = scope
         self.down = seen.state.ids(scope.batch)
+        self.policy = awaiting(scope.policy, seen.state, scope.members, scope.batch)
 
     @property
     def settled(self) -> bool:
@@ -117,7 +119,7 @@ def _judge_copies(gate: _Gate) -> Verdict:
     scope = gate.scope
     hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope)) if gate.settled else {}
     if scope.moment == BEFORE_BATCH:
-        proof = BATCH_RULES["copies"](gate.state, gate.down, scope.policy)
+        proof = BATCH_RULES["copies"](gate.state, gate.down, gate.policy)
         stuck = judge_last_copies(gate.state, gate.down, hopeless, scope.policy.allow_red_indices)
         return combine((proof, stuck))
     if "unassigned" in scope.selection.at(scope.moment):
@@ -133,7 +135,7 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
 
 def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
     """What the proof of a batch asks, too."""
-    return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.scope.policy)
+    return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.policy)
 
 
 JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {

@@ -17,7 +17,7 @@ from ..common.waiting import Patience, wait_for
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .observe import observe
-from .safety import Policy, copy_sets, judge_batch, judge_blocks, judge_present
+from .safety import Policy, awaiting, copy_sets, judge_batch, judge_blocks, judge_present
 from .settings import ALLOCATING, ENABLE
 from .settings_change import read_settings
 from .state import ClusterState
@@ -25,6 +25,7 @@ from .state import ClusterState
 
 def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
     """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster."""
+    policy = awaiting(policy, state, members, batch)
     return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
 
 

@@ -14,11 +14,12 @@ from .safety import Policy, judge_consent
 from .state import ClusterState, ShardCopy
 
 
-def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_data: bool = False) -> Verdict:
+def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, awaits_data: bool = False) -> Verdict:
     """What would be lost for good with these members of a pool that keeps no data; no consent covers that.
 
     What the servers make anew is not. The primary of an index with a remote store is not made anew: without a copy on
     a member it stays red (server source, PrimaryShardAllocator: `NO_VALID_SHARD_COPY`).
+    `awaits_data` is that of `Policy`.
     """
     kept = replace(state, copies=tuple(copy for copy in state.copies if not is_made_anew(state, copy)))
     return Verdict(
@@ -29,7 +30,7 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, cures_
                 f"{_of_remote_store(kept, going)}",
                 "Give these indices a replica, run three manager-eligible members, or keep the data in volumes.",
             )
-            for reason in judge_consent(kept, going, Policy(), cures_data=cures_data).reasons
+            for reason in judge_consent(kept, going, Policy(awaits_data=awaits_data)).reasons
             if reason.state is State.REFUSED
         )
     )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT
@@ -99,7 +99,7 @@ def run(task: Task) -> Outcome:
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, policy_of(params), cures_data=cures_data_of(pools, going)),
+            judge_consent(state, going, replace(policy_of(params), awaits_data=cures_data_of(pools, going))),
             judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
@@ -31,6 +31,8 @@ class Policy:
     """Whether the elected manager hands over first, where it can."""
     allow_red_indices: frozenset[str] = frozenset()
     """The indices of which shards may be missing."""
+    awaits_data: bool = False
+    """Whether a member that may hold data is away, and is waited for before anything goes."""
 
 
 def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
@@ -39,24 +41,26 @@ def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
     return Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over, red)
 
 
+def awaiting(policy: Policy, state: ClusterState, members: Collection[str], batch: Collection[str]) -> Policy:
+    """The policy for a batch, while some of `members` outside it may be away."""
+    present = {member.name for member in state.members.values()}
+    return replace(policy, awaits_data=not set(members) <= present | set(batch))
+
+
 def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
     """Whether the members named in `batch` may be stopped together, on this state."""
     down = state.ids(batch)
     return combine(rule(state, down, policy) for rule in BATCH_RULES.values())
 
 
-def judge_consent(state: ClusterState, going: Collection[str], policy: Policy, *, cures_data: bool = False) -> Verdict:
-    """What the members named in `going` can only do with the user's consent, even one at a time and in best health.
-
-    `cures_data` says that a member that holds data is away and is cured before them: replicas that follow the number of
-    members come back with it (`auto_expand_replicas`), and the proof waits for them.
-    """
+def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
+    """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
     down = state.ids(going)
     lone = [
         copies[0]
         for (index, _shard, _search_only), copies in copy_sets(state).items()
         if len(copies) == 1 and copies[0].member in down and index not in policy.allow_red_indices
-        if not (cures_data and index in state.indices and state.indices[index].auto_expand)
+        if not is_completed(state, copies[0], policy)
     ]
     holders = frozenset(copy.member for copy in lone if copy.member)
     voters = sorted(down & (state.voting.committed | state.voting.accepted))
@@ -80,6 +84,16 @@ def copy_sets(state: ClusterState) -> _CopySets:
     return found
 
 
+def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
+    """Whether a member that is away brings another copy beside this one, which is the only one configured.
+
+    The servers take away and add replicas that follow the number of members (`auto_expand_replicas`) in the change of
+    the cluster state in which a member leaves or joins (server source, JoinTaskExecutor: `adaptAutoExpandReplicas`).
+    """
+    expands = copy.index in state.indices and state.indices[copy.index].auto_expand
+    return policy.awaits_data and expands and not copy.search_only
+
+
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
     """Every shard with a copy in the batch keeps a started one outside; search-only copies are a set of their own."""
     single: list[str] = []
@@ -87,6 +101,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
     endangered: list[str] = []
     slowed: list[str] = []
     allowed: list[str] = []
+    completed: list[str] = []
     for (index, shard, search_only), copies in copy_sets(state).items():
         if not any(copy.member in down for copy in copies):
             continue
@@ -98,11 +113,14 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
             allowed.append(f"{index}[{shard}]")
         elif any(copy.member not in down or copy.relocating_to not in {None, *down} for copy in copies):
             endangered.append(f"{index}[{shard}]")
+        elif len(copies) > 1:
+            together.append(f"{index}[{shard}]")
         else:
-            (single if len(copies) == 1 else together).append(f"{index}[{shard}]")
+            (completed if is_completed(state, copies[0], policy) else single).append(f"{index}[{shard}]")
     return Verdict(
         (
             *_single(state, single, down, policy),
+            *_completed(state, completed, down, policy),
             *_together(state, together, down),
             *_endangered(state, endangered, down),
             *_slowed(state, slowed, down),
@@ -126,6 +144,18 @@ def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy
             "single_copy",
             message,
             "Give these indices a replica, or accept that they are away during the restart with allow_single_copy.",
+        )
+
+
+def _completed(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
+    if policy.allow_single_copy:
+        yield from _single(state, shards, down, policy)
+    elif shards:
+        yield waiting(
+            "single_copy",
+            f"The only copy of {enumerate_few(shards)} is on {_names(state, down)}. Their replicas follow the number of"
+            " members (auto_expand_replicas), and come back with a member that is away.",
+            "Bring the missing member back.",
         )
 
 

@@ -301,7 +301,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and not keeps_data(one, seen.paths):
-            verdicts.append(judge_lost(seen.state, going, one.name, cures_data=cures_data))
+            verdicts.append(judge_lost(seen.state, going, one.name, awaits_data=cures_data))
         if going and not one.has_readiness_probe:
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
             following = "That a member has joined on the target version is asked of the cluster all the same."

@@ -163,6 +163,36 @@ def test_of_several_broken_members_each_is_cured_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expands", "changes", "expected"),
+    [
+        ("0-1", {}, {("member_missing", State.WAITING), ("single_copy", State.WAITING)}),
+        ("0-all", {}, {("member_missing", State.WAITING), ("single_copy", State.WAITING)}),
+        ("0-0", {}, {("member_missing", State.WAITING), ("single_copy", State.REFUSED)}),
+        ("false", {}, {("member_missing", State.WAITING), ("single_copy", State.REFUSED)}),
+        # Consent is consent, whoever is away.
+        (
+            "0-1",
+            {"policy": Policy(allow_single_copy=True)},
+            {("member_missing", State.WAITING), ("single_copy", State.PASSED)},
+        ),
+        # Everybody is there, so that nothing brings a replica back.
+        ("0-1", {"present": "abc"}, {("single_copy", State.REFUSED)}),
+        # The one that is away goes with the batch, and comes back after it.
+        ("0-1", {"batch": "ab"}, {("single_copy", State.REFUSED)}),
+        ("0-1", {"batch": "b"}, set()),
+    ],
+)
+def test_before_a_batch_a_replica_that_an_absent_member_brings_back_is_waited_for(
+    expands: str, changes: Json, expected: Said
+) -> None:
+    """The servers have taken the replica away with the member, since it follows the number of members."""
+    lone = [copy("logs", "a", primary=True)]
+    parts = {"indices": {"logs": index_metadata(auto_expand_replicas=expands)}, "voting": coordination("c")}
+    given: Json = {"present": "ac", "batch": "a", "copies": lone, "parts": parts, **changes}
+    assert case(**given).said("before_batch") == expected
+
+
+@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"batch": "a"}, set()),
