@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kubernetes import client
+
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, check, seed
@@ -22,6 +24,7 @@ def test_a_pool_keeps_its_strategy(lab: Lab, tmp_path: Path, ansible_environment
     try:
         seed(cluster.target, tmp_path, documents=5_000)
         with Traffic.start(cluster.target, tmp_path) as traffic:
+            own_partition(cluster, 1)
             siege = Siege.lay(cluster, TO, ansible_environment, upgrade_strategy="RollingUpdate")
             # The first patch of the pool without its template lowers the partition for the highest ordinal.
             assert siege.killed_at("strategy", after=True, kill=KILLS["SIGKILL to its process group"])
@@ -29,6 +32,7 @@ def test_a_pool_keeps_its_strategy(lab: Lab, tmp_path: Path, ansible_environment
             until("the controller to replace what was let through", lambda: went(siege) == {highest}, BOOT)
             settled = siege.beside("stateful.upgrade.settle")
             print(siege.outputs[-1], settled.output, sep="\n")
+            assert "has partition 1 of its own" in siege.outputs[-1]
             assert settled.code == 0, settled.message
             assert "stays at partition 2" in settled.output
             assert partition_of(cluster) == 2
@@ -41,7 +45,7 @@ def test_a_pool_keeps_its_strategy(lab: Lab, tmp_path: Path, ansible_environment
         assert went(siege) == {*siege.before.pods}
         assert siege.deleted() == []
         assert siege.left_behind() == {}
-        assert partition_of(cluster) == 0
+        assert partition_of(cluster) == 1, "what its user had is put back"
         report = check(cluster.target, tmp_path)
         print(report.table())
         assert report.loss is not None
@@ -54,6 +58,14 @@ def went(siege: Siege) -> set[str]:
     """The members whose pod is another than before."""
     now = siege.cluster.fingerprint().pods
     return {name for name, uid in siege.before.pods.items() if now.get(name) not in {None, uid}}
+
+
+def own_partition(cluster: Cluster, partition: int) -> None:
+    """What a user has set, who wants the first members kept as they are."""
+    (name,) = cluster.fingerprint().pools
+    patch = {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}}}
+    with cluster.lab.client() as api:
+        client.AppsV1Api(api).patch_namespaced_stateful_set(name, cluster.namespace, patch)
 
 
 def partition_of(cluster: Cluster) -> int:

@@ -14,7 +14,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.verdict import Verdict, refused, waiting
+from ..common.errors import Refusal
+from ..common.verdict import Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from .judge import judge_strategy
 from .pool_changes import carried_undo
@@ -29,6 +30,37 @@ def rolled_by_partition(pool: StatefulSet) -> bool:
     """
     undo = carried_undo(pool)
     return undo is not None and undo.strategy_set == "RollingUpdate" and undo.holds(pool)
+
+
+def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
+    """What becomes of a partition that the pool has of its own, above which alone its user wants pods replaced.
+
+    `by_partition` says that the run rolls the pool by its partition. An undo that cannot be read is a refusal.
+    """
+    try:
+        undo = carried_undo(pool)
+    except Refusal as error:
+        return error.verdict
+    was = undo.strategy_was if undo is not None and undo.holds(pool) else pool.update_strategy
+    own = (was.get("rollingUpdate") or {}).get("partition") or 0
+    if not own:
+        return Verdict()
+    becomes = (
+        f"its partition becomes {pool.replicas} and is lowered member by member"
+        if by_partition
+        else "its strategy becomes OnDelete"
+    )
+    return Verdict(
+        (
+            remark(
+                "partition_replaced",
+                f"StatefulSet {pool.name} has partition {own} of its own. The plan replaces the members below it, too."
+                f" When its turn comes {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
+                " of the new revision.",
+                "To leave members as they are, name the others in members (upgrade_members).",
+            ),
+        )
+    )
 
 
 def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:

@@ -17,7 +17,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
 from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned, missing, pods_left
-from ..kubernetes.partition import judge_rolling
+from ..kubernetes.partition import judge_own_partition, judge_rolling
 from ..kubernetes.rights import missing_rights, rights_for
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets
@@ -295,6 +295,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
     pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
+    by_partition = {pool.name for pool in pools if pool.by_partition}
     leaving = {name for batch in batches for name in batch.members}
     cures_data = cures_data_of(pools, leaving)
     verdicts: list[Verdict] = []
@@ -302,6 +303,8 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
         going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and not keeps_data(one, seen.paths):
             verdicts.append(judge_lost(seen.state, going, one.name, awaits_data=cures_data))
+        if going:
+            verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))
         if going and not one.has_readiness_probe:
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
             following = "That a member has joined on the target version is asked of the cluster all the same."

@@ -7,9 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.judge import judge_strategy
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.partition import (
     judge_one_at_a_time,
+    judge_own_partition,
     judge_rolling,
     lowered_for,
     lowering,
@@ -32,11 +34,11 @@ def rolling(partition: int) -> dict[str, Any]:
     return {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
 
 
-def undo(strategy_set: str = "RollingUpdate") -> dict[str, str]:
+def undo(strategy_set: str = "RollingUpdate", partition: int = 0) -> dict[str, str]:
     content = {
         "run": "night",
         "at": "t",
-        "strategy": {"was": rolling(0), "set": strategy_set},
+        "strategy": {"was": rolling(partition), "set": strategy_set},
         "image": {"container": "server", "was": IMAGE},
     }
     return {UNDO: json.dumps(content)}
@@ -147,3 +149,35 @@ def test_a_pool_that_its_own_controller_rolls_is_told(
         ("strategy_rolls_by_itself", state) for state in states
     ]
     assert all(("kubectl patch" in reason.remedy) is (reason.state.value == "refused") for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("found", "by_partition", "said"),
+    [
+        (pool(), False, None),
+        (pool(updateStrategy=rolling(0)), False, None),
+        (pool(updateStrategy={"type": "RollingUpdate"}), True, None),
+        (
+            pool(updateStrategy=rolling(2)),
+            False,
+            "When its turn comes its strategy becomes OnDelete. RollingUpdate with",
+        ),
+        (pool(updateStrategy=rolling(2)), True, "When its turn comes its partition becomes 3 and is lowered member by"),
+        # What stands there is the run's own, also above the pods; what the user had is in the undo.
+        (pool(updateStrategy=rolling(3), annotations=undo()), True, None),
+        (pool(annotations=undo("OnDelete", partition=2)), False, "When its turn comes its strategy becomes OnDelete."),
+        (pool(updateStrategy=rolling(1), annotations=undo(partition=2)), True, "partition 2 is put back once"),
+        # Somebody has changed it since: the undo is void.
+        (pool(updateStrategy=rolling(2), annotations=undo("OnDelete")), False, "StatefulSet data has partition 2"),
+    ],
+)
+def test_a_partition_of_the_users_own_is_told(found: StatefulSet, by_partition: bool, said: str | None) -> None:
+    verdict = judge_own_partition(found, by_partition=by_partition)
+    assert verdict.state is State.PASSED
+    assert [reason.code for reason in verdict.reasons] == ([] if said is None else ["partition_replaced"])
+    assert all("partition 2" in reason.message and str(said) in reason.sentence() for reason in verdict.reasons)
+
+
+def test_where_the_undo_cannot_be_read_the_plan_says_so() -> None:
+    verdict = judge_own_partition(pool(annotations={UNDO: "no json"}), by_partition=False)
+    assert [reason.code for reason in verdict.deciding()] == ["undo_not_readable"]

@@ -359,3 +359,13 @@ def test_a_template_that_somebody_has_changed_is_told_with_who_would_come_back_o
     image["image"] = "opensearch:3.7.0"
     (reason,) = (one for one in room.plan()["verdict"]["reasons"] if one["code"] == "template_changed")
     assert reason["remedy"] == "The plan sets opensearch:3.8.0 when its turn comes."
+
+
+def test_a_partition_that_the_plan_replaces_is_told(room: Room) -> None:
+    own = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    room.add("data", 2, updateStrategy=own)
+    result = room.plan()
+    assert said(result) == [("partition_replaced", "passed")]
+    assert "StatefulSet data has partition 1 of its own." in message(result, "partition_replaced")
+    assert "its partition becomes 2" in message(room.plan(strategy="RollingUpdate"), "partition_replaced")
+    assert said(room.plan(pools=["managers"], members=["managers-0"])) == [("members_outside", "passed")]
