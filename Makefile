@@ -20,7 +20,7 @@ TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: oldest newest help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: oldest newest stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,7 +37,9 @@ benchmark-plans: ## what it costs to plan for 1,000 members with 50,000 shards (
 benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
 
-test: checks unit lab scenarios ## everything, as continuous integration does
+test: ## everything, as continuous integration does
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
+	@$(MAKE) --no-print-directory unit lab scenarios
 
 checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
 
@@ -72,6 +74,9 @@ ansible-lint: ## ansible-lint, production profile
 
 sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
+
+stock: ## what the lab needs and is made once per machine: a control plane, the servers, their class archives
+	@$(RUN) -m tests.lab.stock
 
 unit: ## the tests that need no cluster
 	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.lab.fixtures import lab
 from tests.lab.lab import Lab
-from tests.lab.opensearch.archive import make_archive
-from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.layouts import three_combined
-from tests.lab.opensearch.locks import locked_versions
+from tests.lab.stock import stock_servers
 from tests.scenarios.cluster import Cluster
 
 __all__ = ["lab", "standing"]
@@ -29,17 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
 
 
-OFTEN = ("2.19.6", "3.8.0")
-"""What members boot a hundred times; the archive of its classes takes 20 s, and takes 2 of 4 s off each boot."""
-
-
 @pytest.fixture(scope="session", autouse=True)
 def images() -> None:
     """The servers, which the lab's Kubernetes nodes do not fetch themselves; made once for all processes."""
-    for version in locked_versions():
-        fetch_home(version)
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(make_archive, OFTEN))
+    stock_servers()
 
 
 @pytest.fixture(scope="module")
