@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,6 +66,8 @@ def resolve(image: str) -> Image:
     repository, _colon, tag = image.rsplit("/", 1)[-1].partition(":")
     if repository == "probe" and tag in ("1", "2"):
         return ProbeImage(tag)
+    if repository == "busybox":
+        return IdleImage()
     if repository == "opensearch":
         # Imported late: the kubelet's own tests need no OpenSearch.
         from tests.lab.opensearch.image import image as opensearch_image  # noqa: PLC0415
@@ -74,10 +77,41 @@ def resolve(image: str) -> Image:
 
 
 def launch(image: Image, context: ContainerContext) -> Launch:
-    """The image's process, or the command with which the pod replaces it, run as it is given."""
-    if context.command:
-        return Launch((*context.command, *context.args), {**context.env}, context.scratch)
+    """The image's process, or the command with which the pod replaces it, its mounts under their host paths."""
+    if context.command and not isinstance(image, IdleImage):
+        words = found_on_host((*context.command, *context.args), host_paths(context))
+        return Launch(words, {**context.env}, context.scratch)
     return image.launch(context)
+
+
+def host_paths(context: ContainerContext) -> dict[str, Path]:
+    """Folder by mount path, which ends in no slash. Single files are copied into a folder that stands for theirs."""
+    folders = {mount.rstrip("/"): path for mount, path in context.mounts.items() if path.is_dir()}
+    for mount, path in context.mounts.items():
+        parent, name = mount.rsplit("/", 1)
+        if path.is_file() and parent not in folders:
+            folders[parent] = context.scratch / "mounted" / parent.strip("/")
+        if path.is_file() and folders[parent].is_relative_to(context.scratch):
+            folders[parent].mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folders[parent] / name)
+    return folders
+
+
+def found_on_host(words: Sequence[str], folders: Mapping[str, Path]) -> tuple[str, ...]:
+    """The words of a command with every folder that the container mounts under its host path."""
+    if not folders:
+        return tuple(words)
+    longest_first = sorted(folders, key=len, reverse=True)
+    mounted = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, longest_first))})(?![\w.-])")
+    return tuple(mounted.sub(lambda match: str(folders[match.group(1)]), word) for word in words)
+
+
+@dataclass(frozen=True)
+class IdleImage:
+    """`busybox`, by which charts set owners of volumes and settings of the kernel: here all is as it should be."""
+
+    def launch(self, context: ContainerContext) -> Launch:
+        return Launch(("true",), {**context.env}, context.scratch)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,20 @@ def _condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
 )
 def test_phase(states: list[ContainerState], final: bool, expected: str) -> None:
     assert phase(replace(VIEW, containers=states, final=final)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("cp -r /etc/given/* /etc/given-too/", "cp -r /host/1/* /host/2/"),
+        ("chown 7:7 '/etc/given'", "chown 7:7 '/host/1'"),
+        ("ls /etc/given.bak /srv/etc/given /etc", "ls /etc/given.bak /srv/etc/given /etc"),
+    ],
+)
+def test_commands_find_the_folders_that_are_mounted(command: str, found: str) -> None:
+    folders = {"/etc/given": Path("/host/1"), "/etc/given-too": Path("/host/2")}
+    assert images.found_on_host([command], folders) == (found,)
+    assert images.found_on_host([command], {}) == (command,)
 
 
 def test_a_transition_time_changes_only_with_its_status() -> None:

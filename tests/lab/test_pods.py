@@ -255,6 +255,30 @@ def test_pods_that_finish_and_init_containers(namespace: Namespace) -> None:
     assert wrong.status.container_statuses[0].state.terminated.exit_code == 3
 
 
+def test_a_command_finds_what_its_container_mounts(namespace: Namespace) -> None:
+    copies = {
+        "name": "copies",
+        "image": "probe:1",
+        "command": ["sh", "-c", "cp -r /given/*  /made/"],
+        "volumeMounts": [
+            {"name": "given", "mountPath": "/given/one", "subPath": "one"},
+            {"name": "made", "mountPath": "/made/"},
+        ],
+    }
+    owns = {"name": "owns", "image": "busybox:latest", "command": ["sh", "-c", "chown -R 1000:1000 /made"]}
+    volumes = [{"name": "given", "configMap": {"name": "given"}}, {"name": "made", "emptyDir": {}}]
+    namespace.apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "given"}, "data": {"one": "1", "two": "2"}},
+        probe_pod(
+            "copied",
+            spec={"initContainers": [owns, copies], "volumes": volumes},
+            volumeMounts=[{"name": "made", "mountPath": "/settings"}],
+        ),
+    )
+    namespace.until_ready("copied")
+    assert namespace.get("copied", "/files/settings/one") == "1"
+
+
 def test_another_image_restarts_the_container_in_its_place(namespace: Namespace) -> None:
     namespace.apply(probe_pod("patched"))
     before = namespace.until_ready("patched")

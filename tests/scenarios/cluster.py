@@ -15,7 +15,7 @@ from kubernetes import client
 
 from tests.lab.lab import Lab
 from tests.lab.proxy import ANNOTATION
-from tests.lab.traffic import Target
+from tests.lab.traffic import Report, Target
 from tests.lab.waiting import until
 
 ROLE = Path(__file__).parents[2] / "roles/begin/files/role.yml"
@@ -127,6 +127,12 @@ class Cluster:
     def until_green(self) -> None:
         """Wait until all copies are started."""
         until(f"Cluster {self.namespace} to be green", lambda: self.health()["status"] == "green", BOOT)
+
+    def is_upgraded(self, version: str, report: Report) -> None:
+        """Fails unless every member runs the version, all copies are started, and the traffic came to no harm."""
+        assert set(self.versions().values()) == {version}, self.versions()
+        assert self.health()["status"] == "green", self.health()
+        assert report.unharmed, report.table()
 
     def fingerprint(self) -> Fingerprint:
         """What is there now."""

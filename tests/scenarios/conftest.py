@@ -16,7 +16,7 @@ from tests.scenarios.cluster import Cluster
 __all__ = ["lab", "standing"]
 
 
-LONGEST = ("test_interrupted", "test_meanwhile", "test_hand_over", "test_upgrade", "test_runs")
+LONGEST = ("test_interrupted", "test_meanwhile", "test_hand_over", "test_upgrade", "test_runs", "test_helm")
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
 
 

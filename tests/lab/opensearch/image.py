@@ -27,6 +27,8 @@ from tests.lab.opensearch.locks import major, read_lock
 
 _INSTALLATION = "/usr/share/opensearch"
 _SETTING_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+# In a network of its own this is the pod's one address; here it would be that of all pods.
+_EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared, not bound to
 # Lists that may be empty: an empty text is an unset variable elsewhere, here it means "none".
 _LIST_SETTINGS = frozenset({"node.roles"})
 DEFAULT_HEAP = "-Xms256m -Xmx256m"
@@ -136,6 +138,8 @@ def member_settings(context: ContainerContext) -> dict[str, Any]:
         settings["node.attr.zone"] = zone
     settings.update(_mounted_settings(context.mounts))
     settings.update(_environment_settings(context.env))
+    if settings["network.host"] == _EVERYWHERE:
+        settings["network.host"] = context.address
     return settings
 
 

@@ -19,6 +19,7 @@ SERVES_CLIENTS = "lab/serves-clients"
 
 _DATA_PATH = "/usr/share/opensearch/data"
 _READY = {"httpGet": {"path": "/", "port": 9200}}
+_LOOKS = {"periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
 _PORTS = {"http": 9200, "transport": 9300}
 
 
@@ -56,7 +57,7 @@ class Layout:
     secrets: dict[str, str] = field(default_factory=dict)
     """Secrets that every member mounts: name → path."""
     ready: dict[str, Any] = field(default_factory=lambda: dict(_READY))
-    """How the kubelet sees that a member is ready."""
+    """How the kubelet sees that a member is ready; empty: it has no probe, and is Ready as soon as it runs."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -97,18 +98,19 @@ class Layout:
         return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
 
     def _pod(self, pool: Pool, labels: dict[str, str]) -> Manifest:
-        container = {
+        container: Manifest = {
             "name": "opensearch",
             "image": f"{self.image_repository}:{self.version}",
             "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
             "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
-            "readinessProbe": {**self.ready, "periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3},
             "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}},
             "volumeMounts": [
                 {"name": "data", "mountPath": _DATA_PATH},
                 *({"name": name, "mountPath": path} for name, path in self.secrets.items()),
             ],
         }
+        if self.ready:
+            container["readinessProbe"] = {**self.ready, **_LOOKS}
         spread = {
             "maxSkew": 1,
             "topologyKey": "topology.kubernetes.io/zone",

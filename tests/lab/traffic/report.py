@@ -64,6 +64,11 @@ class Report:
     health: Mapping[str, float]
     loss: Loss | None = None
 
+    @property
+    def unharmed(self) -> bool:
+        """Whether no acknowledged document is missing, and the cluster was never red."""
+        return self.loss is not None and self.loss.count == 0 and self.health["red"] == 0
+
     def write(self, directory: Path) -> None:
         (directory / "report.json").write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
