@@ -151,10 +151,12 @@ left:
   elements: str
   sample: []
 digest:
-  description: Twelve hexadecimal digits that change whenever the plan does.
+  description:
+    - A C(p) and eleven hexadecimal digits for what the plan will have made of the cluster, and on which conditions. It
+      stays the same while the plan is carried out.
   returned: success
   type: str
-  sample: 5f0c1d2e3a4b
+  sample: p5f0c1d2e3a4
 actions:
   description: Always empty - nothing is changed.
   returned: always

@@ -184,41 +184,20 @@ predicted_seconds:
   type: int
   sample: 720
 deployed_version:
-  description: The lowest version that a member of the pools runs; it advances only when all pools are done.
+  description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
   type: str
   sample: 2.19.6
 pools:
-  description:
-    - The pools in order. Their C(status) is V(pending), V(upgrading) or V(upgraded), as none, some or all of their
-      members run the target version.
+  description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
   type: list
   elements: dict
-  sample:
-    - name: data
-      uid: 9f2d9b1e-6f0c-4a35-8d9b-0d3c1c6f2a11
-      status: pending
-      kind: data without manager
-      container: opensearch
-      image: opensearchproject/opensearch:2.19.6
-      target_image: opensearchproject/opensearch:3.8.0
-      strategy: RollingUpdate
-      rolled_by: OnDelete
-      ephemeral: false
-      members: [data-0, data-1]
 batches:
-  description: The batches in order; empty when every member runs the target version.
+  description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
   type: list
   elements: dict
-  sample:
-    - name: batch-01.data-1
-      pools: [data]
-      members: [data-1]
-      cures: false
-      reason: data without manager
-      proof: Every shard of the batch keeps a started copy elsewhere (12 of 12), 3 of 3 voting members stay
 members:
   description: Names of all members, of the pools and of the cluster.
   returned: unless O(state=ended)
@@ -242,18 +221,16 @@ record:
   type: dict
   sample: {phase: completed}
 left:
-  description:
-    - What the plan leaves as it is - the members, in the cluster or not, that do not run the target version after it,
-      and the pools that may be of the cluster while none of their members is in it.
-  returned: success
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
   type: list
   elements: str
   sample: []
 digest:
-  description: Twelve hexadecimal digits that change whenever the plan does.
+  description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
   type: str
-  sample: 5f0c1d2e3a4b
+  sample: p5f0c1d2e3a4
 actions:
   description: What was done, with times, such as the throw-away pods that were made and removed.
   returned: always
