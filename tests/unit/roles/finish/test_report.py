@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.plugins.filter.core import FilterModule
-from jinja2 import ChainableUndefined, Environment
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
 ROOT = Path(__file__).resolve().parents[4]
 CAUSE = "Stopped at batch-02 (Replace the batch): Pod data-1 has started and is not Ready yet. Read its log."
@@ -21,7 +21,10 @@ TOOK = [
 
 def rendered(path: str, **variables: Any) -> list[str]:
     """The lines of a template, with Ansible's filters and its way of ending lines."""
-    environment = Environment(trim_blocks=True, undefined=ChainableUndefined)  # noqa: S701 - text for a terminal
+    beside = FileSystemLoader((ROOT / path).parent)
+    environment = Environment(  # noqa: S701 - text for a terminal
+        loader=beside, trim_blocks=True, undefined=ChainableUndefined
+    )
     environment.filters.update(FilterModule().filters())
     return environment.from_string((ROOT / path).read_text(encoding="utf-8")).render(**variables).splitlines()
 
@@ -62,7 +65,20 @@ def test_what_could_not_be_put_back_and_a_lock_that_is_still_held_are_told() -> 
 
 def test_plain_hosts_tell_the_cause_too() -> None:
     facts = {"finish_all": [CAUSE], "roll_failure": {}, "settle_failures": [], "settle_remarks": []}
-    assert rendered("roles/finish/templates/hosts.j2", **facts)[0] == CAUSE
+    lines = rendered("roles/finish/templates/hosts.j2", **facts, roll_took=[("data-0", 9)])
+    assert lines[0] == CAUSE
+    assert lines[1].startswith("Allocation is as it was before the run.")
+    assert lines[2].split() == ["data-0", "9", "s"]
+
+
+def test_both_reports_say_what_was_upgraded() -> None:
+    done = {"target_version": "3.8.0", "finish_gate": {"before": {"status": "green"}}}
+    plan = {"batches": [1], "before": dict.fromkeys("abcd")}
+    said = "Upgraded to 3.8.0: {} of 4 members in this run. The cluster is green."
+    assert report(**done, begin_plan=plan)[0] == said.format(4)
+    facts = {"finish_all": [], "settle_failures": [], "settle_remarks": [], "roll_took": [("a", 9)]}
+    lines = rendered("roles/finish/templates/hosts.j2", **facts, **done, begin_plan=plan)
+    assert [" ".join(line.split()) for line in lines] == [said.format(1), "a 9 s"]
 
 
 def test_status_tells_of_a_member_that_is_down() -> None:
