@@ -23,7 +23,7 @@ options:
     description:
       - Consent to shards of these indices being missing, by the names of the indices. What is missing is not waited
         for, neither a primary that is lost nor a replica without a place, and the last copy of a shard is away while
-        its member restarts.
+        its member restarts. It may also be lost, with a member that is away and keeps no data over a restart.
     type: list
     elements: str
     default: []

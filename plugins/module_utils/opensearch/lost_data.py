@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ..common.verdict import State, Verdict, refused
+from ..common.verdict import Reason, State, Verdict, refused, waiting
 from ..common.words import enumerate_few
-from .safety import Policy, judge_consent
+from .safety import Policy, copy_sets, judge_consent
 from .state import ClusterState, ShardCopy
 
 
@@ -34,6 +34,53 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, awaits
             if reason.state is State.REFUSED
         )
     )
+
+
+def judge_unseen(
+    state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Collection[str]
+) -> Verdict:
+    """What may be lost for good with members of a pool that keeps no data, and that are not in the cluster.
+
+    `away` are those whose pod is there, and with it what they hold; `peers` are all members of the pool, which tell
+    whether they hold data. The last copy of a shard may be there where none is started in the cluster. Indices in
+    `may_be_red` are given up by consent.
+    """
+    known = [member for name in peers if (member := state.named(name))]
+    if not away or (known and not any(member.holds_data for member in known)):
+        return Verdict()
+    nowhere, recovering = _without_started_copy(state, may_be_red)
+    reasons: list[Reason] = []
+    if recovering:
+        message = f"No copy of {enumerate_few(recovering)} is started; one recovers, and may fail."
+        remedy = f"It ends by itself. Until then {enumerate_few(away)} is not deleted, which may hold the last one."
+        reasons.append(waiting("ephemeral_last_copy", message, remedy))
+    if nowhere:
+        reasons.append(
+            refused(
+                "ephemeral_last_copy",
+                f"No member of the cluster holds {enumerate_few(nowhere)}. {enumerate_few(away)} is not in the cluster,"
+                " but its pod is there, and may hold the last copy. Pool"
+                f" {pool} keeps no data over a restart, so it would be lost for good.",
+                "Read the log of that member, and let it join again without deleting its pod. To give the copy up, name"
+                " the index in allow_red_indices.",
+            )
+        )
+    return Verdict(tuple(reasons))
+
+
+def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> tuple[list[str], list[str]]:
+    """The shards that have been held and have no started copy: those assigned nowhere, and those that recover."""
+    nowhere: list[str] = []
+    recovering: list[str] = []
+    for (index, shard, _search_only), copies in copy_sets(state).items():
+        given_up = index in may_be_red or is_made_anew(state, copies[0])
+        if given_up or any(state.serves(copy) for copy in copies):
+            continue
+        if any(copy.member for copy in copies):
+            recovering.append(f"{index}[{shard}]")
+        elif not any(copy.primary and copy.never_held for copy in copies):
+            nowhere.append(f"{index}[{shard}]")
+    return nowhere, recovering
 
 
 def is_made_anew(state: ClusterState, copy: ShardCopy) -> bool:

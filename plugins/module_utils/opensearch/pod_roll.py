@@ -14,7 +14,7 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
-from ..kubernetes.judge import pool_of
+from ..kubernetes.judge import pod_is_current, pool_of
 from ..kubernetes.partition import judge_rolling
 from ..kubernetes.pod_roll import Questions, roll
 from ..kubernetes.state import Namespace, Pod, StatefulSet
@@ -25,10 +25,10 @@ from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
 from .last_look import LastLook, prove
-from .lost_data import judge_lost
+from .lost_data import judge_lost, judge_unseen
 from .observe import observe_data_paths, observe_members
-from .safety import policy_of
-from .standing import judge_leaving, judge_recognised
+from .safety import Policy, awaiting, policy_of
+from .standing import holding_unseen, judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
@@ -68,7 +68,8 @@ def run(task: Task) -> Outcome:
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         standing = judge_pods(state, there.pods, params["batch"])
-        lost = judge_ephemeral(state, pools, params["batch"], paths)
+        expected = awaiting(policy, state, params["members"], params["batch"])
+        lost = judge_ephemeral(state, pools, [p for p in there.pods if p.name in params["batch"]], paths, expected)
         rolling = judge_other_pools(state, there, pools)
         return combine((proven, standing, rolling, hand_over.judge(state), lost))
 
@@ -101,16 +102,21 @@ def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[Sta
 
 
 def judge_ephemeral(
-    state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[str], paths: DataPaths
+    state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[Pod], paths: DataPaths, policy: Policy
 ) -> Verdict:
-    """What would be lost for good with the members of each pool that keeps no data.
+    """What would be lost for good with the pods of each pool that keeps no data.
 
     Copies that only several members hold between them are the proof's: without a copy outside the batch nothing goes.
     """
-    fleeting = [pool for pool in pools if not keeps_data(pool, paths)]
-    return combine(
-        [judge_lost(state, [name for name in batch if pool_of([pool], name)], pool.name) for pool in fleeting]
-    )
+    verdicts: list[Verdict] = []
+    for pool in pools:
+        own = [pod for pod in batch if pool_of([pool], pod.name)]
+        if not keeps_data(pool, paths):
+            going = [pod.name for pod in own]
+            verdicts.append(judge_lost(state, going, pool.name, awaits_data=policy.awaits_data))
+            away = holding_unseen(state, [pod for pod in own if not pod_is_current(pool, pod)])
+            verdicts.append(judge_unseen(state, away, pool.member_names(), pool.name, policy.allow_red_indices))
+    return combine(verdicts)
 
 
 def have_come_back(

@@ -100,7 +100,7 @@ def run(task: Task) -> Outcome:
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
             judge_consent(state, going, replace(policy_of(params), awaits_data=cures_data_of(pools, going))),
-            judge_sets(drawn.sets, pools, batches) if drawn.sets else Verdict(),
+            judge_sets(drawn.sets, pools, batches, params["allow_red_indices"]) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),

@@ -138,7 +138,7 @@ class _Situation:
     deciders: tuple[tuple[str, int], ...] = ()
     """Each with the number of members for which it says no."""
     never_held: bool = False
-    """Whether no member has ever held it: the index was just made (server source, UnassignedInfo.Reason)."""
+    """Whether no member has ever held it."""
 
 
 def judge_progress(
@@ -171,7 +171,7 @@ def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Ex
         return _Situation(_Kind.WITHOUT_COPY, primary=True)
     if answer != "no":
         return _Situation(_Kind.PENDING, copy.primary, answer)
-    never_held = copy.primary and copy.unassigned_reason == "INDEX_CREATED"
+    never_held = copy.primary and copy.never_held
     counted = _counted(explanation)
     return _Situation(_Kind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
 

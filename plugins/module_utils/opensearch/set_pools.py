@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,10 +28,10 @@ from ..planning.versions import Version
 from .admission import admits
 from .client import OpenSearchClient, connect, judge_connection
 from .data_paths import DataPaths, keeps_data
-from .lost_data import judge_lost
+from .lost_data import judge_lost, judge_unseen
 from .named_pools import cures_data_of, member_of
 from .observe import observe, observe_data_paths
-from .standing import Standing, judge_leaving, judge_recognised
+from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
 from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
@@ -291,7 +291,9 @@ def judge_membership(seen: Seen) -> Verdict:
     return Verdict(tuple(reasons))
 
 
-def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> Verdict:
+def judge_sets(
+    seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], may_be_red: Collection[str] = ()
+) -> Verdict:
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
     pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
@@ -302,7 +304,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and not keeps_data(one, seen.paths):
-            verdicts.append(judge_lost(seen.state, going, one.name, awaits_data=cures_data))
+            verdicts += _lost_with(one, seen, going, may_be_red, awaits_data=cures_data)
         if going:
             verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))
         if going and not one.has_readiness_probe:
@@ -312,6 +314,16 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch]) -> V
     pods = {pod.name: pod for found in seen.pods.values() for pod in found}
     steps = [[pods[name] for name in batch.members if name in pods] for batch in batches]
     return combine((*verdicts, judge_planned(seen.budgets, steps)))
+
+
+def _lost_with(
+    one: StatefulSet, seen: Seen, going: Sequence[str], may_be_red: Collection[str], *, awaits_data: bool
+) -> list[Verdict]:
+    """What is lost for good with members of a pool that keeps no data; the proof waits for what recovers."""
+    away = holding_unseen(seen.state, [pod for pod in seen.pods[one.name] if pod.name in going])
+    unseen = judge_unseen(seen.state, away, one.member_names(), one.name, may_be_red)
+    refusing = Verdict(unseen.deciding() if unseen.state is State.REFUSED else ())
+    return [judge_lost(seen.state, going, one.name, awaits_data=awaits_data), refusing]
 
 
 def judge_rolls(seen: Seen) -> Verdict:

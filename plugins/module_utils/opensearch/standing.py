@@ -74,6 +74,15 @@ def becomes_of(pod: Pod) -> str:
     return "" if running or pod.ready else "has no running container"
 
 
+def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
+    """The names of those of these pods that are no member now, and still have what they held outside of volumes.
+
+    A container that ends and begins again finds it; it goes with the pod.
+    """
+    standing = Standing(state, pods)
+    return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
+
+
 def _leaving(pod: Pod, member: ClusterMember, what: str) -> Reason:
     called = "" if member.name == pod.name else f" with the member {member.name}"
     return waiting(

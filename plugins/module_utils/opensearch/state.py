@@ -87,6 +87,11 @@ class ShardCopy:
         """Whether it serves (a relocating copy serves at its source until it has moved)."""
         return self.state in {"STARTED", "RELOCATING"}
 
+    @property
+    def never_held(self) -> bool:
+        """Whether no member has ever held it: the index was just made (server source, UnassignedInfo.Reason)."""
+        return self.unassigned_reason == "INDEX_CREATED"
+
 
 @dataclass(frozen=True)
 class Index:

@@ -300,6 +300,17 @@ def test_a_pool_that_keeps_no_data_and_holds_the_only_copy_is_refused(room: Room
     assert said(room.plan(members=["clients-0"])) == []
 
 
+def test_a_pool_that_keeps_no_data_may_hold_the_only_copy_in_a_pod_that_is_no_member(room: Room) -> None:
+    room.copies = ({**copy("lone", None, primary=True), "unassigned_info": {"reason": "NODE_LEFT"}},)
+    room.out("data-1")
+    assert said(room.plan()) == []
+    room.add("data", 2, volume={"emptyDir": {}})
+    room.out("data-1")
+    assert said(room.plan()) == [("ephemeral_last_copy", "refused")]
+    assert said(room.plan(members=["data-0"])) == []
+    assert said(room.plan(allow_red_indices=["lone"])) == []
+
+
 @pytest.mark.parametrize(
     ("expands", "away", "expected"),
     [

@@ -13,8 +13,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_ro
     have_come_back,
     judge_ephemeral,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import member as pod_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -89,7 +91,8 @@ def test_what_a_pool_without_volumes_would_lose_is_asked_of_each_with_its_own_me
 ) -> None:
     copies = [copy("i", "hot-1", primary=True), copy("j", "cold-0", primary=True)]
     state = cluster(["hot-0", "hot-1", "cold-0"], copies, voting=coordination(["hot-0", "hot-1", "cold-0"]))
-    verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], batch, {})
+    pods = [pod_of(name) for name in batch]
+    verdict = judge_ephemeral(state, [pool("hot", **hot), pool("cold", **cold)], pods, {}, Policy())
     assert [reason.code for reason in verdict.reasons] == ["ephemeral_pool"] * len(named)
     assert all(f"Pool {name} keeps" in reason.message for name, reason in zip(named, verdict.reasons, strict=True))
 
@@ -166,3 +169,34 @@ def test_nothing_goes_while_another_pools_controller_rolls_it(there: Cluster) ->
     del there.world.pods["warm-1"]
     there.roll("data-2")
     assert [name for name, _uid in there.world.deleted] == ["data-2"]
+
+
+class TestOfAPoolWithoutVolumes:
+    """`data-2` runs, has lost its connection, and is to be replaced."""
+
+    @pytest.fixture(autouse=True)
+    def _away(self, there: Cluster) -> None:
+        for side in (there.servers.state["nodes"], there.servers.nodes):
+            del side[identity("data-2")]
+        lost = {**copy("i", None, primary=True), "unassigned_info": {"reason": "NODE_LEFT"}}
+        there.servers.state = state_answer(NAMES[:2], [lost], elected="data-0")
+
+    def test_the_last_copy_may_be_in_a_pod_that_runs(self, there: Cluster) -> None:
+        result = there.roll("data-2")
+        assert (codes(result), there.world.deleted) == (["ephemeral_last_copy"], [])
+
+    def test_it_is_not_where_the_data_is_in_a_volume(self, there: Cluster) -> None:
+        there.world.pool["spec"].update(KEPT)
+        there.roll("data-2")
+        assert [name for name, _uid in there.world.deleted] == ["data-2"]
+
+    def test_consent_to_the_index_gives_it_up(self, there: Cluster) -> None:
+        there.roll("data-2", allow_red_indices=["i"])
+        assert [name for name, _uid in there.world.deleted] == ["data-2"]
+
+    def test_a_pod_that_has_ended_holds_nothing_any_more(self, there: Cluster) -> None:
+        there.world.pods["data-2"] = pod_json(
+            "data-2", "data-2-old", revision="data-old", phase="Failed", reason="Evicted", ready=False
+        )
+        there.roll("data-2")
+        assert [name for name, _uid in there.world.deleted] == ["data-2"]
