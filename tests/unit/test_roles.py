@@ -134,3 +134,29 @@ def test_what_several_roles_say_of_a_variable_agrees() -> None:
 def test_the_first_role_knows_every_variable_that_a_user_gives() -> None:
     assert {name for role in ROLES for name in specification(role)} - MADE <= specification("begin").keys()
     assert not specification("begin").keys() & MADE
+
+
+NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
+MODULES = frozenset(path.stem for path in (ROOT / "plugins" / "modules").glob("upgrade_*.py"))
+BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member"})
+"""What the playbook abort alone takes, and what a host of the inventory says of itself."""
+
+
+@pytest.mark.parametrize(("entry", "page"), [("main", "README.md"), ("hosts", "docs/plain-hosts.md")])
+def test_every_variable_that_a_user_gives_has_a_place_in_the_documentation(entry: str, page: str) -> None:
+    named = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
+    given = {name for name in entry_points("begin")[entry]["options"] if name.startswith("upgrade_")}
+    assert given - named == set()
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
+def test_what_the_documentation_names_is_there(page: str) -> None:
+    known = {name for role in ROLES for name in specification(role)} | MADE | TOLD | MODULES | BESIDE
+    assert set(NAMED.findall((ROOT / page).read_text(encoding="utf-8"))) - known == set()
+
+
+def test_what_a_playbook_uses_is_documented() -> None:
+    known = {name for role in ROLES for name in specification(role)} | MADE | TOLD | BESIDE
+    for path in sorted((ROOT / "playbooks").rglob("*.*")):
+        text = re.sub(r"stateful\.upgrade\.\w+", "", path.read_text(encoding="utf-8"))
+        assert set(re.findall(r"\bupgrade_\w+", text)) <= known, path.name
