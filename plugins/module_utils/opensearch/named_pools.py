@@ -21,7 +21,9 @@ Groups = Mapping[str, Sequence[str]]
 """Group → the names of its members."""
 
 
-def member_of(name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str) -> Member:
+def member_of(
+    name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str, *, ready: bool = True
+) -> Member:
     """A member, whether it is in the cluster or not; one that is away has the roles of its pool."""
     there = state.named(name)
     stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
@@ -34,6 +36,7 @@ def member_of(name: str, pool: str, state: ClusterState, pool_roles: frozenset[s
         elected=there is not None and there.id == state.elected,
         zone=stand_in.attributes.get(zone, ""),
         serves=stand_in.serves,
+        ready=ready or there is None,
     )
 
 

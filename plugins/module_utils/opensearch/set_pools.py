@@ -205,12 +205,14 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
     image = stateful_set.images[container]
     names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
     known = [seen.state.named(name) for name in names]
+    unready = {pod.name for pod in seen.pods[stateful_set.name] if not pod.ready}
+    zone = params["zone_attribute"]
     roles = frozenset(role for member in known if member for role in member.roles)
     return Pool(
         name=stateful_set.name,
         uid=stateful_set.uid,
         members=tuple(
-            member_of(name, stateful_set.name, seen.state, roles, params["zone_attribute"]) for name in names
+            member_of(name, stateful_set.name, seen.state, roles, zone, ready=name not in unready) for name in names
         ),
         container=container,
         image=image,

@@ -70,7 +70,9 @@ def batches_of(
         steps: list[Step] = [(member,) for member in rest]
     else:
         free = [member for member in rest if not known[member.pool].by_partition]
-        steps = _together(free, known, cutting, most, placement)
+        # What is not Ready holds up the batches of all others of its pool.
+        steps = [(member,) for member in free if not member.ready]
+        steps += _together([member for member in free if member.ready], known, cutting, most, placement)
         # What a partition lets through is replaced by itself: never more than one at a time, in its order.
         steps += [(member,) for member in rest if known[member.pool].by_partition]
     deferred = _deferred(steps, target)
@@ -202,6 +204,8 @@ def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
         return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is cured first"
+    if not first.ready and not pools[first.pool].by_partition:
+        return f"{words}; its pod is not Ready, so it goes before the others of its pool"
     if first.elected and pools[first.pool].by_partition:
         return f"{words}; it is the elected manager, and goes by its ordinal, as a partition demands"
     return f"{words}; the elected manager goes last" if first.elected else words

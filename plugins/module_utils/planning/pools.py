@@ -51,6 +51,8 @@ class Member:
     zone: str = ""
     serves: frozenset[str] = frozenset()
     """The roles in which others may stand in for it."""
+    ready: bool = True
+    """False where it is in the cluster and its pod is not Ready."""
 
     @property
     def ordinal(self) -> int:
@@ -121,13 +123,21 @@ def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
 def order_members(pool: Pool) -> tuple[Member, ...]:
     """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first.
 
+    Before those that are Ready go those that are in the cluster and not Ready: nothing else of the pool goes meanwhile.
     A partition lets no other order through than that of the ordinals.
     """
     if pool.by_partition:
         return tuple(sorted(pool.members, key=lambda member: -member.ordinal))
     return tuple(
         sorted(
-            pool.members, key=lambda member: (member.version is not None, member.elected, -member.ordinal, member.name)
+            pool.members,
+            key=lambda member: (
+                member.version is not None,
+                member.ready,
+                member.elected,
+                -member.ordinal,
+                member.name,
+            ),
         )
     )
 

@@ -238,6 +238,20 @@ def test_an_image_that_no_member_in_the_cluster_runs_cures_nobody(room: Room) ->
     assert not any(batch["cures"] for batch in batches)
 
 
+def test_a_member_whose_pod_is_not_ready_is_taken_first(room: Room) -> None:
+    room.pod("data-0", OLD, ready=False)
+    result = room.plan()
+    assert said(result) == []
+    assert order_of(result)[:2] == ["data-0", "data-1"]
+    # One that is away and is cured goes on in its turn, with others where it may.
+    for name in ("managers-1", "data-0"):
+        room.pod(name, OLD)
+    room.pod("managers-1", None, ready=False)
+    batches = room.plan(batching="disjoint")["batches"]
+    assert [(batch["members"], batch["cures"]) for batch in batches[:1]] == [(["managers-1"], True)]
+    assert any("managers-1" in batch["members"] and len(batch["members"]) > 1 for batch in batches[1:])
+
+
 def test_a_pod_that_is_a_member_of_another_name_is_refused(room: Room) -> None:
     room.versions["stray"] = room.versions.pop("clients-0")
     room.addresses["stray"] = room.addresses["clients-0"]

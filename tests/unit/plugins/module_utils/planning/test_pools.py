@@ -113,6 +113,34 @@ def test_members_go_broken_first_then_from_the_highest_ordinal_with_the_elected_
     assert [member.name for member in ordered] == ["a-11", "a-1", "a-9", "a-2", "a-0", "solo", "a-10"]
 
 
+def test_a_member_whose_pod_is_not_ready_goes_before_the_others_of_its_pool() -> None:
+    """Nothing else of the pool goes while it is not Ready, so that it would be waited for in vain."""
+    data, managers = pool("a", 3).members, pool("m", 3, data=False, manager=True).members
+    unready = replace(data[0], ready=False), replace(managers[1], ready=False, elected=True)
+    away = replace(data[1], version=None)
+    pools = pool("a", [unready[0], away, data[2]]), pool("m", [managers[0], unready[1], managers[2]])
+    assert [member.name for member in order_members(pools[0])] == ["a-1", "a-0", "a-2"]
+    assert [batch.members[0] for batch in serial(pools, NEW)] == ["a-1", "a-0", "a-2", "m-1", "m-2", "m-0"]
+    reasons = {batch.members[0]: batch.reason for batch in serial(pools, NEW)}
+    assert reasons["a-0"] == "data without manager; its pod is not Ready, so it goes before the others of its pool"
+    assert reasons["a-2"] == "data without manager"
+    # A partition lets no other order through.
+    by_partition = replace(pools[0], by_partition=True)
+    assert [member.name for member in order_members(by_partition)] == ["a-2", "a-1", "a-0"]
+
+
+@pytest.mark.parametrize("batching", ["zones", "disjoint"])
+def test_a_member_whose_pod_is_not_ready_shares_no_batch_and_goes_first(batching: str) -> None:
+    data, managers = pool("a", 3).members, pool("m", 3, data=False, manager=True).members
+    pools = (
+        pool("a", [replace(data[0], ready=False), *data[1:]]),
+        pool("m", [replace(managers[0], elected=True), replace(managers[1], ready=False), managers[2]], False, True),
+    )
+    batches = batches_of(pools, NEW, (), Cutting(batching), Placement())
+    assert [batch.members for batch in batches[:2]] == [("a-0",), ("m-1",)]
+    assert sorted(name for batch in batches for name in batch.members) == [f"{p}-{n}" for p in "am" for n in range(3)]
+
+
 @given(clusters())
 def test_every_member_that_is_not_on_the_target_goes_once_and_no_other(pools: list[Pool]) -> None:
     batches = serial(order_pools(pools), NEW)
