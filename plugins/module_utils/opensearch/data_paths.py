@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from posixpath import join
 
 from ..common.reading import Json, named, optional_text, part, text, texts
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.volumes import is_mounted, outlives_pods, variable
+from .state import silence
 
 DEFAULT = "/usr/share/opensearch/data"
 """That of the official image, whose working directory is the server's home (path.home)."""
@@ -25,13 +26,24 @@ DataPaths = Mapping[str, tuple[str, ...]]
 def parse_data_paths(nodes_settings: Json) -> dict[str, tuple[str, ...]]:
     """The data paths of each member from `GET _nodes/_all/settings`: `path.data`, or `data` under `path.home`.
 
-    One that does not say where its home is, is left out.
+    One that does not say where its home is has none.
 
     Raises:
         Unreadable: it is not such an answer.
     """
-    said = named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {})
-    return dict(each for each in said.values() if each[1])
+    return dict(named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {}).values())
+
+
+def said_by_all(known: DataPaths, members: Iterable[str]) -> DataPaths:
+    """What is known, where each of these members, which are in the cluster, has said its own.
+
+    Raises:
+        Unreachable: one has not. What others say of theirs does not stand in for it.
+    """
+    missing = set(members) - known.keys()
+    if missing:
+        raise silence("_nodes/_all/settings", missing)
+    return known
 
 
 def _paths(node: Json) -> tuple[str, ...]:

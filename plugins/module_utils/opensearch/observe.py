@@ -226,13 +226,13 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
 
 def observe_data_paths(client: OpenSearchClient) -> DataPaths:
-    """Where each member keeps its data, from its own settings.
+    """Where each member keeps its data, from its own settings; without those that have not answered in time.
 
     Raises:
         Refusal: the answer cannot be had or read.
     """
     wanted = ("nodes.*.name", "nodes.*.settings.path.data", "nodes.*.settings.path.home")
-    answer = client.get("/_nodes/_all/settings", filter_path=",".join(wanted))
+    answer = client.get("/_nodes/_all/settings", timeout=ANSWERING, filter_path=",".join(wanted))
     with reading("GET /_nodes/_all/settings"):
         return parse_data_paths(answer)
 

@@ -20,7 +20,7 @@ from ..kubernetes.pod_roll import Questions, roll
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..planning.versions import Version
 from .client import connect
-from .data_paths import DataPaths, keeps_data
+from .data_paths import DataPaths, keeps_data, said_by_all
 from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
@@ -62,9 +62,11 @@ def run(task: Task) -> Outcome:
     )
 
     def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
-        if not paths:
+        # Before the look, so that this is as fresh as it can be.
+        if not paths.keys() >= set(params["batch"]):
             paths.update(observe_data_paths(search))
         state = last.see()
+        said_by_all(paths, [name for name in params["batch"] if state.named(name)])
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         standing = judge_pods(state, there.pods, params["batch"])

@@ -27,7 +27,7 @@ from ..planning.pools import Pool
 from ..planning.versions import Version
 from .admission import admits
 from .client import OpenSearchClient, connect, judge_connection
-from .data_paths import DataPaths, keeps_data
+from .data_paths import DataPaths, keeps_data, said_by_all
 from .lost_data import judge_lost, judge_unseen
 from .named_pools import cures_data_of, member_of
 from .observe import observe, observe_data_paths
@@ -74,7 +74,9 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
 
 def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
     """The cluster as it is to be planned with, and where its members keep their data."""
-    return voting_again(observe(search)), observe_data_paths(search)
+    state = observe(search)
+    paths = said_by_all(observe_data_paths(search), [member.name for member in state.members.values()])
+    return voting_again(state), paths
 
 
 def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:

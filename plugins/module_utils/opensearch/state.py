@@ -227,6 +227,17 @@ def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
     return sorted(name for each, name in names.items() if part(nodes_info, each, {}).get("name") != name)
 
 
+def silence(path: str, names: Iterable[str]) -> Unreachable:
+    """What is raised where these members are in the cluster, and did not answer for themselves."""
+    return Unreachable(
+        refused(
+            "opensearch_incomplete",
+            f"In the cluster, but without an answer to GET {path}: {enumerate_few(names)}.",
+            "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
+        )
+    )
+
+
 def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMember]:
     """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
 
@@ -239,13 +250,7 @@ def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMembe
     """
     silent = unanswered(nodes_info, nodes_state)
     if silent:
-        raise Unreachable(
-            refused(
-                "opensearch_incomplete",
-                f"In the cluster, but without an answer to GET _nodes: {enumerate_few(silent)}.",
-                "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
-            )
-        )
+        raise silence("_nodes", silent)
 
     def member(identity: str, state: Json) -> ClusterMember:
         info = part(nodes_info, identity)

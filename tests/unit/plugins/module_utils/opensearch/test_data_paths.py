@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.data_paths import (
     DEFAULT,
     keeps_data,
     parse_data_paths,
+    said_by_all,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe_data_paths
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
@@ -106,20 +107,40 @@ def test_the_settings_of_the_members() -> None:
             "4": {"name": "d"},
         }
     }
-    assert parse_data_paths(answer) == {"a": (DEFAULT,), "b": ("/data",), "c": ("/one", HOME + "/two")}
+    assert parse_data_paths(answer) == {
+        "a": (DEFAULT,),
+        "b": ("/data",),
+        "c": ("/one", HOME + "/two"),
+        "d": (),
+    }
+
+
+class Answering(OpenSearchClient):
+    """A cluster that has this answer, and is asked to give it within a time."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        assert (path, params["timeout"]) == ("/_nodes/_all/settings", "5s")
+        return dict(self.answer)
 
 
 @pytest.mark.parametrize(
     "answer", [{"nodes": []}, {"nodes": {"1": {}}}, {"nodes": {"1": {"name": "a", "settings": 1}}}]
 )
 def test_another_answer_is_not_understood(answer: Any) -> None:
-    class Client(OpenSearchClient):
-        def __init__(self) -> None:
-            pass
-
-        def get(self, path: str, **params: Any) -> dict[str, Any]:
-            assert path == "/_nodes/_all/settings"
-            return dict(answer)
-
     with pytest.raises(Refusal, match="settings is not understood"):
-        observe_data_paths(Client())
+        observe_data_paths(Answering(answer))
+
+
+def test_a_member_that_did_not_answer_makes_the_answer_none_where_it_is_asked_for() -> None:
+    """One that hangs, or is overloaded, is left out of the answer without a word."""
+    answer = {"nodes": {"1": {"name": "a", "settings": {"path": {"home": HOME}}}, "2": {"name": "b"}}}
+    known = observe_data_paths(Answering(answer))
+    assert said_by_all(known, ["a", "b"]) == {"a": (DEFAULT,), "b": ()}
+    with pytest.raises(Unreachable) as caught:
+        said_by_all(known, ["a", "c"])
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "opensearch_incomplete"
+    assert "without an answer to GET _nodes/_all/settings: c." in reason.message

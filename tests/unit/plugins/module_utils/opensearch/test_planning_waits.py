@@ -33,7 +33,7 @@ class Planned:
         for room in (pool_order, set_pools):
             self.monkeypatch.setattr(room, "connect", lambda *_options: None)
             self.monkeypatch.setattr(room, "observe", lambda _client: self._seen())
-        self.monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: {})
+        self.monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: dict.fromkeys("abc", ()))
         self.monkeypatch.setattr(kubernetes, "connect", lambda _options: self._reached())
 
     def _seen(self) -> Any:

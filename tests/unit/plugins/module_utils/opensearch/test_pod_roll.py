@@ -160,6 +160,25 @@ def test_a_ready_pod_that_is_out_of_the_cluster_for_a_moment_is_waited_for(there
     assert result["waited"][0]["code"] == "member_unrecognised"
 
 
+def test_a_batch_waits_until_its_members_have_said_where_their_data_is(
+    there: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What others say of theirs is not kept in the place of it, and is not waited for."""
+    get, looks = there.servers.get, [{"data-0", "data-2"}, {"data-0"}]
+
+    def partial(path: str, **params: Any) -> Any:
+        answer = get(path, **params)
+        if not path.endswith("/settings") or not path.startswith("/_nodes"):
+            return answer
+        silent = looks.pop(0) if len(looks) > 1 else looks[0]
+        return {"nodes": {key: one for key, one in answer["nodes"].items() if one["name"] not in silent}}
+
+    monkeypatch.setattr(there.servers, "get", partial)
+    result = there.roll("data-2", wait=True, wait_timeout=30, wait_sleep=1.0)
+    assert [name for name, _uid in there.world.deleted] == ["data-2"]
+    assert result["waited"][0]["code"] == "opensearch_incomplete"
+
+
 def test_nothing_goes_while_another_pools_controller_rolls_it(there: Cluster) -> None:
     there.world.add("warm", updateStrategy={"type": "RollingUpdate"})
     there.also("warm-0", revision="warm-old")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans made while pods go, are not Ready, are not their set's, or members do not answer."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import set_pools
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool_json
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    copy,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
+    OLD,
+    PODS,
+    SETS,
+    Room,
+    furnished,
+    message,
+    order_of,
+    said,
+)
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Room:
+    return furnished(monkeypatch)
+
+
+def test_a_member_whose_pod_is_not_ready_is_taken_first(room: Room) -> None:
+    room.pod("data-0", OLD, ready=False)
+    result = room.plan()
+    assert said(result) == []
+    assert order_of(result)[:2] == ["data-0", "data-1"]
+    # One that is away and is cured goes on in its turn, with others where it may.
+    for name in ("managers-1", "data-0"):
+        room.pod(name, OLD)
+    room.pod("managers-1", None, ready=False)
+    batches = room.plan(batching="disjoint")["batches"]
+    assert [(batch["members"], batch["cures"]) for batch in batches[:1]] == [(["managers-1"], True)]
+    assert any("managers-1" in batch["members"] and len(batch["members"]) > 1 for batch in batches[1:])
+
+
+def test_a_pod_that_is_a_member_of_another_name_is_refused(room: Room) -> None:
+    room.versions["stray"] = room.versions.pop("clients-0")
+    room.addresses["stray"] = room.addresses["clients-0"]
+    result = room.plan()
+    assert ("name_differs", "refused") in said(result)
+    assert message(result, "name_differs").startswith("Pod clients-0 is the member stray of")
+
+
+def test_a_member_whose_pod_goes_is_waited_for_before_anything_is_planned(room: Room) -> None:
+    """It is of no pool of this upgrade, and in the cluster until it has stopped."""
+    room.pod("other-0", OLD, terminating=True)
+    room.clock.on_tick = [lambda: None, lambda: room.pod("other-0", OLD)]
+    result = room.plan("2.19.7")
+    assert said(result) == [("members_outside", "passed"), ("left_behind", "passed")]
+    assert (room.clock.now(), result["waited"][0]["code"]) == (2.0, "member_leaving")
+
+
+def test_a_member_whose_pod_never_ends_refuses_the_plan_by_its_name(room: Room) -> None:
+    room.pod("data-1", OLD, terminating=True)
+    result = room.plan()
+    assert said(result)[:2] == [("member_leaving", "refused"), ("timed_out", "refused")]
+    assert message(result, "member_leaving").startswith("Pod data-1 is being deleted")
+    assert order_of(result)
+    assert room.clock.now() == 120.0
+
+
+def test_a_member_in_a_pod_of_another_controller_is_refused_by_its_name(room: Room) -> None:
+    room.pod("data-1", OLD, owner="uid-of-another")
+    result = room.plan()
+    assert ("pod_owned_by_another", "refused") in said(result)
+    # One that is no member may be of whatever it is.
+    room.pod("data-1", OLD)
+    room.api.put_there(f"{SETS}/queue", pool_json("queue", replicas=1))
+    room.pod("queue-0", None, owner="uid-of-another")
+    assert "pod_owned_by_another" not in dict(said(room.plan()))
+
+
+def test_a_set_that_was_deleted_without_its_pods_is_told_as_that(room: Room) -> None:
+    del room.api.objects[f"{SETS}/clients"]
+    room.api.objects[f"{PODS}/clients-0"]["metadata"]["ownerReferences"] = []
+    result = room.plan(pools=["data", "managers", "clients", "client"])
+    assert said(result) == [("pool_missing", "refused"), ("pool_unknown", "refused")]
+    assert "pods of it are still there: clients-0 (without a controller)" in message(result, "pool_missing")
+
+
+def test_a_pool_that_keeps_no_data_may_hold_the_only_copy_in_a_pod_that_is_no_member(room: Room) -> None:
+    room.copies = ({**copy("lone", None, primary=True), "unassigned_info": {"reason": "NODE_LEFT"}},)
+    room.out("data-1")
+    assert said(room.plan()) == []
+    room.add("data", 2, volume={"emptyDir": {}})
+    room.out("data-1")
+    assert said(room.plan()) == [("ephemeral_last_copy", "refused")]
+    assert said(room.plan(members=["data-0"])) == []
+    assert said(room.plan(allow_red_indices=["lone"])) == []
+
+
+def test_planning_waits_until_every_member_has_said_where_its_data_is(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[Json] = [{"data-0": ()}, dict.fromkeys(room.versions, ())]
+    monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: answers.pop(0))
+    result = room.plan()
+    assert (said(result), result["waited"][0]["code"]) == ([], "opensearch_incomplete")
+
+
+def test_pods_that_are_ready_as_soon_as_they_run_are_told(room: Room) -> None:
+    room.add("clients", 1, container={"readinessProbe": None})
+    assert said(room.plan()) == [("no_readiness_probe", "passed")]
+    assert said(room.plan(members=["data-0"])) == []
