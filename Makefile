@@ -14,7 +14,7 @@ COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-u
 	--no-emit-find-links --no-emit-trusted-host --output-file
 # What has to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
 WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
-	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back[three-combined]"
+	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=

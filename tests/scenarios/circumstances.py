@@ -130,6 +130,15 @@ def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
             policy.delete_namespaced_pod_disruption_budget(name, cluster.namespace)
 
 
+def lose(cluster: Cluster, member: str) -> None:
+    """Its pod is deleted by something that asks nobody; returns when there is another one in its place."""
+    with cluster.lab.client() as api:
+        core: Any = client.CoreV1Api(api)
+        uid = core.read_namespaced_pod(member, cluster.namespace).metadata.uid
+        core.delete_namespaced_pod(member, cluster.namespace)
+        until(f"a successor of {member}", lambda: cluster.fingerprint().pods.get(member) not in {None, uid}, BOOT)
+
+
 def events_of(cluster: Cluster, name: str) -> list[Any]:
     """The events about the object of this name."""
     with cluster.lab.client() as api:

@@ -165,13 +165,15 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
 
 
 def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    # Of pools that are OnDelete by themselves.
-    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1", update_strategy="OnDelete")
+    # Of pools that are OnDelete by themselves, have no readiness probe, and whose template Git has changed beforehand.
+    declared: dict[str, Any] = {"update_strategy": "OnDelete", "ready": {}}
+    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1", **declared)
     try:
-        before = cluster.fingerprint()
         refused = play(PLAN, cluster.variables(TO), ansible_environment)
         assert refused.code != 0
         assert "2.19" in refused.message
+        lab.apply(three_combined(cluster.namespace, FROM, address=lab.pod_address, **declared))
+        before = cluster.fingerprint()
         seed(cluster.target, tmp_path, documents=5_000)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             played = upgrade(cluster.variables(FROM), ansible_environment)
@@ -179,12 +181,11 @@ def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_envir
         report = check(cluster.target, tmp_path)
         print(played.output, report.table(), sep="\n")
         assert played.code == 0, played.message
-        assert set(cluster.versions().values()) == {FROM}
-        assert report.loss is not None
-        assert (report.loss.count, report.health["red"]) == (0, 0)
+        assert "whatever of them dies comes back on" in played.output
+        cluster.is_upgraded(FROM, report)
         after = cluster.fingerprint()
         assert after.settings == before.settings
-        assert [pool["spec"]["updateStrategy"] for pool in after.pools.values()] == [{"type": "OnDelete"}]
+        assert after.pools == before.pools, "the run was only to roll"
         assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
     finally:
         cluster.remove()

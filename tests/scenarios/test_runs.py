@@ -7,7 +7,6 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import pexpect  # type: ignore[import-untyped]  # it has no type hints
 import pytest
@@ -16,7 +15,7 @@ from kubernetes import client
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL
+from tests.scenarios.circumstances import POOL, lose
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.interruptions import ACTS, EXCLUDE, KILLS, Siege
 from tests.scenarios.playbook import PATIENCE as LONGEST
@@ -168,24 +167,6 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     assert cluster.fingerprint().pods[member] == now.pods[member]
     assert set(cluster.versions().values()) == {TO}
     assert siege.left_behind() == {}
-
-
-def lose(cluster: Cluster, member: str) -> None:
-    """Its pod is deleted by something that asks nobody."""
-    with cluster.lab.client() as api:
-        core: Any = client.CoreV1Api(api)
-        uid = core.read_namespaced_pod(member, cluster.namespace).metadata.uid
-        core.delete_namespaced_pod(member, cluster.namespace)
-        until(
-            "the pod's successor",
-            lambda: _uid(core, cluster.namespace, member) not in {None, uid},
-            PATIENCE,
-        )
-
-
-def _uid(core: Any, namespace: str, pod: str) -> str | None:
-    found = {each.metadata.name: each.metadata.uid for each in core.list_namespaced_pod(namespace).items}
-    return found.get(pod)
 
 
 def test_an_api_server_that_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
