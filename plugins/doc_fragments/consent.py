@@ -16,7 +16,9 @@ options:
     type: bool
     default: false
   allow_quorum_loss:
-    description: Consent to the cluster standing still while the only (or one of two) manager-eligible members restarts.
+    description:
+      - Consent to the cluster standing still while the only manager-eligible member restarts, or the elected one of two
+        that cannot hand over to the other.
     type: bool
     default: false
   allow_red_indices:

@@ -88,6 +88,13 @@ options:
         data or can be elected keep new indices from being younger.
     type: bool
     default: false
+  hand_over:
+    description:
+      - Whether the elected manager of members that are pods hands over to another one before its batch goes down, as
+        M(stateful.upgrade.pod_ondelete_roll) does it. Without it a cluster of two manager-eligible members stands still
+        while the elected one restarts, and the plan asks for O(allow_quorum_loss).
+    type: bool
+    default: true
   allow_field_managers:
     description:
       - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.

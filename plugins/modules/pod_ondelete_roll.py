@@ -21,8 +21,11 @@ description:
     other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
     exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
     M(stateful.upgrade.shard_allocation) writes, which puts it back where this task was killed in between.
+  - Of two members that can be elected, only the elected one votes. There the vote goes over with the office, so that
+    the cluster does not stand still while it restarts.
   - Where nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
-    shares its batch is waited for, or handed back as O(proof_timeout) says.
+    shares its batch is waited for, or handed back as O(proof_timeout) says. One that alone votes is refused, unless
+    O(allow_quorum_loss) consents to the standstill.
   - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
   - Members that already are where they should be are left alone. One that is on its way, for example because an
     earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
@@ -70,6 +73,12 @@ options:
         be changed first. By default the proof is waited for like the rest.
       - Only time in which the cluster answers counts. While nothing answers it is waited for as O(wait_timeout) says.
     type: int
+  hand_over:
+    description:
+      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and then
+        only alone; one that alone votes goes only with O(allow_quorum_loss).
+    type: bool
+    default: true
   wait_timeout:
     description:
       - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure

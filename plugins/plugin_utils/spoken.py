@@ -27,6 +27,7 @@ PLAIN = (
     "allow_quorum_loss",
     "allow_red_indices",
     "allow_single_copy",
+    "hand_over",
     "label_selector",
     "max_unavailable",
     "recovery_bytes",

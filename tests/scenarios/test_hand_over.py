@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.lab.lab import Lab
-from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.opensearch.layouts import seven_members, three_combined, two_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import END, KILLS, VOTING, Siege
 from tests.scenarios.playbook import Playing
-from tests.scenarios.test_interrupted import conclude
+from tests.scenarios.test_interrupted import conclude, concluded
 
 FROM, TO = "2.19.6", "3.8.0"
 NUMBERS = itertools.count(1)
@@ -30,8 +30,9 @@ def kill(run: Playing) -> None:
 
 
 @pytest.fixture
-def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, f"hand-over-{next(NUMBERS)}", three_combined, FROM)
+def siege(request: pytest.FixtureRequest, lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    layout = getattr(request, "param", three_combined)
+    cluster = Cluster.start(lab, f"hand-over-{next(NUMBERS)}", layout, FROM)
     yield Siege.lay(cluster, TO, ansible_environment)
     cluster.remove()
 
@@ -89,10 +90,33 @@ def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(
     assert cluster.excluded() == []
 
 
-def test_killed_at_each_act_of_the_hand_over_the_next_run_goes_on(siege: Siege) -> None:
-    # What is left excluded is taken back at the beginning of the next run, which is killed there too.
-    for act in ("exclude", "include"):
-        assert siege.killed_at(act, after=True, kill=kill), f"no run came to {act}\n{siege.outputs[-1]}"
-    assert siege.cluster.excluded() == []
-    conclude(siege)
-    assert siege.cluster.excluded() == []
+@pytest.mark.parametrize("siege", [two_combined], indirect=True)
+def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_on(siege: Siege, tmp_path: Path) -> None:
+    """Of two only the elected one votes, and nobody has consented to a standstill."""
+    cluster = siege.cluster
+    elected = cluster.elected()
+    seed(cluster.target, tmp_path, documents=5_000)
+    with Traffic.start(cluster.target, tmp_path) as traffic:
+        # What is left excluded is taken back at the beginning of the next run, which is killed there too.
+        for act in ("exclude", "include"):
+            assert siege.killed_at(act, after=True, kill=kill), f"no run came to {act}\n{siege.outputs[-1]}"
+        assert cluster.excluded() == []
+        # It has handed over by then, so that nothing would be left to see. It is elected again.
+        other = cluster.elected()
+        assert other != elected
+        cluster.ask(f"{VOTING}?node_names={other}", "POST")
+        until("the first to be elected again", lambda: cluster.elected() == elected, END)
+        cluster.ask(f"{VOTING}?wait_for_removal=false", "DELETE")
+
+        played = siege.completed()
+        traffic.stop()
+    report = check(cluster.target, tmp_path)
+    print(report.table())
+    assert f"{elected} has handed over to {other}" in played.output
+    assert report.loss is not None
+    assert (report.loss.count, report.health["red"]) == (0, 0)
+    assert cluster.excluded() == []
+    # The vote has gone over for good, although nobody is excluded any more.
+    assert len(cluster.voting()["last_committed_config"]) == 1
+    assert cluster.elected() == other
+    concluded(siege, played)

@@ -13,6 +13,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import KILLS, Siege, named_acts
+from tests.scenarios.playbook import Played
 
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "8"))
@@ -71,7 +72,11 @@ def test_killed_at_random(lab: Lab, ansible_environment: Mapping[str, str]) -> N
 
 def conclude(siege: Siege) -> None:
     """The last run completes the upgrade; no act came late, no member went twice, and nothing is left."""
-    played = siege.completed()
+    concluded(siege, siege.completed())
+
+
+def concluded(siege: Siege, played: Played) -> None:
+    """What has to be so when the last run has ended."""
     print(f"{len(siege.wires)} runs")
     assert played.code == 0, played.output
     assert set(siege.cluster.versions().values()) == {TO}

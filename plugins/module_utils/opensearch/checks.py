@@ -65,7 +65,7 @@ CHECKS: tuple[Check, ...] = (
     _check("joined", _AFTER, "not_joined", "wrong_version", proof=True),
     _check("copies", _BEFORE, "every_copy_in_batch", "last_started_copy", "single_copy", "writes_wait", proof=True),
     _check("recoveries", (BEFORE_BATCH,), "recovery_running", proof=True),
-    _check("voting", _BEFORE, "no_majority", "voting_exclusions", proof=True),
+    _check("voting", _BEFORE, "no_majority", "only_voter_hands_over", "voting_exclusions", proof=True),
     _check(
         "elected",
         (BEFORE_BATCH,),

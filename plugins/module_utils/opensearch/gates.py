@@ -19,15 +19,10 @@ from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .disk import judge_disks
 from .last_copies import judge_last_copies
 from .looks import Look
+from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
-from .safety import (
-    BATCH_RULES,
-    Policy,
-    awaiting,
-    judge_blocks,
-    judge_present,
-    judge_voting,
-)
+from .quorum import judge_voting
+from .safety import BATCH_RULES, judge_blocks, judge_present
 from .settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, removals, split_ours
 from .state import ClusterMember, ClusterState, Health
 

@@ -5,6 +5,9 @@
 
 Its members are excluded from voting until another one is elected, and vote again at once; the undo of that is in the
 cluster before. Whether it may hand over is judged in `safety`; that it has is seen by the proof, which is made again.
+
+Of two that can be elected one votes, the elected one. There the vote goes over with the office, and does not come back
+when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and never the elected one).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from ..common.waiting import Patience, wait_for
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .lock_watch import place_of
-from .safety import successors
+from .policy import Policy
+from .quorum import judge_majorities, successors, votes_alone
 from .settings import UNDO, Undo, carried_undo, request_of
 from .settings_change import read_settings
 from .state import ClusterState, Voting
@@ -38,21 +42,24 @@ Seen = TypeVar("Seen")
 
 
 class HandOver:
-    """The hand-over before one batch: tried once, at the most, for each task."""
+    """The hand-over before one batch: tried once, at the most, for each task, where the policy says so."""
 
-    def __init__(self, task: Task, client: OpenSearchClient, batch: Collection[str]) -> None:
+    def __init__(self, task: Task, client: OpenSearchClient, batch: Collection[str], policy: Policy) -> None:
         self._task = task
         self._client = client
         self._batch = batch
+        self._policy = policy
         self._seen: ClusterState | None = None
         self._tried = False
         self._voters = 0
+        self._freed: frozenset[str] = frozenset()
         self._why = ""
 
     def judge(self, state: ClusterState) -> Verdict:
         """What fresh state says of a hand-over that was tried: another one is elected, and all that voted vote again.
 
-        Where nobody took over, an elected manager that is alone goes as it is.
+        Where nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
+        the user has consented.
         """
         self._seen = state
         down = state.ids(self._batch)
@@ -62,7 +69,10 @@ class HandOver:
         elected = state.members.get(state.elected or "")
         if elected is not None and elected.id in down:
             message = f"{elected.name} has not handed over: {self._why or 'it was elected again.'}"
-            if len(down) == 1:
+            stands = judge_majorities(state, down, replace(self._policy, hands_over=False))
+            if not stands.passed:
+                reasons += [replace(reason, message=f"{message} {reason.message}") for reason in stands.reasons]
+            elif len(down) == 1:
                 reasons.append(remark("elected_manager_stays", f"{message} It goes down as the elected manager."))
             else:
                 reasons.append(waiting("hand_over_unfinished", message, "Look at the manager-eligible members' logs."))
@@ -77,7 +87,7 @@ class HandOver:
             Refusal: what was excluded could not be taken back; then the undo is still in the cluster.
         """
         state = self._seen
-        if state is None or self._tried or state.elected not in state.ids(going):
+        if not self._policy.hands_over or state is None or self._tried or state.elected not in state.ids(going):
             return False
         down = state.ids(self._batch)
         if not successors(state, down):
@@ -149,6 +159,7 @@ class HandOver:
             self._why = f"no other member was elected within {PATIENCE:.0f} s."
             return False
         after = state.members[elected].name if elected in state.members else elected
+        self._freed = down if votes_alone(state) else frozenset()
         self._task.journal.did("handed_over", before, to=after)
         self._task.progress(f"{before} has handed over to {after}")
         return True
@@ -182,6 +193,8 @@ class HandOver:
 
     def _is_whole(self, voting: Voting) -> bool:
         """Whether as many vote as before: the servers bring it about themselves, by an odd number (Reconfigurator)."""
+        if self._freed & (voting.committed | voting.accepted):
+            return False
         return min(len(voting.committed), len(voting.accepted)) >= self._voters and not voting.exclusions
 
     def _judge_whole(self, voting: Voting) -> Verdict:
@@ -189,8 +202,10 @@ class HandOver:
 
     def _incomplete(self, voting: Voting) -> Reason:
         there = min(len(voting.committed), len(voting.accepted))
+        kept = self._freed & (voting.committed | voting.accepted)
+        said = "a member of the batch still votes" if kept else f"{there} of {self._voters} members vote again"
         return waiting(
             "hand_over_unfinished",
-            f"After the hand-over {there} of {self._voters} members vote again.",
+            f"After the hand-over {said}.",
             "Look at the manager-eligible members' logs.",
         )

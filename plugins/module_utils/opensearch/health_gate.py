@@ -24,8 +24,8 @@ from .gates import Scope, judge
 from .joining import wait_joined
 from .last_look import wait_proven
 from .looks import Look, look, polls
+from .policy import policy_of
 from .remaining import UNKNOWN, remaining, under_way
-from .safety import policy_of
 from .state import ClusterMember
 
 JOINED = "joined"

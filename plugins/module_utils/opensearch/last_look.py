@@ -17,7 +17,8 @@ from ..common.waiting import Patience, wait_for
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .observe import observe
-from .safety import Policy, awaiting, copy_sets, judge_batch, judge_blocks, judge_present
+from .policy import Policy, awaiting
+from .safety import copy_sets, judge_batch, judge_blocks, judge_present
 from .settings import ALLOCATING, ENABLE
 from .settings_change import read_settings
 from .state import ClusterState

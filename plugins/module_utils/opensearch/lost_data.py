@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from ..common.verdict import Reason, State, Verdict, refused, waiting
 from ..common.words import enumerate_few
-from .safety import Policy, copy_sets, judge_consent
+from .policy import Policy
+from .safety import copy_sets, judge_consent
 from .state import ClusterState, ShardCopy
 
 

@@ -45,6 +45,11 @@ def cures_data_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
     return any(m.version is None and m.holds_data and m.name in going for pool in pools for m in pool.members)
 
 
+def cures_manager_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
+    """Whether a member that can be elected is away, and one of those going: then it is back before any other goes."""
+    return any(m.version is None and m.manager_eligible and m.name in going for pool in pools for m in pool.members)
+
+
 def pools_named(groups: Groups, state: ClusterState, zone: str) -> list[Pool]:
     """One pool for each group, its members in the order of their names; `zone` is the attribute that says where."""
     return [_pool(name, sorted(set(members)), state, zone) for name, members in groups.items() if members]

@@ -27,7 +27,7 @@ from .health_gate import target_of
 from .last_look import LastLook, prove
 from .lost_data import judge_lost, judge_unseen
 from .observe import observe_data_paths, observe_members
-from .safety import Policy, awaiting, policy_of
+from .policy import Policy, awaiting, policy_of
 from .standing import holding_unseen, judge_leaving, judge_recognised
 from .state import ClusterMember, ClusterState
 
@@ -43,6 +43,7 @@ CONTRACT = Contract(
         "members": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
         "proof_timeout": {"type": "int"},
+        "hand_over": {"type": "bool", "default": True},
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     },
 )
@@ -53,11 +54,11 @@ def run(task: Task) -> Outcome:
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"], params["kubernetes"])
-    policy = policy_of(params, hands_over=True)
+    policy = policy_of(params, hands_over=params["hand_over"])
     former: dict[str, str] = {}
     paths: dict[str, tuple[str, ...]] = {}
     hand_over, last = (
-        HandOver(task, search, params["batch"]),
+        HandOver(task, search, params["batch"], policy),
         LastLook(search, params["batch"], policy.allow_red_indices),
     )
 

@@ -20,11 +20,12 @@ from ..planning.versions import Version
 from .admission import judge_left, left_by
 from .client import connect, judge_connection
 from .health_gate import target_of
-from .named_pools import by_kind, cures_data_of, judge_groups, pools_named
+from .named_pools import by_kind, cures_data_of, cures_manager_of, judge_groups, pools_named
 from .observe import observe
+from .policy import Policy, policy_of
 from .proof import Proofs, placement_of
 from .roles import judge_roles
-from .safety import judge_consent, policy_of
+from .safety import judge_consent
 from .set_pools import (
     Seen,
     in_cluster,
@@ -60,6 +61,7 @@ CONTRACT = Contract(
         "zone_attribute": {"type": "str", "default": "zone"},
         "max_unavailable": {"type": "str"},
         "allow_left_behind": {"type": "bool", "default": False},
+        "hand_over": {"type": "bool", "default": True},
         "allow_field_managers": {
             "type": "list",
             "elements": "str",
@@ -92,14 +94,15 @@ def run(task: Task) -> Outcome:
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
     state, pools = drawn.state, drawn.pools
     # On plain hosts the members are stopped by the user's own tasks, and nothing of ours comes just before.
-    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=not _on_hosts(params))
+    hands_over = params["hand_over"] and not _on_hosts(params)
+    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     verdict = combine(
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, replace(policy_of(params), awaits_data=cures_data_of(pools, going))),
+            judge_consent(state, going, _policy(params, pools, going, hands_over=hands_over)),
             judge_sets(drawn.sets, pools, batches, params["allow_red_indices"]) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
@@ -109,12 +112,19 @@ def run(task: Task) -> Outcome:
     conditions = [
         *(name for name in (*CONSENT, "allow_left_behind") if params[name] is True),
         *(f"may be red: {index}" for index in sorted(params["allow_red_indices"])),
+        *(() if params["hand_over"] else ("no hand-over",)),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
     left = [*left_by(state, pools, going, target), *drawn.outside]
     return _outcome(drawn, batches, verdict, target, digest, cutting, left)
+
+
+def _policy(params: Mapping[str, Any], pools: Sequence[Pool], going: Sequence[str], *, hands_over: bool) -> Policy:
+    """What the plan takes for granted: whoever is away and goes with it is cured before the others."""
+    policy = policy_of(params, hands_over=hands_over)
+    return replace(policy, awaits_data=cures_data_of(pools, going), awaits_manager=cures_manager_of(pools, going))
 
 
 def _on_hosts(params: Mapping[str, Any]) -> bool:

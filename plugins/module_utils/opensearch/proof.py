@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 
 from ..planning.colouring import Placement
 from ..planning.pools import Pool
-from .safety import successors
+from .quorum import successors, votes_alone
 from .state import ClusterState
 
 _Shard = tuple[str, int, bool]
@@ -24,6 +24,7 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
 
     A member of the pools that is away will serve again what it serves, since it is cured first.
     """
+    pools = tuple(pools)
     names = {identity: member.name for identity, member in state.members.items()}
     holders: dict[_Shard, set[str]] = defaultdict(set)
     for copy in state.copies:
@@ -31,7 +32,13 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
             holders[copy.index, copy.shard, copy.search_only].add(names[copy.member])
     configurations = {state.voting.committed, state.voting.accepted}
     voters = sorted(sorted(names.get(identity, identity) for identity in voters) for voters in configurations)
-    placement = Placement([frozenset(found) for found in holders.values()], [frozenset(found) for found in voters])
+    electable = {member.name for member in state.members.values() if member.manager_eligible}
+    electable |= {member.name for pool in pools for member in pool.members if member.manager_eligible}
+    placement = Placement(
+        [frozenset(found) for found in holders.values()],
+        [frozenset(found) for found in voters],
+        frozenset(electable),
+    )
     serving: dict[str, set[str]] = defaultdict(set)
     roles = [(member.name, member.serves) for member in state.members.values()]
     for name, served in (*roles, *((member.name, member.serves) for pool in pools for member in pool.members)):
@@ -66,6 +73,8 @@ class Proofs:
         lead = ""
         if state.elected in down:
             hands_over = self._hands_over and successors(state, down)
+            if hands_over and votes_alone(state):
+                return f"{self._copies(shards, down)}; the elected manager, which alone votes, hands over first"
             lead = "; the elected manager hands over first" if hands_over else "; it is the elected manager"
         return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
 

@@ -12,39 +12,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
+from .policy import Policy
+from .quorum import judge_elected, judge_majorities, judge_voting, votes_alone
 from .roles import judge_roles
-from .state import Block, ClusterMember, ClusterState, ShardCopy
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What the user consented to by name, and what whoever takes the batch down does before."""
-
-    allow_single_copy: bool = False
-    allow_quorum_loss: bool = False
-    hands_over: bool = False
-    """Whether the elected manager hands over first, where it can."""
-    allow_red_indices: frozenset[str] = frozenset()
-    """The indices of which shards may be missing."""
-    awaits_data: bool = False
-    """Whether a member that may hold data is away, and is waited for before anything goes."""
-
-
-def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
-    """The policy from the arguments in `CONSENT`."""
-    red = frozenset(params["allow_red_indices"])
-    return Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over, red)
-
-
-def awaiting(policy: Policy, state: ClusterState, members: Collection[str], batch: Collection[str]) -> Policy:
-    """The policy for a batch, while some of `members` outside it may be away."""
-    present = {member.name for member in state.members.values()}
-    return replace(policy, awaits_data=not set(members) <= present | set(batch))
+from .state import Block, ClusterState, ShardCopy
 
 
 def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
@@ -64,7 +38,9 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     ]
     holders = frozenset(copy.member for copy in lone if copy.member)
     voters = sorted(down & (state.voting.committed | state.voting.accepted))
-    reasons = [reason for voter in voters for reason in _majorities(state, frozenset({voter}), policy)]
+    if policy.awaits_manager and policy.hands_over and votes_alone(state):
+        voters = []
+    reasons = [reason for voter in voters for reason in judge_majorities(state, frozenset({voter}), policy).reasons]
     return Verdict(
         (
             *_single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy),
@@ -217,108 +193,6 @@ def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
                 "The recovery ends by itself.",
             ),
         )
-    )
-
-
-def judge_voting(
-    state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
-) -> Verdict:
-    """More than half of the committed and of the accepted configuration stays; exclusions are empty.
-
-    `ours` are exclusions that are put back before anything goes down: that an interrupted run left.
-    Source: CoordinationState.isElectionQuorum: a majority of both configurations.
-    """
-    return Verdict((*_exclusions(state, ours), *_majorities(state, down, policy)))
-
-
-def _exclusions(state: ClusterState, ours: frozenset[str]) -> Iterator[Reason]:
-    if not state.voting.exclusions <= ours:
-        yield refused(
-            "voting_exclusions",
-            f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
-            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
-        )
-
-
-def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
-    committed, accepted = state.voting.committed, state.voting.accepted
-    both = [("", committed)] if committed == accepted else [("committed ", committed), ("accepted ", accepted)]
-    for name, configuration in both:
-        staying = len((configuration & state.members.keys()) - down)
-        lost = configuration & down
-        if not lost or 2 * staying > len(configuration):
-            continue
-        message = (
-            f"Without {_names(state, lost)} only {staying} of the {len(configuration)} members of the {name}voting"
-            " configuration are left, which is no majority."
-        )
-        if 2 * len(configuration - down) > len(configuration):
-            yield waiting("no_majority", message, "Bring the missing manager-eligible members back.")
-        elif policy.allow_quorum_loss:
-            yield remark("no_majority", f"{message} The cluster stands still for that time, as allowed.")
-        else:
-            yield refused(
-                "no_majority",
-                message,
-                "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
-            )
-
-
-def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
-    """Who could be elected before the members in `down` go, where the elected manager is one of them.
-
-    Empty where it should not hand over: without the batch a majority of both configurations has to be there.
-    Source: a member that is excluded leaves the configuration, and an elected one that is in none abdicates to one
-    that is not excluded (Reconfigurator.reconfigure, Coordinator.nodeMayWinElection and abdicateTo).
-    """
-    if state.elected not in down or state.elected not in state.members or state.voting.exclusions:
-        return frozenset()
-    staying = frozenset(state.members) - down
-    return state.voting.committed & staying if _elects(state, staying) else frozenset()
-
-
-def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
-    """Whether these members are a majority of both configurations."""
-    configurations = (state.voting.committed, state.voting.accepted)
-    return all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
-
-
-def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
-    """There is an elected manager, and it goes alone, unless it hands over first."""
-    elected = state.members.get(state.elected or "")
-    if elected is None:
-        return Verdict(
-            (
-                waiting(
-                    "no_elected_manager",
-                    "The cluster has no elected manager.",
-                    "An election ends within seconds; if it does not, look at the manager-eligible members' logs.",
-                ),
-            )
-        )
-    if elected.id not in down or len(down) == 1:
-        return Verdict()
-    return Verdict((_sharing(state, elected, down, hands_over=policy.hands_over and not state.voting.exclusions),))
-
-
-def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], *, hands_over: bool) -> Reason:
-    """What is said of an elected manager that shares its batch."""
-    message = f"{elected.name} is the elected manager and shares a batch with others"
-    others = successors(state, down)
-    if hands_over and others:
-        names = enumerate_few(state.members[identity].name for identity in others)
-        return remark("elected_manager_hands_over", f"{message}, so it hands over before, to one of {names}.")
-    voters = state.voting.committed | state.voting.accepted
-    if hands_over and _elects(state, voters - down):
-        return waiting(
-            "elected_manager_not_alone",
-            f"{message}, and without them there is no majority now that could elect another one.",
-            "Bring the missing manager-eligible members back.",
-        )
-    return refused(
-        "elected_manager_not_alone",
-        f"{message}{', and there is no other one to hand over to' if hands_over else ''}.",
-        "Run again: the new plan takes it alone and last.",
     )
 
 

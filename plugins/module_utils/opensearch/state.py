@@ -172,11 +172,14 @@ def voting_again(state: ClusterState) -> ClusterState:
     """The state as it is to be planned with: nobody is excluded from voting any more.
 
     A run that was interrupted may have left somebody excluded, and takes it back before the first batch. Until then the
-    configurations are smaller than they will be; then the servers let every member vote that can (Reconfigurator).
+    configurations are smaller than they will be; then the servers let every member vote that can, and of two only the
+    elected one (Reconfigurator).
     """
     if not state.voting.exclusions:
         return state
     voters = frozenset(member.id for member in state.members.values() if member.manager_eligible)
+    if len(voters) == 2 and state.elected in voters:
+        voters = frozenset({state.elected})
     return replace(state, voting=Voting(voters, voters))
 
 

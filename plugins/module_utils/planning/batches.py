@@ -144,8 +144,15 @@ def _joined(
 
 
 def _may(step: Step, placement: Placement) -> bool:
-    """Whether the elected manager is in the batch, and others could elect one of themselves without all of it."""
-    return any(member.elected for member in step) and keeps_majority({member.name for member in step}, placement)
+    """Whether the elected manager is in the batch, and hands over before.
+
+    Others have to be able to elect one of themselves without all of the batch; or it votes alone, and any other one
+    that can be elected takes its place.
+    """
+    names = {member.name for member in step}
+    elected = [member.name for member in step if member.elected]
+    alone = bool(placement.electable - names) and list(placement.voters) == [frozenset(elected)]
+    return bool(elected) and (alone or keeps_majority(names, placement))
 
 
 def _is_major(members: Iterable[Member], target: Version) -> bool:

@@ -25,6 +25,8 @@ class Placement:
     """For each set of copies that can stand in for one another, the members that hold one."""
     voters: Sequence[frozenset[str]] = ()
     """The voting configurations."""
+    electable: frozenset[str] = frozenset()
+    """Who can be elected, whether it votes now or not."""
     held: Mapping[str, Sequence[int]] = field(init=False)
     """Member → the places in `holders` of the sets of which it holds a copy."""
 
@@ -38,7 +40,7 @@ class Placement:
 
     def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
         """This placement, where of each group, too, one member has to stay."""
-        return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters)
+        return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters, self.electable)
 
 
 def keeps_majority(names: Collection[str], placement: Placement) -> bool:

@@ -150,6 +150,12 @@ def three_combined(namespace: str, version: str, *, address: Address, **options:
     return Layout(namespace, version, pools, address, **options).manifests()
 
 
+def two_combined(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
+    """Gives one pool of two members that manage, hold data and ingest: only the elected one votes."""
+    pools = (Pool("members", 2, ("cluster_manager", "data", "ingest")),)
+    return Layout(namespace, version, pools, address, **options).manifests()
+
+
 def seven_members(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
     """Gives three managers, three data members, one of each in each of three zones, and one coordinating member."""
     pools = (

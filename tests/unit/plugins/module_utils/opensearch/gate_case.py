@@ -16,8 +16,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (

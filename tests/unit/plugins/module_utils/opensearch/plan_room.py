@@ -40,6 +40,8 @@ class Room:
     versions: dict[str, str] = field(default_factory=dict)
     copies: Sequence[Json] = SHARED
     created: int = 136408427
+    voters: Sequence[str] = ()
+    """Who votes; nobody named is all managers."""
     expands: str = ""
     """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)
@@ -92,7 +94,9 @@ class Room:
         if self.expands:
             indices["logs"] = index_metadata(auto_expand_replicas=self.expands)
         elected = next(iter(managers), None)
-        return cluster(members, self.copies, elected=elected, voting=coordination(managers), indices=indices)
+        return cluster(
+            members, self.copies, elected=elected, voting=coordination(self.voters or managers), indices=indices
+        )
 
     def plan(self, target: str = NEW, **params: Any) -> Json:
         spec = pool_order.CONTRACT.argument_spec

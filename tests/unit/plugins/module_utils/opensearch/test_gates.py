@@ -10,8 +10,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks
     MOMENTS,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import BACKLOG, judge_joined
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Change, Settings, Undo
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,

@@ -9,12 +9,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import (
-    Policy,
-    judge_batch,
-    judge_consent,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_batch, judge_consent
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

@@ -19,7 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks 
     polls,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe, observe_members
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,

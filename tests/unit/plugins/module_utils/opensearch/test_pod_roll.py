@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_ro
     have_come_back,
     judge_ephemeral,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import member as pod_of

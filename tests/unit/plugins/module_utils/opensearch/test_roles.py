@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import placement_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy, judge_batch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_batch
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import Cutting, batches_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import order_pools

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.quorum import judge_voting, successors
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import (
-    Policy,
     judge_batch,
     judge_blocks,
     judge_consent,
     judge_present,
-    judge_voting,
-    successors,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -220,7 +219,10 @@ WAITS = ("elected_manager_not_alone", State.WAITING)
         ("abcd", "abcd", "abc", "abd", [("no_majority", State.REFUSED)] * 2 + [REFUSED], ""),
         ("abcde", "abcde", "abcde", "ab", [REMARK], "cde"),
         ("abd", "abc", "abc", "ad", [("no_majority", State.WAITING), WAITS], ""),
-        ("abd", "a", "a", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
+        ("abd", "a", "a", "ad", [("only_voter_hands_over", State.PASSED), REMARK], "b"),
+        ("ad", "a", "a", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
+        # Where the servers must not take votes away, two vote, and that is not changed.
+        ("abd", "ab", "ab", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
         # An elected one that has no vote hands over all the same.
         ("abcd", "bcd", "bcd", "ab", [REMARK], "cd"),
     ],
@@ -313,6 +315,28 @@ def test_the_plan_asks_for_consent_by_name() -> None:
     assert consent(state, "b") == [("single_copy", State.REFUSED)]
     assert consent(state, "ab", ALL_ALLOWED) == [(code, State.PASSED) for code, _state in refused]
     assert judge_consent(state, "ab", STRICT).reasons[0].message == "The only configured copy of i[0], j[0] is on a, b."
+
+
+@pytest.mark.parametrize(
+    ("present", "voters", "going", "cures", "expected"),
+    [
+        ("ab", "a", "ab", False, [("only_voter_hands_over", State.PASSED)]),
+        ("ab", "a", "b", False, []),
+        ("a", "a", "a", False, [("no_majority", State.REFUSED)]),
+        ("a", "a", "a", True, []),
+        ("ab", "ab", "ab", False, [("no_majority", State.REFUSED)] * 2),
+        ("abc", "abc", "abc", False, []),
+    ],
+)
+def test_of_two_managers_the_one_that_votes_needs_no_consent_where_it_hands_over(
+    present: str, voters: str, going: str, cures: bool, expected: list[tuple[str, State]]
+) -> None:
+    state = cluster(present, elected="a", voting=coordination(voters))
+    assert said(judge_consent(state, going, Policy(hands_over=True, awaits_manager=cures))) == expected
+    off = judge_consent(state, going, Policy(awaits_manager=cures))
+    assert [code for code, _state in said(off)] == ["no_majority"] * len(
+        set(voters) & set(going) if len(voters) < 3 else ()
+    )
 
 
 def test_what_time_cures_needs_no_consent() -> None:

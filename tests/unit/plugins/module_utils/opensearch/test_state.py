@@ -11,8 +11,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy, judge_consent
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_consent
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import (
     Block,
     ShardCopy,
@@ -241,6 +242,12 @@ def test_while_somebody_is_excluded_a_plan_is_made_for_when_all_vote_again() -> 
     assert voting_again(again) is again
 
 
+def test_of_two_only_the_elected_one_votes_again() -> None:
+    left = cluster("ab", elected="b", voting=coordination("b", exclusions=["a"]))
+    assert judge_consent(voting_again(left), ["a"], Policy()).passed
+    assert voting_again(left).voting == Voting(left.ids("b"), left.ids("b"))
+
+
 def test_the_proof_in_words() -> None:
     copies = [
         copy("logs", "a", primary=True),
@@ -261,3 +268,10 @@ def test_the_proof_in_words() -> None:
         "Every shard of the batch keeps a started copy elsewhere (1 of 1), 2 of 3 voting members stay"
     )
     assert Proofs(cluster("abc", [])).of(["c"]) == "The batch holds no shard, 2 of 3 voting members stay"
+
+
+def test_the_only_voter_is_told_to_hand_over() -> None:
+    state = cluster("ab", elected="a", voting=coordination("a"))
+    alone = "The batch holds no shard; the elected manager, which alone votes, hands over first"
+    assert Proofs(state, hands_over=True).of(["a"]) == alone
+    assert Proofs(state).of(["a"]) == "The batch holds no shard, 0 of 1 voting members stay; it is the elected manager"

@@ -28,8 +28,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     observe_tasks,
     parse_state,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import parse_explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
     UNDO,
     Change,

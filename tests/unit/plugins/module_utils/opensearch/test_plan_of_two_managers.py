@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan for two members that can be elected, of which one votes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
+    PODS,
+    Room,
+    Said,
+    furnished,
+    said,
+)
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Room:
+    return furnished(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("away", "params", "expected"),
+    [
+        ("", {}, [("only_voter_hands_over", "passed")]),
+        ("", {"hand_over": False}, [("no_majority", "refused")]),
+        ("", {"hand_over": False, "allow_quorum_loss": True}, [("no_majority", "passed")]),
+        ("managers-1", {}, []),
+        ("managers-1", {"hand_over": False}, [("no_majority", "refused")]),
+    ],
+)
+def test_two_managers_need_no_consent_where_one_hands_over(
+    room: Room, away: str, params: Mapping[str, Any], expected: Said
+) -> None:
+    room.add("managers", 2)
+    del room.versions["managers-2"], room.api.objects[f"{PODS}/managers-2"]
+    room.voters = ["managers-0"]
+    if away:
+        room.out(away)
+    result = room.plan(**params)
+    assert said(result) == expected
+    assert result["batches"][-1]["reason"].endswith("hands over first") is params.get("hand_over", True)
+    assert (result["digest"] == room.plan()["digest"]) is (not params)
