@@ -5,19 +5,38 @@
 
 from __future__ import annotations
 
-from .client import KubernetesClient
-from .pods import list_pods
-from .state import Namespace
+from ..common.errors import NotUnderstood
+from .client import Json, KubernetesClient
+from .pods import pod, pod_path
+from .state import Namespace, Pod, Unread
 from .stateful_sets import list_stateful_sets
 
 
 def observe_namespace(client: KubernetesClient, namespace: str, label_selector: str | None = None) -> Namespace:
     """What the namespace holds now; the label selector is for StatefulSets only.
 
-    Pods are asked for after the sets: one that a set of this look owns is then of this set, or has gone meanwhile.
+    Pods are asked for after the sets: one that a set of this look owns is then of this set, or has gone meanwhile. Most
+    may be strangers, so one that cannot be read is kept apart: whoever judges says which ones matter.
 
     Raises:
         Refusal: an answer cannot be had.
     """
     sets = list_stateful_sets(client, namespace, label_selector)
-    return Namespace(namespace, sets, list_pods(client, namespace))
+    read: list[Pod] = []
+    unread: list[Unread] = []
+    for item in client.list(pod_path(namespace)):
+        try:
+            read.append(pod(item))
+        except NotUnderstood as error:
+            unread.append(_unread(item, error))
+    return Namespace(namespace, sets, tuple(read), tuple(unread))
+
+
+def _unread(item: Json, error: NotUnderstood) -> Unread:
+    """The same with its name and its address; the error itself where it has no name, for then it may be any pod."""
+    metadata, status = item.get("metadata"), item.get("status")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    address = status.get("podIP") if isinstance(status, dict) else None
+    if not isinstance(name, str) or not name:
+        raise error
+    return Unread(name, address if isinstance(address, str) else "", error)

@@ -195,6 +195,7 @@ def _observe(
 ) -> _Batch:
     there = observe_namespace(client, namespace)
     pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
+    there.need({name for pool in pools for name in pool.member_names()})
     governed = [
         verdict
         for pool in pools

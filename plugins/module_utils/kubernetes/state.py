@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ..common.errors import NotUnderstood
 
 
 @dataclass(frozen=True)
@@ -134,17 +136,38 @@ class Pod:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A pod that cannot be read, as far as it can be told which one it is."""
+
+    name: str
+    address: str
+    """Empty where that cannot be read either."""
+    error: NotUnderstood
+
+
+@dataclass(frozen=True)
 class Namespace:
     """What a namespace holds at one moment."""
 
     name: str
     sets: tuple[StatefulSet, ...]
     pods: tuple[Pod, ...]
-    """All its pods, whoever owns them."""
+    """All its pods that can be read, whoever owns them."""
+    unread: tuple[Unread, ...] = ()
 
     def pods_of(self, pool: StatefulSet) -> dict[str, Pod]:
         """The pods that belong to a StatefulSet, by name."""
         return {each.name: each for each in self.pods if each.owner_uid == pool.uid}
+
+    def need(self, names: Collection[str], addresses: Collection[str] = ()) -> None:
+        """Have it that every pod with one of these names or addresses, where it is there, can be read.
+
+        Raises:
+            NotUnderstood: one cannot.
+        """
+        for each in self.unread:
+            if each.name in names or each.address in addresses:
+                raise each.error
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from .last_look import LastLook, prove
 from .lost_data import judge_lost, judge_unseen
 from .observe import observe_data_paths, observe_members
 from .policy import Policy, awaiting, policy_of
-from .standing import holding_unseen, judge_leaving, judge_recognised
+from .standing import holding_unseen, judge_leaving, judge_recognised, need_pods
 from .state import ClusterMember, ClusterState
 
 CONTRACT = Contract(
@@ -68,6 +68,7 @@ def run(task: Task) -> Outcome:
             paths.update(observe_data_paths(search))
         state = last.see()
         said_by_all(paths, [name for name in params["batch"] if state.named(name)])
+        need_pods(state, there)
         former.update({member.name: member.ephemeral_id for member in state.members.values()})
         proven = prove(state, params["members"], params["batch"], policy)
         standing = judge_pods(state, there.pods, params["batch"])

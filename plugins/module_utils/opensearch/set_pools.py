@@ -31,7 +31,7 @@ from .data_paths import DataPaths, keeps_data, said_by_all
 from .lost_data import judge_lost, judge_unseen
 from .named_pools import cures_data_of, member_of
 from .observe import observe, observe_data_paths
-from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
+from .standing import Standing, holding_unseen, judge_leaving, judge_recognised, judge_unread, need_pods
 from .state import ClusterState, voting_again
 
 SERVER = "opensearch"
@@ -86,15 +86,22 @@ def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
     search = params["opensearch"], params["kubernetes"]
     members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
     if there is not None and members is not None:
-        troubles.append(_judge_pods(there[0], members[0]))
+        meant = there[0].sets if params["pools"] else ()
+        troubles.append(_attempt(troubles, lambda: _judge_pods(there[0], members[0], meant)) or Verdict())
     return there, members, troubles
 
 
-def _judge_pods(there: Namespace, state: ClusterState) -> Verdict:
-    """None of the members goes, and the pods with names of the sets that are meant are theirs."""
+def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[StatefulSet]) -> Verdict:
+    """None of the members goes, and the pods with names of the sets that are meant are theirs.
+
+    Raises:
+        NotUnderstood: a pod that may be of the cluster, or of one of the sets `meant`, cannot be read.
+    """
+    need_pods(state, there, meant)
     standing = Standing(state, there.pods)
     of_members = [pod for pod in there.pods if standing.of(pod)]
-    return combine((judge_leaving(state, there.pods, ()), *(judge_owned(one, of_members) for one in there.sets)))
+    owned = (judge_owned(one, of_members) for one in there.sets)
+    return combine((judge_leaving(state, there.pods, ()), *owned, judge_unread(there)))
 
 
 def _told_together(verdict: Verdict) -> Verdict:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.verdict import Reason, Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
-from ..kubernetes.state import Pod
+from ..kubernetes.state import Namespace, Pod, StatefulSet
 from .state import ClusterMember, ClusterState
 
 _OVER = frozenset({"Failed", "Succeeded"})
@@ -49,6 +49,33 @@ class Standing:
         """The names of the members that no pod stands for."""
         known = {member.id for pod in self._pods if (member := self.of(pod)) is not None}
         return sorted(member.name for member in self._state.members.values() if member.id not in known)
+
+
+def need_pods(state: ClusterState, there: Namespace, meant: Collection[StatefulSet] = ()) -> None:
+    """Have it that the pods can be read which a member may run in, and those of its set and of the sets `meant`.
+
+    Raises:
+        NotUnderstood: one cannot.
+    """
+    names = {member.name for member in state.members.values()}
+    for one in there.sets:
+        own = one.member_names()
+        if one in meant or not names.isdisjoint(own):
+            names.update(own)
+    there.need(names, {member.address for member in state.members.values()} - {""})
+
+
+def judge_unread(there: Namespace) -> Verdict:
+    """The pods that cannot be read, once it is known that none of them matters."""
+    return Verdict(
+        tuple(
+            remark(
+                "pod_unread",
+                f"Pod {each.name} cannot be read, and is none of this cluster: {each.error.verdict.reasons[0].message}",
+            )
+            for each in there.unread
+        )
+    )
 
 
 def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:

@@ -27,6 +27,26 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Room:
     return furnished(monkeypatch)
 
 
+def test_a_pod_that_cannot_be_read_is_named_and_holds_the_plan_up_only_where_it_may_be_a_member(room: Room) -> None:
+    def unread(name: str) -> None:
+        room.api.objects[f"{PODS}/{name}"]["status"]["conditions"] = [{"type": "Ready", "status": "Perhaps"}]
+
+    room.pod("web-0", None, owner="uid-of-another")
+    unread("web-0")
+    result = room.plan()
+    assert said(result) == [("pod_unread", "passed")]
+    assert message(result, "pod_unread").startswith("Pod web-0 cannot be read")
+    unread("data-1")
+    assert ("kubernetes_not_understood", "refused") in said(room.plan())
+    # A set that is named matters, whether its pods are members or not.
+    room.add("spare", 1)
+    room.out("spare-0")
+    room.pod("data-1", OLD)
+    unread("spare-0")
+    assert ("kubernetes_not_understood", "refused") not in said(room.plan())
+    assert ("kubernetes_not_understood", "refused") in said(room.plan(pools=["data", "managers", "clients", "spare"]))
+
+
 def test_a_member_whose_pod_is_not_ready_is_taken_first(room: Room) -> None:
     room.pod("data-0", OLD, ready=False)
     result = room.plan()

@@ -179,6 +179,43 @@ def test_a_batch_waits_until_its_members_have_said_where_their_data_is(
     assert result["waited"][0]["code"] == "opensearch_incomplete"
 
 
+def unreadable(name: str, address: str = "") -> dict[str, Any]:
+    """A pod of another owner whose conditions nobody understands."""
+    pod = pod_json(name, f"uid-{name}", owner="another")
+    pod["status"].update(conditions=[{"type": "Ready", "status": "Perhaps"}], podIP=address)
+    return pod
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "matters"),
+    [
+        ("web-1", "10.9.9.9", False),
+        ("web-1", "", False),
+        # One of its own set, one that is a member by name, and one at the address of a member.
+        ("data-0", "10.9.9.9", True),
+        ("warm-0", "10.9.9.9", True),
+        ("web-1", "10.0.0.1", True),
+        # Of a pool that has another pod in the cluster.
+        ("warm-1", "10.9.9.9", True),
+    ],
+)
+def test_a_pod_that_cannot_be_read_holds_up_what_it_may_be_a_part_of(
+    there: Cluster, name: str, address: str, matters: bool
+) -> None:
+    there.world.add("warm")
+    there.also("warm-0")
+    there.world.pods[name] = unreadable(name, address)
+    result = there.roll("data-2", members=[*NAMES, "warm-0"])
+    assert [one for one, _uid in there.world.deleted] == ["data-2"] * (not matters)
+    assert codes(result) == ["kubernetes_not_understood"] or not matters
+
+
+def test_a_pod_of_which_not_even_the_name_can_be_read_may_be_any(there: Cluster) -> None:
+    there.world.pods["web-1"] = unreadable("web-1")
+    del there.world.pods["web-1"]["metadata"]["name"]
+    assert codes(there.roll("data-2")) == ["kubernetes_not_understood"]
+
+
 def test_nothing_goes_while_another_pools_controller_rolls_it(there: Cluster) -> None:
     there.world.add("warm", updateStrategy={"type": "RollingUpdate"})
     there.also("warm-0", revision="warm-old")
