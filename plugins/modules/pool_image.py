@@ -137,7 +137,7 @@ verdict:
     reasons:
       - state: passed
         code: strategy_kept
-        message: 'StatefulSet data stays OnDelete: not every pod is Ready on its revision (data-1).'
+        message: 'StatefulSet data stays OnDelete: these pods are not Ready on its revision: data-1.'
         remedy: Finish the roll of this pool, then restore it again.
 before:
   description: Image of the container, update strategy and undo, as found; by the name of the pool where none was named.

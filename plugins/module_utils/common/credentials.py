@@ -40,12 +40,15 @@ def judge_way(sent: str, address: str, verified: bool) -> Verdict:
     if not sent or is_here(parts.hostname or ""):
         return Verdict()
     if parts.scheme != "https":
-        text = f"{sent} goes to {address} without encryption: whoever sees the network can read it."
+        text = f"{sent} goes to {address} without encryption: anybody who sees the network can read it."
         return Verdict(
             (remark("credentials_unencrypted", text, "Turn TLS on there, and begin the URL with https://."),)
         )
     if not verified:
-        text = f"{sent} goes to {address} although its certificate is not checked: whoever takes its place can read it."
+        text = (
+            f"{sent} goes to {address} although its certificate is not checked: a server that takes its place can read"
+            " it."
+        )
         remedy = "Give the CA certificate with ca_cert, and leave validate_certs on."
         return Verdict((remark("credentials_unverified", text, remedy),))
     return Verdict()

@@ -142,7 +142,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
             )
         )
     if status < HTTPStatus.BAD_REQUEST:
-        return not_understood(f"to {request.sentence()}", f"what answers at {host} sends us elsewhere ({status})")
+        return not_understood(f"to {request.sentence()}", f"the server at {host} redirects the request ({status})")
     return refusal(
         "kubernetes_refused",
         f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",

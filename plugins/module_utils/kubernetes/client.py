@@ -167,7 +167,7 @@ class KubernetesClient:
             )
         if content is None:
             said = f"to {request_of(method, path).sentence()}"
-            raise not_understood(said, f"what answers at {self.host} sends no JSON object")
+            raise not_understood(said, f"the server at {self.host} does not send a JSON object")
         return content
 
     def _send(self, method: str, path: str, params: Mapping[str, str], body: object, content_type: str) -> Any:

@@ -89,10 +89,10 @@ def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Ver
         return Verdict()
     spans = [_span(pool) for pool in pools]
     if len(pools) == 1:
-        message = f"StatefulSet {pools[0].name} keeps no pod {', '.join(strangers)} (its pods are {spans[0]})."
+        message = f"StatefulSet {pools[0].name} has no pod {', '.join(strangers)} (its pods are {spans[0]})."
     else:
         named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
-        message = f"None of the StatefulSets keeps a pod {', '.join(strangers)} (their pods are {named or 'none'})."
+        message = f"None of the StatefulSets has a pod {', '.join(strangers)} (their pods are {named or 'none'})."
     remedy = "Make the plan again: it names members that are no longer there."
     return Verdict((refused("member_unknown", message, remedy),))
 

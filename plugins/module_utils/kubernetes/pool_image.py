@@ -128,18 +128,18 @@ def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
     if not left:
         return None
     stays = pool.strategy if pool.strategy == "OnDelete" else f"at partition {pool.partition}"
-    said = f"StatefulSet {pool.name} stays {stays}: not every pod is Ready on its revision ({', '.join(left)})."
+    said = f"StatefulSet {pool.name} stays {stays}: these pods are not Ready on its revision: {', '.join(left)}."
     outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
     if outdated:
         return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
-    return waiting("strategy_waits", said, "Bring these pods back; then its strategy can be put back.")
+    return waiting("strategy_waits", said, "Bring these pods back. Then its strategy can be put back.")
 
 
 def _void(pool: StatefulSet, undo: Undo) -> Reason:
     return remark(
         "strategy_changed_by_another",
-        f"After run {undo.run or 'without a name'} had set {undo.strategy_set}, something else changed the strategy "
-        f"of StatefulSet {pool.name}; that is what counts from now on.",
+        f"Something else changed the strategy of StatefulSet {pool.name} after run {undo.run or 'without a name'} had"
+        f" set {undo.strategy_set}. The strategy is left as it is now.",
     )
 
 

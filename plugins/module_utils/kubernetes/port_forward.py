@@ -66,7 +66,7 @@ class PortForward:
             refused(
                 "port_forward_no_pod",
                 f"No Ready pod is behind {self.where}.",
-                "Bring a member back; if they are Ready, check service, label_selector and port of"
+                "Bring a member back. If the members are Ready, check service, label_selector and port of"
                 " opensearch.port_forward.",
             )
         )

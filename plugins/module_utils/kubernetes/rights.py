@@ -107,6 +107,6 @@ def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
     message = f"The user of the Kubernetes API may not {said} {where}"
     remedy = f"Add to a {kind} bound to it: {rules}."
     if missing[0].explains:
-        message += ", so less is said where a pod is stuck or a plan is refused, and budgets are not respected"
+        message += ". So less can be said of a pod that is stuck, and PodDisruptionBudgets are not respected"
         return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))
     return Verdict((refused("kubernetes_rights", f"{message}.", remedy),))

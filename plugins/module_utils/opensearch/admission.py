@@ -65,8 +65,8 @@ def _judged(
     stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
     end = f"{it} cannot join any more" if major else f"any index made since keeps {them} out"
     message = (
-        f"{enumerate_few(locked)} {stays} on {_versions(left, locked)}, and every other member that holds data or can"
-        f" be elected goes to {target} or is there: once stopped, {end}."
+        f"{enumerate_few(locked)} {stays} on {_versions(left, locked)}, while every other member that holds data or can"
+        f" be elected goes to {target} or runs it already. Once stopped, {end}."
     )
     if not major:
         yield remark("left_behind", message, "Upgrade what is left, too.")

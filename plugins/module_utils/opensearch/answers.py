@@ -16,7 +16,7 @@ EXPLAIN = "POST /_cluster/allocation/explain"
 
 def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
     """The refusal for an answer that is none; `check` is the only one that needs it, and can be left out."""
-    without = f" skip_checks: [{check}] goes on without it." if check else ""
+    without = f" To go on without it, set skip_checks: [{check}]." if check else ""
     return NotUnderstood(
         refused(
             "opensearch_not_understood",

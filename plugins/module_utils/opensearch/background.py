@@ -69,8 +69,10 @@ def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
         tuple(
             waiting(
                 "long_task",
-                f"On {task.member} runs a {task.kind}: {task.description[:LONGEST_DESCRIPTION]} (task {task.id}).",
-                f"Let it end, or end it with POST _tasks/{task.id}/_cancel; skip_checks: [tasks] goes on nevertheless.",
+                f"A task that a restart would end runs on {task.member} ({task.kind}, task {task.id}):"
+                f" {task.description[:LONGEST_DESCRIPTION].rstrip('.')}.",
+                f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To go on nevertheless, set skip_checks:"
+                " [tasks].",
                 about=task.id,
             )
             for task in sorted(tasks, key=lambda task: task.id)
@@ -116,6 +118,6 @@ def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> 
 def _remedy(snapshot: Snapshot) -> str:
     repository, _slash, name = snapshot.name.partition("/")
     return (
-        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}; skip_checks: [snapshots] goes on"
-        " nevertheless, and leaves it PARTIAL."
+        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}. To go on nevertheless, which leaves it"
+        " PARTIAL, set skip_checks: [snapshots]."
     )

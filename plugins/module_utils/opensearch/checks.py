@@ -134,7 +134,7 @@ def _part_of_proof(skipped: Collection[str]) -> Iterator[Reason]:
         yield refused(
             "check_is_proof",
             f"These checks cannot be skipped: {', '.join(found)}. They are the proof that nothing is lost.",
-            f"Take them out of skip_checks; what can be skipped is {', '.join(SKIPPABLE)}.",
+            f"Take them out of skip_checks. These can be skipped: {', '.join(SKIPPABLE)}.",
         )
 
 
@@ -143,6 +143,6 @@ def _both_ways(skipped: Collection[str], added: Collection[str]) -> Iterator[Rea
     if both:
         yield refused(
             "check_skipped_and_added",
-            f"To be skipped and to be added are the same checks: {', '.join(both)}.",
+            f"These checks are both to be skipped and to be added: {', '.join(both)}.",
             "Take them out of skip_checks or out of add_checks.",
         )

@@ -126,11 +126,11 @@ class OpenSearchClient:
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
         except (errors.SerializationError, *FOREIGN) as error:
-            raise not_understood(f"{method} {path}", f"what answers at {self.where} sends no JSON") from error
+            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send JSON") from error
         if may_be_empty and not answer:
             return {}
         if not isinstance(answer, dict):
-            raise not_understood(f"{method} {path}", f"what answers at {self.where} sends no JSON object")
+            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send a JSON object")
         return answer
 
 
@@ -240,7 +240,7 @@ def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
     if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "opensearch_tls",
-            f"No TLS connection to OpenSearch at {where} comes about: {cause}.",
+            f"A TLS connection to OpenSearch at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
         )
     return Unreachable(
@@ -273,7 +273,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
             "opensearch_credentials",
             f"OpenSearch at {where} did not accept the password of the user {username} (401)."
             if username
-            else f"OpenSearch at {where} asks who is there (401), and no username is given.",
+            else f"OpenSearch at {where} asks for a user (401), and no username is given.",
             "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
@@ -291,7 +291,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
             )
         )
     if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
-        return not_understood(f"{method} {path}", f"what answers at {where} sends us elsewhere ({error.status_code})")
+        return not_understood(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
     return refusal(
         "opensearch_answer",
         f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",

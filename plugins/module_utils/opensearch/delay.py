@@ -48,13 +48,13 @@ def choose(state: ClusterState, delay: str, *, only: bool) -> tuple[bool, Verdic
         wanted = seconds_of(delay)
     except ValueError as error:
         raise refusal(
-            "delay_unreadable", f"delay {delay!r} is no time.", "Give a number and a unit: 1h, 90m."
+            "delay_unreadable", f"delay {delay!r} is not a time.", "Give a number and a unit: 1h, 90m."
         ) from error
     old = [f"{member.name} ({member.version})" for member in state.members.values() if member.version < SINCE]
     if old:
         reason = refused(
             "delay_unknown",
-            f"The delay for the whole cluster is known from {SINCE} on, and not to {enumerate_few(old)}.",
+            f"Members below {SINCE} do not know the delay for the whole cluster: {enumerate_few(old)}.",
             "Use method=restrict, or method=auto until every member is new enough.",
         )
         return False, Verdict((reason,)) if only else Verdict()
@@ -62,7 +62,7 @@ def choose(state: ClusterState, delay: str, *, only: bool) -> tuple[bool, Verdic
     if not shorter:
         return True, Verdict()
     text = f"These indices set a shorter delay of their own than {delay}: {enumerate_few(shorter)}."
-    rest = "Their replicas are rebuilt elsewhere when it is over." if only else "So allocation is restricted instead."
+    rest = "Their replicas are rebuilt elsewhere when that is over." if only else "So allocation is restricted instead."
     return only, Verdict((remark("delay_shorter", f"{text} {rest}"),))
 
 

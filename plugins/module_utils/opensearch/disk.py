@@ -164,9 +164,9 @@ def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason
     )
     return refused(
         "disk_watermark",
-        f"Above {_WORDS[level]} ({watermark.text}): {members}.",
-        f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}; skip_checks: [disk] goes"
-        " on nevertheless.",
+        f"These members are above {_WORDS[level]} ({watermark.text}): {members}.",
+        f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
+        " nevertheless, set skip_checks: [disk].",
     )
 
 

@@ -28,8 +28,8 @@ EXPLANATIONS = 500
 """At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 
 _REMEDY = (
-    "Add a member, or cure what the deciders name; or replace these members without draining them"
-    " (upgrade_ephemeral: restart), which a started copy elsewhere makes safe."
+    "Add a member, or cure what the deciders name. Or replace these members without draining them"
+    " (upgrade_ephemeral: restart), which is safe as long as every shard has a started copy elsewhere."
 )
 
 

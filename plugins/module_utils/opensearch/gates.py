@@ -170,7 +170,7 @@ def judge_joined(
                 refused(
                     "wrong_version",
                     f"{name} runs {member.version} and not {target}.",
-                    "What it was given is not that version, whatever its name says: give the right image, or package.",
+                    "Its image or package holds another version than its name says. Give the right one.",
                 )
             )
     return Verdict(tuple(reasons))
@@ -203,8 +203,8 @@ def _judge_archived(settings: Settings) -> Verdict:
             remark(
                 "archived_setting_found",
                 f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
-                " the version that runs; it goes for good with the first change of settings, which would be refused"
-                " otherwise.",
+                " the version that runs. The first change of settings removes it for good, for the server would refuse"
+                " that change otherwise.",
                 "Set what replaces it in this version, if it is still wanted.",
             )
             for change in removals(settings)

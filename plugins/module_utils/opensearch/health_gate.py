@@ -203,9 +203,10 @@ def target_of(text: str) -> Version:
     if str(version) != text.strip():
         raise refusal(
             "pre_release",
-            f"target_version {text} is not the version of a release: its members report {version}, so that nothing"
-            " could tell the two apart.",
-            f"Give what its members report, target_version {version}, and the whole image with image (upgrade_image).",
+            f"target_version {text} is not the version of a release. Its members report {version}, as those of the"
+            " release do, so the two cannot be told apart.",
+            f"Give the version that they report, target_version {version}, and the whole image with image"
+            " (upgrade_image).",
         )
     return version
 

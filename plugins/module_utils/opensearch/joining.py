@@ -43,7 +43,7 @@ def judge_back(seen: Members, batch: Collection[str], former: Mapping[str, str],
 def _still_there(name: str) -> Reason:
     return waiting(
         "not_restarted",
-        f"{name} is still in the cluster as the process that was to be stopped.",
-        f"If it lasts, see whether the tasks really stop it: look at the process on the host of {name}.",
+        f"{name} was not restarted: the process that was to be stopped is still in the cluster.",
+        f"If this lasts, see whether the tasks really stop it: look at the process on the host of {name}.",
         about=name,
     )

@@ -133,8 +133,8 @@ def _unreadable(undo: Undo, error: Refusal) -> Refusal:
     within = f"in namespace {place['namespace']}" if place["kept_in"] != "opensearch" else "in OpenSearch"
     return refusal(
         "undo_lock_not_readable",
-        f"Run {undo.run} set what would be put back. Its lock {place['name']} {within} cannot be read, so it is not"
-        f" known whether that run lives. {error.verdict.reasons[0].message}",
+        f"The settings to be put back were changed by run {undo.run}. Its lock {place['name']} {within} cannot be read,"
+        f" so it is not known whether that run lives. {error.verdict.reasons[0].message}",
         f"Settle as a user who may read the lock {within}. If that run is certainly dead, restore with the module"
-        f" shard_allocation, whose option for taking over names the run {undo.run}.",
+        f" shard_allocation, and name run {undo.run} in its option for taking over.",
     )

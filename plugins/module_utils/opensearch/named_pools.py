@@ -122,8 +122,8 @@ def _twice(groups: Groups, named: Counter[str]) -> Iterator[Reason]:
 def _misnamed(name: str, strangers: Sequence[str]) -> Reason:
     return refused(
         "name_differs",
-        f"The cluster has no member {name}, but members that no host stands for ({', '.join(strangers)}): the host may"
-        " run one of them under that name, and would be taken for one that is down.",
+        f"The cluster has no member {name}, and it has members that no host stands for: {', '.join(strangers)}. If the"
+        " host runs one of these under another name, its member would be taken for one that is down.",
         "Set the variable upgrade_member of each host to the node.name of its member, and name all groups of members in"
         " upgrade_groups.",
     )

@@ -301,6 +301,6 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
             refused(
                 "opensearch_unavailable",
                 f"Not every member of OpenSearch has answered for its {what}.",
-                f"If this does not pass, see which member is overloaded; skip_checks: [{check}] goes on without.",
+                f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
             )
         )

@@ -223,7 +223,7 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
         said = situation.answer or "nothing yet"
         return waiting("primary_unassigned", f"{subject} {are} not assigned (the server says: {said}): {red}.")
     if situation.kind is _Kind.WITHOUT_COPY:
-        text = f"{subject} {are} not assigned, for no member of the cluster holds a valid copy: {red}."
+        text = f"{subject} {are} not assigned, because no member of the cluster holds a valid copy: {red}."
         remedy = (
             "Bring back the member or the volume that holds one, or restore the index from a snapshot; never force an"
             f" empty or stale copy, {leave}."

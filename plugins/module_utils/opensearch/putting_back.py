@@ -91,7 +91,8 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
         yield refused(
             "undo_refused",
             f"The undo of run {undo.run} says that the {each['scope']} setting {each['setting']} was set to"
-            f" {values}. No run of this collection changes that, so it is left as it is, and so is what the undo says.",
+            f" {values}. No run of this collection changes that, so both the setting and the undo of it are left as"
+            " they are.",
             f"Compare that setting with what is wanted, then set {UNDO} to null.",
         )
 

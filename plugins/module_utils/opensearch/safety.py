@@ -166,7 +166,7 @@ def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> It
             "writes_wait",
             f"While {_names(state, down)} is away, writes to {enumerate_few(indices)} wait: their setting"
             " index.write.wait_for_active_shards asks for more copies than are left.",
-            "Lower it for the time of the upgrade, where writes must not wait.",
+            "If writes must not wait, lower it for the time of the upgrade.",
         )
 
 

@@ -320,7 +320,7 @@ def judge_sets(
             verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))
         if going and not one.has_readiness_probe:
             text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
-            following = "That a member has joined on the target version is asked of the cluster all the same."
+            following = "The cluster is asked all the same whether a member has joined on the target version."
             verdicts.append(Verdict((remark("no_readiness_probe", text, following),)))
     pods = {pod.name: pod for found in seen.pods.values() for pod in found}
     steps = [[pods[name] for name in batch.members if name in pods] for batch in batches]
@@ -356,7 +356,8 @@ def judge_returning(pools: Iterable[Pool]) -> Verdict:
             remark(
                 "template_changed",
                 f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
-                f" {'runs' if len(pool.returning) == 1 else 'run'} another: whatever of them dies comes back on it.",
+                f" {'runs' if len(pool.returning) == 1 else 'run'} another one. A pod of these that dies comes back on"
+                " the image of the pool.",
                 "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
             )
             for pool in pools

@@ -65,8 +65,8 @@ def _judge_cluster(undo: Undo, present: str) -> None:
         return
     raise refusal(
         "undo_of_another_cluster",
-        f"The undo that this cluster carries was written by run {undo.run} in the cluster {undo.cluster}, and this is"
-        f" {present}: it came with a snapshot, and what it would put back belongs to the other cluster.",
+        f"Run {undo.run} wrote the undo that this cluster carries, and it did so in the cluster {undo.cluster}. This"
+        f" is {present}. The undo came with a snapshot, and the settings in it belong to the other cluster.",
         f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
     )
 

@@ -217,7 +217,7 @@ def _judge_unrestricted(settings: Settings) -> None:
     if present not in (None, "all"):
         raise refusal(
             "drain_restricted",
-            f"Allocation is restricted ({ENABLE} is {present}), so that no replica would move to another member.",
+            f"Allocation is restricted ({ENABLE} is {present}), so no replica would move to another member.",
             "Put allocation back first (shard_allocation with state=restored), or set it to all or null.",
         )
 

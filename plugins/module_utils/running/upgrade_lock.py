@@ -155,7 +155,7 @@ def _release(task: Task) -> Outcome:
 
 
 def _contended() -> Verdict:
-    return Verdict((waiting("lock_contended", "Another writes the lock in this moment."),))
+    return Verdict((waiting("lock_contended", "Another run writes the lock in this moment."),))
 
 
 def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:

@@ -116,8 +116,8 @@ def test_what_is_seen_of_a_coordinating_member_that_the_pools_leave_out() -> Non
     pools = [of_pods("data", ["d-0", "d-1"], state), of_pods("managers", ["m-0"], state)]
     (reason,) = judge_left(state, pools, ["d-0", "d-1", "m-0"], NEW, allowed=False).reasons
     assert reason.message == (
-        "c-0 stays on 2.19.6, and every other member that holds data or can be elected goes to 3.6.0 or is there: once"
-        " stopped, it cannot join any more."
+        "c-0 stays on 2.19.6, while every other member that holds data or can be elected goes to 3.6.0 or runs it"
+        " already. Once stopped, it cannot join any more."
     )
     # Between minor versions, and where the plan does nothing more, it is said.
     for target, going in ((Version(2, 19, 7), ["d-0", "d-1", "m-0"]), (Version(2, 19, 7), [])):
@@ -137,7 +137,7 @@ def test_a_member_that_is_away_and_left_out_is_counted_too() -> None:
     assert judge_left(state, pools, ["d-0", "c-0"], NEW, allowed=False).passed
     assert judge_left(state, pools, ["d-0"], NEW, allowed=False).passed
     (reason,) = judge_left(state, pools, ["d-0", "m-0"], NEW, allowed=False).reasons
-    assert reason.message.startswith("c-0 stays on the image of its pool, and ")
+    assert reason.message.startswith("c-0 stays on the image of its pool, while ")
     assert left_by(state, pools, ["d-0", "m-0"], NEW) == ["c-0"]
 
 

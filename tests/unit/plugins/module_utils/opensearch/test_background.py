@@ -45,7 +45,9 @@ def test_long_tasks_are_named_with_member_and_what_they_do() -> None:
     )
     (reason,) = judge_tasks(found).reasons
     assert (reason.code, reason.state) == ("long_task", State.WAITING)
-    assert reason.message == f"On a runs a reindex: reindex from [logs] to [copy] (task {identity('a')}:7)."
+    assert reason.message == (
+        f"A task that a restart would end runs on a (reindex, task {identity('a')}:7): reindex from [logs] to [copy]."
+    )
     assert f"POST _tasks/{identity('a')}:7/_cancel" in reason.remedy
 
 
@@ -55,7 +57,7 @@ def test_a_snapshot_is_named_with_what_is_left() -> None:
     first, last = judge_snapshots(state).reasons
     assert first.message == "Snapshot nightly/night is being taken: late[0], logs[0] still to be written on a, b."
     assert last.message == "Snapshot nightly/done is being taken: it is being finished."
-    assert "DELETE _snapshot/nightly/night;" in first.remedy
+    assert "DELETE _snapshot/nightly/night." in first.remedy
     for name, waits in (("a", True), ("b", True), ("c", False)):
         assert bool(judge_snapshots_of(state, state.ids([name])).reasons) is waits
     (of_a,) = judge_snapshots_of(state, state.ids(["a"])).reasons

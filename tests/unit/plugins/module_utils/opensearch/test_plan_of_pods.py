@@ -203,8 +203,8 @@ def test_a_template_that_somebody_has_changed_is_told_with_who_would_come_back_o
     assert said(result) == [("template_changed", "passed")]
     (reason,) = (one for one in result["verdict"]["reasons"] if one["code"] == "template_changed")
     assert reason["message"] == (
-        "Pool data has the image opensearch:3.8.0 already, and data-0, data-1 run another:"
-        " whatever of them dies comes back on it."
+        "Pool data has the image opensearch:3.8.0 already, and data-0, data-1 run another one."
+        " A pod of these that dies comes back on the image of the pool."
     )
     assert reason["remedy"] == ""
     image["image"] = "opensearch:3.7.0"

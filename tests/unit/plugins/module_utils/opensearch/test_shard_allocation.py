@@ -284,7 +284,7 @@ def test_an_undo_that_came_with_a_snapshot_is_refused(state: str) -> None:
     act(client, "restricted")
     client.state["cluster_uuid"] = "another"
     kept = deepcopy(client.settings)
-    with pytest.raises(Refusal, match="in the cluster uuid, and this is another") as caught:
+    with pytest.raises(Refusal, match=r"in the cluster uuid\. This is another") as caught:
         act(client, state)
     assert [reason.code for reason in caught.value.verdict.reasons] == ["undo_of_another_cluster"]
     assert client.settings == kept
