@@ -21,7 +21,7 @@ from kubernetes import client
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play
-from tests.scenarios.wire import Act, Trap, Wire, wired
+from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
@@ -57,7 +57,7 @@ def _undo(body: Any) -> str:
     return body["persistent"]["cluster.metadata.stateful_upgrade.undo"] or ""
 
 
-ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
+ACTS: Mapping[str, Pattern] = {
     "lock": ("POST", r"/leases", lambda body: True),
     "record": ("POST", r"/configmaps", lambda body: True),
     "image": ("PATCH", r"/statefulsets/", _template),
@@ -71,14 +71,14 @@ ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
     "release": ("DELETE", r"/leases/", lambda body: True),
 }
 """Every act of a run, in the order of their first times: method, path, and what else tells it from others."""
-DRAIN: tuple[str, str, Callable[[Any], bool]] = (
+DRAIN: Pattern = (
     "PUT",
     r"/_cluster/settings",
     lambda body: _changes(body, EXCLUDE) and EXCLUDE in _undo(body),
 )
 """The act that only pools without volumes see."""
 VOTING = r"/_cluster/voting_config_exclusions"
-MORE_ACTS: Mapping[str, tuple[str, str, Callable[[Any], bool]]] = {
+MORE_ACTS: Mapping[str, Pattern] = {
     "drain": DRAIN,
     "exclude": ("POST", VOTING, lambda body: True),
     "include": ("DELETE", rf"{VOTING}\?wait_for_removal=false", lambda body: True),

@@ -35,6 +35,10 @@ Forward = Callable[[], Awaitable[web.Response]]
 Handle = Callable[[Passing, Forward], Awaitable[web.StreamResponse]]
 
 
+class AnswerLost(Exception):
+    """Raised by a handler: the connection to the client ends without an answer."""
+
+
 async def hand_on(_passing: Passing, forward: Forward) -> web.StreamResponse:
     """Let everything pass."""
     return await forward()
@@ -100,7 +104,12 @@ class Relay(threading.Thread):
                 if task and request.method not in READING:
                     acting.add(task)
                     task.add_done_callback(acting.discard)
-                return await self._relay(session, request)
+                try:
+                    return await self._relay(session, request)
+                except AnswerLost:
+                    if request.transport:
+                        request.transport.abort()
+                    return web.Response()
 
             application = web.Application(client_max_size=64 * 1024 * 1024)
             application.router.add_route("*", "/{path:.*}", relay)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks of the gates on real servers: full disks, a running snapshot, an index that is yellow for ever."""
+"""The checks of the gates on real servers: full disks, a running snapshot, long tasks, an index that stays yellow."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.interruptions import ACTS, Siege
+from tests.scenarios.playbook import PLAN, play
 from tests.scenarios.tasks import Result, Tasks, step
+from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
@@ -157,20 +159,75 @@ def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks
     assert said(tasks.play(gate("before_upgrade"))[0]) == []
 
 
-def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped(
+def reindex(cluster: Cluster, name: str) -> str:
+    """Begins to copy that index, one document in ten seconds; gives the task's id."""
+    for number in range(20):
+        cluster.ask(f"/{name}/_doc/{number}?refresh=true", "PUT", {"number": number})
+    body = {"source": {"index": name, "size": 1}, "dest": {"index": f"{name}-copied"}}
+    answer = cluster.ask("/_reindex?requests_per_second=0.1&wait_for_completion=false", "POST", body)
+    return str(json.loads(answer)["task"])
+
+
+def end(cluster: Cluster, task: str) -> None:
+    """What the remedy says."""
+    cluster.ask(f"/_tasks/{task}/_cancel", "POST")
+
+
+def test_a_long_task_is_waited_for_by_name(cluster: Cluster, tasks: Tasks) -> None:
+    look: dict[str, Any] = {"members": MEMBERS, "target_version": TO}
+    with index(cluster, "busy", shards=1, replicas=1):
+        task = reindex(cluster, "busy")
+        waits, gives_up, skips, batch = tasks.play(
+            step("cluster_health_gate", moment="before_upgrade", wait=False, **look),
+            step("cluster_health_gate", moment="before_upgrade", wait_timeout=1, **look),
+            step("cluster_health_gate", moment="before_upgrade", skip_checks=["tasks"], **look),
+            step("cluster_health_gate", moment="before_batch", batch=MEMBERS[:1], wait=False, **look),
+        )
+        end(cluster, task)
+    assert said(waits) == said(batch) == [("waiting", "long_task")]
+    assert said(gives_up) == [("refused", "long_task"), ("refused", "timed_out")]
+    assert said(skips) == [("passed", "check_skipped")]
+    (message,) = sentences(waits, "long_task")
+    assert " runs a reindex: reindex from [busy] to [busy-copied]" in message
+    assert f"(task {task})" in message
+    assert f"POST _tasks/{task}/_cancel" in gives_up["msg"]
+
+
+def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped_and_a_task_begun_meanwhile_is_waited_for(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
     """Comes last: it upgrades the cluster."""
     pinned = {"number_of_shards": 1, "number_of_replicas": 2, "index.routing.allocation.exclude._name": MEMBERS[2]}
     cluster.ask("/pinned", "PUT", {"settings": pinned})
-    until("two copies to be there", lambda: cluster.health()["active_shards"] == 2, BOOT)
+    until("two copies of it", lambda: len(started(cluster, "pinned")) == 2, BOOT)
     plan = play(PLAN, cluster.variables(TO), ansible_environment)
     assert plan.code != 0
     for word in ("The replica of pinned[0] fits on none of the 3 data members", "filter on 1", "same_shard on 2"):
         assert word in plan.message
-    played = upgrade(cluster.variables(TO, upgrade_skip_checks=["unassigned"]), ansible_environment)
+
+    siege, begun = Siege.lay(cluster, TO, ansible_environment, upgrade_skip_checks=["unassigned"]), list[str]()
+    method, path, holds = ACTS["restore"]
+    with siege.running() as (wire, run):
+        wire.trap = Trap(
+            method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
+        )
+
+        def waits() -> bool:
+            """The lock says what the run does."""
+            return any("runs a reindex: reindex from [meanwhile]" in json.dumps(act.body) for act in wire.acts)
+
+        until("the run to wait for the task", waits, BOOT)
+        end(cluster, *begun)
+        played = run.wait()
     print(played.output)
     assert played.code == 0
+    assert f"(task {begun[0]})" in played.output
     assert "Note: The check unassigned was not made after the upgrade (upgrade_skip_checks)." in played.output
     assert set(cluster.versions().values()) == {TO}
     assert cluster.health()["status"] == "yellow"
+
+
+def started(cluster: Cluster, name: str) -> list[str]:
+    """The members with a started copy of shard 0."""
+    shards = json.loads(cluster.ask(f"/_cat/shards/{name}?format=json"))
+    return [each["node"] for each in shards if each["state"] == "STARTED"]

@@ -18,7 +18,7 @@ from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import ACTS, Siege
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
-from tests.scenarios.wire import Trap
+from tests.scenarios.wire import Trap, wired
 
 FROM, TO = "2.19.6", "3.8.0"
 PATIENCE = 120.0
@@ -164,7 +164,9 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
         cluster.remove()
 
 
-def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
+    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
     # Of pools that are OnDelete by themselves, have no readiness probe, and whose template Git has changed beforehand.
     declared: dict[str, Any] = {"update_strategy": "OnDelete", "ready": {}}
     cluster = Cluster.start(lab, "hop", three_combined, "2.11.1", **declared)
@@ -175,14 +177,21 @@ def test_a_longer_way_is_gone_hop_by_hop(lab: Lab, tmp_path: Path, ansible_envir
         lab.apply(three_combined(cluster.namespace, FROM, address=lab.pod_address, **declared))
         before = cluster.fingerprint()
         seed(cluster.target, tmp_path, documents=5_000)
-        with Traffic.start(cluster.target, tmp_path) as traffic:
-            played = upgrade(cluster.variables(FROM), ansible_environment)
+        with Traffic.start(cluster.target, tmp_path) as traffic, wired(cluster) as wire:
+            wire.refuse_every = 5
+            played = upgrade(cluster.variables(FROM, **wire.variables()), ansible_environment)
             traffic.stop()
         report = check(cluster.target, tmp_path)
-        print(played.output, report.table(), sep="\n")
+        made = wire.made(ACTS)
+        print(played.output, f"{len(wire.refused)} requests refused", made, report.table(), sep="\n")
         assert played.code == 0, played.message
         assert "whatever of them dies comes back on" in played.output
         cluster.is_upgraded(FROM, report)
+        once = {"lock": 1, "record": 1, "image": 0, "restrict": 3, "restore": 3, "release": 1}
+        assert {name: made[name] for name in once} == once
+        deleted = [act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and act.status == 200]
+        assert sorted(name for name in deleted if name in before.pods) == sorted(before.pods)
+        assert {request.partition(" ")[0] for request in wire.refused} >= {"GET", "PATCH"}
         after = cluster.fingerprint()
         assert after.settings == before.settings
         assert after.pools == before.pools, "the run was only to roll"

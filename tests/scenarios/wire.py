@@ -10,7 +10,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,12 +19,14 @@ from aiohttp import web
 from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import USER, Cluster
-from tests.scenarios.relay import READING, Forward, Passing, Relay
+from tests.scenarios.relay import READING, AnswerLost, Forward, Passing, Relay
 
 ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
 """Requests that change nothing although their method could."""
 LEASE = re.compile(r"/leases(/|\?|$)")
 
+Pattern = tuple[str, str, Callable[[Any], bool]]
+"""What tells an act from others: method, path, and what holds of its body."""
 
 HELD_UP = 10.0
 """Seconds that a request is held up at the most."""
@@ -63,8 +65,7 @@ class Trap:
 
     def catches(self, passing: Passing, body: Any) -> bool:
         """Whether it springs at this request."""
-        same = passing.method == self.method and re.search(self.path, passing.path) is not None
-        return not self.sprung and same and self.holds(body)
+        return not self.sprung and _is((self.method, self.path, self.holds), passing.method, passing.path, body)
 
 
 @dataclass
@@ -75,6 +76,15 @@ class Wire:
     trap: Trap | None = None
     kubernetes: str = ""
     opensearch: str = ""
+    refuse_every: int = 0
+    """One of so many requests is refused, with 429 and with 503 in turn; 0: none is."""
+    refused: list[str] = field(default_factory=list)
+    """What was refused, in the order of time."""
+    loses: Mapping[str, Pattern] = field(default_factory=dict)
+    """Acts of which the first that succeeds is never answered: it is made, and the connection ends."""
+    lost: list[str] = field(default_factory=list)
+    """The acts of `loses` whose answer was lost, in the order of time."""
+    _asked: int = 0
 
     def variables(self) -> dict[str, Any]:
         """The variables by which a run goes through here."""
@@ -84,7 +94,11 @@ class Wire:
         }
 
     async def handle(self, passing: Passing, forward: Forward) -> web.StreamResponse:
-        """Note what acts, and spring the trap."""
+        """Note what acts, and spring the trap; refuse and lose what was asked for."""
+        self._asked += 1
+        if self.refuse_every and self._asked % self.refuse_every == 0:
+            self.refused.append(f"{passing.method} {passing.path}")
+            return web.Response(status=429 if len(self.refused) % 2 else 503, text="Too busy.")
         if passing.method in READING or ASKING.search(passing.path):
             return await forward()
         body = _json(passing.body)
@@ -103,10 +117,31 @@ class Wire:
         if trap is not None and caught:
             trap.spring()
             await asyncio.sleep(0)
+        if answer.status < 300:
+            self._lose(passing, body)
         return answer
+
+    def made(self, patterns: Mapping[str, Pattern]) -> dict[str, int]:
+        """How often each act was made with success."""
+        done = [act for act in self.acts if act.status is not None and act.status < 300]
+        return {
+            name: sum(_is(pattern, act.method, act.path, act.body) for act in done)
+            for name, pattern in patterns.items()
+        }
+
+    def _lose(self, passing: Passing, body: Any) -> None:
+        for name, pattern in self.loses.items():
+            if name not in self.lost and _is(pattern, passing.method, passing.path, body):
+                self.lost.append(name)
+                raise AnswerLost
 
     def _note(self, passing: Passing, body: Any, status: int | None) -> None:
         self.acts.append(Act(time.monotonic(), passing.method, passing.path, body, status))
+
+
+def _is(pattern: Pattern, method: str, path: str, body: Any) -> bool:
+    wanted, place, holds = pattern
+    return method == wanted and re.search(place, path) is not None and holds(body)
 
 
 def _json(text: bytes) -> Any:

@@ -18,13 +18,23 @@ from tests.lab.opensearch.maven import fetch_jar, sha256
 
 _PARALLEL_DOWNLOADS = 6
 _EMPTY_DIRECTORIES = ("bin", "plugins", "extensions", "logs", "config")
-_TRANSPORT = "modules/transport-netty4"
+_TRANSPORT, _REINDEX = "modules/transport-netty4", "modules/reindex"
+_OF_REINDEX = (
+    "reindex-",
+    "opensearch-rest-client",
+    "opensearch-ssl-config",
+    "http",
+    "commons-codec",
+    "commons-logging",
+    "slf4j-",
+)
+"""The artifacts that only the module for reindexing needs, by how their names begin."""
 _EXTENDS = "extended.plugins="
 _DESCRIPTOR = """\
-description=Netty based transport implementation
+description={description}
 version={version}
-name=transport-netty4
-classname=org.opensearch.transport.{classname}
+name={name}
+classname=org.opensearch.{classname}
 java.version=11
 opensearch.version={version}
 extended.plugins=
@@ -49,7 +59,7 @@ def home_path(lock: Lock) -> Path:
     """Gives where the home of a lock is, or will be; the name changes with what is in it."""
     places = sorted(f"{_room(one)}/{one.file_name} {digest}\n" for one, digest in lock.artifacts.items())
     places += [_EXTENDS] if lock.secured else []
-    content = "".join([*places, *_written_files(lock.version).values()])
+    content = "".join([*places, *_written_files(lock).values()])
     return cache_root() / "opensearch" / f"{lock.version}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
@@ -112,7 +122,7 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
     """Makes the home beside its place and renames it there, so that a home that exists is whole."""
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{lock.version}-") as directory:
         draft = Path(directory, "home")
-        for name in (*_EMPTY_DIRECTORIES, "lib", _TRANSPORT):
+        for name in (*_EMPTY_DIRECTORIES, "lib", _TRANSPORT, *([_REINDEX] if lock.reindexes else [])):
             (draft / name).mkdir(parents=True)
         for coordinate, jar in jars.items():
             place = draft / _room(coordinate) / coordinate.file_name
@@ -123,7 +133,7 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
                 place.hardlink_to(jar)
             except OSError:  # another file system, or links refused there
                 shutil.copy2(jar, place)
-        for name, text in _written_files(lock.version).items():
+        for name, text in _written_files(lock).items():
             (draft / name).write_text(text, encoding="utf-8")
         open_to_all(draft)
         draft.rename(home)
@@ -154,13 +164,26 @@ def _room(coordinate: Coordinate) -> str:
         or coordinate.artifact == "transport-netty4-client"
     ):
         return _TRANSPORT
-    return "lib"
+    return _REINDEX if coordinate.artifact.startswith(_OF_REINDEX) else "lib"
 
 
-def _written_files(version: str) -> dict[str, str]:
-    """Gives the two files that only the distribution has, not the jars."""
-    classname = "Netty4Plugin" if major(version) < 3 else "Netty4ModulePlugin"
-    return {
-        f"{_TRANSPORT}/plugin-descriptor.properties": _DESCRIPTOR.format(version=version, classname=classname),
+def _written_files(lock: Lock) -> dict[str, str]:
+    """Gives the files that only the distribution has, not the jars."""
+    old = major(lock.version) < 3
+    transport = "transport.Netty4Plugin" if old else "transport.Netty4ModulePlugin"
+    written = {
+        f"{_TRANSPORT}/plugin-descriptor.properties": _described(
+            lock, "transport-netty4", transport, "Netty based transport implementation"
+        ),
         f"{_TRANSPORT}/plugin-security.policy": _POLICY,
     }
+    if lock.reindexes:
+        reindex = "index.reindex.ReindexPlugin" if old else "index.reindex.ReindexModulePlugin"
+        written[f"{_REINDEX}/plugin-descriptor.properties"] = _described(
+            lock, "reindex", reindex, "Reindexing, and tasks by query"
+        )
+    return written
+
+
+def _described(lock: Lock, name: str, classname: str, description: str) -> str:
+    return _DESCRIPTOR.format(version=lock.version, name=name, classname=classname, description=description)

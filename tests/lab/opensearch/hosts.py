@@ -2,7 +2,8 @@
 """A plain host with one member on it, without Kubernetes: a directory, an address, and one Java process.
 
 ``python -m tests.lab.opensearch.hosts stop|install|start <directory> [version]`` is what a test's tasks do on it; each
-of them is done already where it has nothing to do.
+of them is done already where it has nothing to do. ``run`` becomes the member, for something else that starts and ends
+processes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.errors import LabError
-from tests.lab.images import ContainerContext
+from tests.lab.images import ContainerContext, Launch
 from tests.lab.opensearch.image import image
 from tests.lab.processes import ProcessRecord, is_alive, pod_user, record_of, send_signal, spawn
 from tests.lab.waiting import until
@@ -57,17 +58,34 @@ class Host:
         """Starts the installed version on the data that is there."""
         if self.process is not None:
             return
+        launch = self._launch()
+        with (self.directory / "member.log").open("ab") as output:
+            process = spawn(launch.argv, launch.env, launch.cwd, output, user=pod_user(), mortal=False)
+        record = record_of(self._name, process.pid)
+        (self.directory / "process.json").write_text(json.dumps(record.__dict__), encoding="utf-8")
+
+    def run(self) -> None:
+        """Becomes the process of the installed version, on the data that is there."""
+        launch = self._launch()
+        if (user := pod_user()) is not None:
+            os.setgroups([])
+            os.setgid(user.gid)
+            os.setuid(user.uid)
+        os.chdir(launch.cwd)
+        os.execve(launch.argv[0], launch.argv, dict(launch.env))
+
+    @property
+    def _name(self) -> str:
+        return str(json.loads((self.directory / "host.json").read_text(encoding="utf-8"))["name"])
+
+    def _launch(self) -> Launch:
         made = json.loads((self.directory / "host.json").read_text(encoding="utf-8"))
         mounts = {"/usr/share/opensearch/data": self.directory / "data"}
         name, scratch = made["name"], self.directory / "scratch"
         context = ContainerContext(
             "hosts", name, "opensearch", made["address"], scratch, mounts, made["settings"], (), ()
         )
-        launch = image((self.directory / "version").read_text(encoding="utf-8")).launch(context)
-        with (self.directory / "member.log").open("ab") as output:
-            process = spawn(launch.argv, launch.env, launch.cwd, output, user=pod_user(), mortal=False)
-        record = record_of(name, process.pid)
-        (self.directory / "process.json").write_text(json.dumps(record.__dict__), encoding="utf-8")
+        return image((self.directory / "version").read_text(encoding="utf-8")).launch(context)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Asks the process to end, and waits until it has.
@@ -83,7 +101,7 @@ class Host:
 def main() -> int:
     """Runs the command line and gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.opensearch.hosts", description=__doc__)
-    parser.add_argument("step", choices=["stop", "install", "start"])
+    parser.add_argument("step", choices=["stop", "install", "start", "run"])
     parser.add_argument("directory", type=Path)
     parser.add_argument("version", nargs="?", default="")
     arguments = parser.parse_args()
@@ -92,7 +110,7 @@ def main() -> int:
         if arguments.step == "install":
             host.install(arguments.version)
         else:
-            {"stop": host.stop, "start": host.start}[arguments.step]()
+            {"stop": host.stop, "start": host.start, "run": host.run}[arguments.step]()
     except LabError as error:
         print(error, file=sys.stderr)
         return 1

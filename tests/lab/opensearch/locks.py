@@ -11,6 +11,8 @@ from pathlib import Path
 from tests.lab.errors import LabError
 
 LOCKS = Path(__file__).parent / "locks"
+REINDEX = "reindex-client"
+"""The artifact of the module for reindexing."""
 
 
 def major(version: str) -> int:
@@ -71,6 +73,11 @@ class Lock:
     def secured(self) -> bool:
         """Whether the security plugin is among them."""
         return any(one.packaging == "zip" for one in self.artifacts)
+
+    @property
+    def reindexes(self) -> bool:
+        """Whether the module for reindexing is among them, which the tasks by query are of too."""
+        return any(one.artifact == REINDEX for one in self.artifacts)
 
     def render(self) -> str:
         """Gives the lock file's text: sorted, one line a file, so that a change reads well in a diff."""

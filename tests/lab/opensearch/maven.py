@@ -14,7 +14,7 @@ import requests
 from jgo.maven import MavenContext
 
 from tests.lab.errors import LabError
-from tests.lab.opensearch.locks import Coordinate, major
+from tests.lab.opensearch.locks import REINDEX, Coordinate, major
 
 _ATTEMPTS = 3
 _TIMEOUT_SECONDS = 60
@@ -77,6 +77,7 @@ def resolve(version: str) -> list[Coordinate]:
         Coordinate("org.opensearch", "opensearch", version),
         Coordinate("org.opensearch", "opensearch-plugin-classloader", version),
         Coordinate("org.opensearch.plugin", "transport-netty4-client", version),
+        Coordinate("org.opensearch.plugin", REINDEX, version),
         *_SHAPES,
     ]
     if major(version) >= 3:
