@@ -31,6 +31,8 @@ def test_nothing_is_lost_where_replicas_copy_segments(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     seed(cluster.target, tmp_path, documents=10_000)
+    # Of two replicas one is on a member of the old version and one on a new one when the primary goes.
+    cluster.ask("/traffic-0/_settings", "PUT", {"index": {"number_of_replicas": 2}})
     cluster.until_green()
     kinds = json.loads(cluster.ask("/traffic-*/_settings/index.replication.type?flat_settings=true"))
     assert {each["settings"]["index.replication.type"] for each in kinds.values()} == {"SEGMENT"}

@@ -27,6 +27,28 @@ def admits(state: ClusterState, version: Version) -> bool:
     return version.major >= lowest and all(one is not None and one <= version for one in created)
 
 
+MODE = "remote_store.compatibility_mode"
+"""The setting with which a cluster takes members with and without a remote store, to migrate from one to the other."""
+
+
+def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdict:
+    """No migration to a remote store is under way, in which the servers let no newer member join.
+
+    `mode` is the value of `MODE`. As long as it is `mixed` and a member has a remote store, a member that is newer than
+    all others is refused (server source, JoinTaskExecutor.ensureRemoteStoreNodesCompatibility).
+    """
+    stored = sorted(member.name for member in state.members.values() if member.has_remote_store)
+    newest = max((member.version for member in state.members.values()), default=target)
+    if str(mode).lower() != "mixed" or not stored or newest >= target:
+        return Verdict()
+    message = (
+        f"{MODE} is {mode}, and {enumerate_few(stored)} {'has' if len(stored) == 1 else 'have'} a remote store: the"
+        f" cluster is being migrated, and lets no member join that is newer than {newest}."
+    )
+    remedy = f"End the migration on {newest} and set {MODE} to strict, or null; then run again."
+    return Verdict((refused("remote_store_migration", message, remedy),))
+
+
 def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
     """The names of the members, in the cluster or not, that do not run the target version after the plan."""
     there = {member.name for member in state.members.values() if member.version == target}

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ..planning.versions import Version, judge_created, judge_path
+from .admission import MODE, judge_migration
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .disk import judge_disks
@@ -137,7 +138,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "blocks": lambda gate: judge_blocks(gate.state),
     "pending_tasks": lambda gate: _judge_pending(gate.seen.health),
     "present": _judge_present,
-    "versions": lambda gate: _judge_versions(gate.state, gate.scope),
+    "versions": lambda gate: _judge_versions(gate.state, gate.seen.settings, gate.scope),
     "joined": _judge_back,
     **{rule: _of_batch(rule) for rule in BATCH_RULES},
     "copies": _judge_copies,
@@ -212,12 +213,13 @@ def _judge_archived(settings: Settings) -> Verdict:
     )
 
 
-def _judge_versions(state: ClusterState, scope: Scope) -> Verdict:
+def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Verdict:
     if scope.target is None:
         return Verdict()
     members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
     created = [(index.name, index.created) for index in state.indices.values()]
-    return combine((judge_path(sorted(members), scope.target), judge_created(created, scope.target)))
+    path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
+    return combine((path, readable, judge_migration(state, settings.effective(MODE), scope.target)))
 
 
 def _judge_allocation(settings: Settings) -> Verdict:

@@ -59,6 +59,11 @@ class ClusterMember:
         return any(role in {"data", "search", "warm"} or role.startswith("data_") for role in self.roles)
 
     @property
+    def has_remote_store(self) -> bool:
+        """Whether it keeps what is written to its shards in a repository, too (DiscoveryNode.isRemoteStoreNode)."""
+        return "remote_store.segment.repository" in self.attributes
+
+    @property
     def serves(self) -> frozenset[str]:
         """The roles in which others may stand in for it, beside those that its shards and its vote tell of.
 

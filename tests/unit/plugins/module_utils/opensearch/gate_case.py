@@ -43,6 +43,7 @@ class Case:
 
     present: str = ALL
     versions: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
     copies: Sequence[Json] = tuple(WHOLE)
     status: str = "green"
     health: Json = field(default_factory=dict)
@@ -59,7 +60,8 @@ class Case:
     add: tuple[str, ...] = ()
 
     def judged(self, moment: str) -> Verdict:
-        members = {name: info(name, self.versions.get(name, "2.19.6")) for name in self.present}
+        own = {"attributes": dict(self.attributes)}
+        members = {name: info(name, self.versions.get(name, "2.19.6")) | own for name in self.present}
         parts = {"voting": coordination(ALL), **self.parts}
         seen = Look(
             cluster(members, self.copies, **parts),

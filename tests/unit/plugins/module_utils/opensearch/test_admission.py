@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import admits, judge_left, left_by
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import (
+    MODE,
+    admits,
+    judge_left,
+    judge_migration,
+    left_by,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import Pool
@@ -147,3 +153,31 @@ def test_a_partition_brings_what_is_left_back_on_the_old_image() -> None:
         pools = [of_pods("data", ["d-0", "d-1"], state, part=part)]
         assert judge_left(state, pools, ["d-1"], NEW, allowed=False).passed is passed
     assert judge_left(state, [of_pods("data", ["d-0", "d-1"], state, "server:3")], ["d-1"], NEW, allowed=False).passed
+
+
+REMOTE = {"remote_store.segment.repository": "segments", "remote_store.translog.repository": "translog"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "attributes", "newest", "passes"),
+    [
+        ("mixed", REMOTE, "2.19.6", False),
+        ("MIXED", REMOTE, "2.19.6", False),
+        # The servers compare with the newest member: once one runs the target, others may follow.
+        ("mixed", REMOTE, "3.6.0", True),
+        ("mixed", {}, "2.19.6", True),
+        ("mixed", {"remote_store.state.repository": "state"}, "2.19.6", True),
+        ("strict", REMOTE, "2.19.6", True),
+        (None, REMOTE, "2.19.6", True),
+    ],
+)
+def test_while_a_cluster_moves_to_a_remote_store_no_newer_member_joins(
+    mode: str | None, attributes: Mapping[str, str], newest: str, passes: bool
+) -> None:
+    state = cluster({"a": info("a") | {"attributes": attributes}, "b": info("b", newest)})
+    verdict = judge_migration(state, mode, NEW)
+    assert verdict.passed is passes
+    assert [(reason.code, reason.state) for reason in verdict.reasons] == (
+        [] if passes else [("remote_store_migration", State.REFUSED)]
+    )
+    assert all(MODE in reason.message and "a has a remote store" in reason.message for reason in verdict.reasons)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
     MOMENTS,
 )
@@ -110,6 +111,11 @@ def test_what_stops_every_gate(moment: str, changes: Json, expected: tuple[str, 
         ({"parts": {"voting": coordination(ALL, exclusions="c")}}, {("voting_exclusions", State.REFUSED)}),
         ({"present": "ab", "copies": WHOLE[:2]}, {("member_missing", State.WAITING)}),
         ({"present": "ab", "copies": WHOLE[:2], "batch": "c"}, set()),
+        (
+            {"settings": Settings({MODE: "mixed"}, {}), "attributes": {"remote_store.segment.repository": "s"}},
+            {("remote_store_migration", State.REFUSED)},
+        ),
+        ({"settings": Settings({MODE: "mixed"}, {})}, set()),
         ({"settings": Settings({ENABLE: "none"}, {})}, {("allocation_disabled", State.REFUSED)}),
         ({"settings": Settings({ENABLE: "none"}, {ENABLE: "all"})}, set()),
         ({"settings": Settings({ENABLE: "all"}, {ENABLE: "primaries"})}, {("allocation_disabled", State.REFUSED)}),

@@ -295,15 +295,16 @@ def test_a_member_is_drained_and_taken_back() -> None:
     assert client.settings == {"persistent": {EXCLUDE: "old,more"}, "transient": {}}
 
 
-def test_where_no_other_member_takes_a_shard_nothing_is_excluded() -> None:
-    client = draining(decided(b="same_shard", c="disk_threshold"), *LOGS)
+# A primary whose replicas copy segments goes to no member that is newer than one of them.
+@pytest.mark.parametrize("decider", ["disk_threshold", "node_version"])
+def test_where_no_other_member_takes_a_shard_nothing_is_excluded(decider: str) -> None:
+    client = draining(decided(b="same_shard", c=decider), *LOGS)
     with pytest.raises(Refusal) as caught:
         act(client, "drained")
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "drain_impossible"
-    assert reason.message == (
-        "logs[0] cannot leave a: no other member takes them (disk_threshold on 1, same_shard on 1)."
-    )
+    assert reason.message == (f"logs[0] cannot leave a: no other member takes them ({decider} on 1, same_shard on 1).")
+    assert "upgrade_ephemeral: restart" in reason.remedy
     assert client.settings == {"persistent": {}, "transient": {}}
 
 
