@@ -60,4 +60,4 @@ def test_what_can_be_skipped_and_added() -> None:
         (reason,) = judge_selection([name], ()).reasons
         assert (reason.code, name in reason.message) == ("check_is_proof", True)
     (reason,) = judge_selection(["disk", "tasks"], ["disk"]).reasons
-    assert (reason.code, "same checks: disk." in reason.message) == ("check_skipped_and_added", True)
+    assert (reason.code, "to be skipped and to be added: disk." in reason.message) == ("check_skipped_and_added", True)
