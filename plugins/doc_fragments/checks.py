@@ -14,7 +14,7 @@ options:
   skip_checks:
     description:
       - Checks that are not made. Each that would have been made is a remark of the verdict.
-      - What belongs to the proof that nothing is lost cannot be skipped, and is not among the choices.
+      - A check that belongs to the proof that nothing is lost cannot be skipped, and is not among the choices.
       - Each check is described in C(docs/gates.md).
     type: list
     elements: str

@@ -23,8 +23,8 @@ options:
     default: false
   allow_red_indices:
     description:
-      - Consent to shards of these indices being missing, by the names of the indices. What is missing is not waited
-        for, neither a primary that is lost nor a replica without a place, and the last copy of a shard is away while
+      - Consent to shards of these indices being missing, by the names of the indices. A lost primary and a
+        replica without a place are not waited for there, and the last copy of a shard is away while
         its member restarts. It may also be lost, with a member that is away and keeps no data over a restart.
     type: list
     elements: str

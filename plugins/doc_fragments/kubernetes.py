@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   kubernetes:
     description:
-      - Where the Kubernetes API is, and who asks.
+      - The address of the Kubernetes API, and the user who asks.
       - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
         (C(~/.kube/config)) is taken, and where there is none, the service account of the pod that Ansible runs in.
       - Credential plugins of a kubeconfig are supported.
@@ -52,7 +52,7 @@ options:
         description:
           - The file with the CA certificate of the API server.
           - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
-          - Where it is given the certificate is checked, whatever the kubeconfig says.
+          - If it is given, the certificate is checked even if the kubeconfig says otherwise.
         type: path
         aliases: [ssl_ca_cert]
       proxy:

@@ -12,7 +12,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   opensearch:
-    description: Where the OpenSearch cluster is, and who asks.
+    description: The address of the OpenSearch cluster, and the user who asks.
     type: dict
     suboptions:
       hosts:

@@ -19,7 +19,7 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait. What is still waited for then is a failure that names its cause.
+    description: Seconds to wait. When they are over, the task fails and names what it waits for.
     type: int
     default: 1800
   wait_sleep:

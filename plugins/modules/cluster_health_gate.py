@@ -55,21 +55,21 @@ options:
   split_after:
     description:
       - After so many seconds, or at once where O(batch) is refused as a whole, the part of it that may go is let
-        through. RV(going) names it; ask again for the others when it is back. Where no part may go now, but a member
+        through. RV(going) names it; ask again for the others when it is back. If no part may go now, but a member
         could after a wait (for a recovery, say), that is waited for. By default a batch is never split.
       - For V(before_batch) only.
     type: int
   hands_over:
     description:
-      - Whether whoever takes O(batch) down lets an elected manager in it hand over before, as
-        M(stateful.upgrade.pod_ondelete_roll) does. Then it may share the batch with others, where those who stay can
+      - Whether an elected manager in O(batch) is made to hand over before the batch is taken down, as
+        M(stateful.upgrade.pod_ondelete_roll) does it. Then it may share the batch with others, where those who stay can
         elect another one. By default an elected manager goes alone.
       - For V(before_batch) only.
     type: bool
     default: false
   wait_timeout:
     description:
-      - Seconds to wait without progress. What is still waited for then is a failure that names its cause.
+      - Seconds to wait without progress. When they are over, the task fails and names what it waits for.
       - As long as fewer shards are left to be started than before, or fewer bytes or operations of those that recover,
         it counts anew. Without the permission C(indices:monitor/recovery) only whole shards are progress.
     type: int

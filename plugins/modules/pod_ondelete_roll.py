@@ -17,20 +17,20 @@ description:
     quorum its majority without the batch. Without it nothing is deleted.
   - All pods of the namespace are looked at for that, whatever pool they are of. A member outside the batch whose pod is
     being deleted, has been evicted or has no running container does not count as staying, and is waited for.
-  - Where the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
+  - If the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
     other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
     exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
     M(stateful.upgrade.shard_allocation) writes, which puts it back where this task was killed in between.
   - Of two members that can be elected, only the elected one votes. There the vote goes over with the office, so that
     the cluster does not stand still while it restarts.
-  - Where nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
+  - If nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
     shares its batch is waited for, or handed back as O(proof_timeout) says. One that alone votes is refused, unless
     O(allow_quorum_loss) consents to the standstill.
   - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
   - Members that already are where they should be are left alone. One that is on its way, for example because an
     earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
-  - Where a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
-    events and log lines. What time cannot cure is refused at once.
+  - If a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
+    events and log lines. A cause that time cannot cure is refused at once.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -81,8 +81,8 @@ options:
     default: true
   wait_timeout:
     description:
-      - Seconds to wait, first for the proof, then for the batch to be back. What is still waited for then is a failure
-        that names its cause.
+      - Seconds to wait, first for the proof, then for the batch to be back. When they are over, the
+        task fails and names what it waits for.
   wait_sleep:
     default: 0.25
 attributes:

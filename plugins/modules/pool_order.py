@@ -144,7 +144,7 @@ broken:
   sample: []
 left:
   description:
-    - What the plan leaves as it is - the members, in the cluster or not, that do not run the target version after it,
+    - The members, in the cluster or not, that do not run the target version after the plan,
       and the pools that may be of the cluster while none of their members is in it.
   returned: success
   type: list

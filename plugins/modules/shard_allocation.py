@@ -19,7 +19,7 @@ description:
   - The change and its undo are written in one atomic request. The cluster itself carries the undo, as one JSON string
     under the setting C(cluster.metadata.stateful_upgrade.undo), so any later run, or a person, can apply it whatever
     became of the controller.
-  - A setting is put back only where its value is still the one this module set. Where another has changed it since, it
+  - A setting is put back only where its value is still the one this module set. If another has changed it since, it
     is left as it is and reported.
   - With what it puts back, members vote again that M(stateful.upgrade.pod_ondelete_roll) has excluded from voting for a
     moment, where that was killed in between. Exclusions of others are never removed.
@@ -32,8 +32,8 @@ options:
   state:
     description:
       - V(prepared) flushes the indices that have shards on O(members), so that it can be done while others recover, and
-        sets for the whole run what O(recoveries), O(recovery_bytes) and O(rebalance) say. What another has changed of
-        it since is left as it is.
+        sets for the whole run what O(recoveries), O(recovery_bytes) and O(rebalance) say. A setting that another has
+        changed since is left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
       - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
@@ -89,7 +89,7 @@ options:
   part:
     description:
       - With O(state=restored), what is put back - V(all), or V(batch), which is what holds for one batch (the
-        restriction and the exclusion). What was set for the run stays, and its undo with it.
+        restriction and the exclusion). The settings of the run stay, and their undo with them.
     type: str
     default: all
     choices: [all, batch]
@@ -102,7 +102,7 @@ options:
     default: ''
   archived:
     description:
-      - What is done with settings that this version does not know (C(archived.)). As long as there is one, the server
+      - What becomes of settings that this version does not know (C(archived.)). As long as there is one, the server
         refuses every change of settings. They have no effect any more.
       - V(remove) removes them in the same request, and says so. V(refuse) changes nothing and names them.
     type: str

@@ -13,7 +13,7 @@ short_description: One run at a time on one cluster
 description:
   - Takes, checks and releases the lock of an upgrade. Handed to the other modules as their option C(lock), it makes
     each of them renew it first, and stop without acting once another run holds it.
-  - The lock is a Lease in the namespace of the pods. Where runs on one cluster share no namespace, it can be kept in
+  - The lock is a Lease in the namespace of the pods. If runs on one cluster share no namespace, it can be kept in
     the OpenSearch cluster itself, as a component template, which the cluster makes atomically.
   - A holder is dead when its processes on this machine are gone, or when it did not renew the lock while it was watched
     for as long as the lock lasts. The clocks of the machines do not matter.
@@ -32,7 +32,7 @@ options:
     required: true
     choices: [free, held, stopped, released]
   kept_in:
-    description: Where the lock is kept - as a Lease in O(namespace), or in the OpenSearch cluster.
+    description: The place of the lock - a Lease in O(namespace), or the OpenSearch cluster.
     type: str
     choices: [kubernetes, opensearch]
     default: kubernetes
@@ -132,7 +132,7 @@ lock:
     namespace: search
     seconds: 60
 before:
-  description: Who held the lock; C(run) is null where nobody did.
+  description: The lock before, with its holder; C(run) is null if nobody held it.
   returned: always
   type: dict
   sample: {run: null}

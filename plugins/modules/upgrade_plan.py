@@ -25,7 +25,7 @@ options:
     description:
       - V(planned) plans, and asks for everything that stands in the way.
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left, and records what is about to
-        be done. Where the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
+        be done. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
         back. In check mode no lock is taken, and nothing is recorded.
       - V(ended) records that the run O(lock) has come to O(phase), and gives its lock back whatever becomes of the
         record.
@@ -47,7 +47,7 @@ options:
     type: int
     default: 300
   kept_in:
-    description: Where the lock is kept, see M(stateful.upgrade.upgrade_lock).
+    description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
     type: str
     choices: [kubernetes, opensearch]
     default: kubernetes

@@ -14,7 +14,7 @@ description:
   - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of
     each member, what was waited for, the status of each pool, the version that was deployed last, and the history of
     all its runs - and reads it.
-  - The record is for people and reports. What is to be done next is read from the cluster itself, never from here.
+  - The record is for people and reports. The next steps are read from the cluster itself, never from here.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -76,7 +76,7 @@ attributes:
   diff_mode:
     support: full
   idempotent:
-    description: What is noted carries its time, so noting it again changes that.
+    description: Each note carries its time, so noting it again changes the record.
     support: none
 extends_documentation_fragment:
   - stateful.upgrade.kubernetes
