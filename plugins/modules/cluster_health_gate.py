@@ -63,7 +63,8 @@ options:
     description:
       - Whether an elected manager in O(batch) is made to hand over before the batch is taken down, as
         M(stateful.upgrade.pod_ondelete_roll) does it. Then it may share the batch with others, where those who stay can
-        elect another one. By default an elected manager goes alone.
+        elect another one. Where it alone votes it may go too, since another one then votes in its place. By default an
+        elected manager goes alone.
       - For V(before_batch) only.
     type: bool
     default: false
