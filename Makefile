@@ -20,7 +20,7 @@ TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: oldest newest stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: oldest newest stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -63,6 +63,9 @@ limits: ## sizes, import direction, pure rooms, nothing of one machine in a file
 changelog: ## the changelog fragments
 	@$(RUN) -m antsibull_changelog lint
 	@echo "$@: passed"
+
+release-notes: ## takes the fragments into the notes of the version in galaxy.yml, once it is to be released
+	@$(RUN) -m antsibull_changelog release --update-existing --reload-plugins
 
 build: ## the collection builds, holds what it should, and is taken by the importer of Galaxy
 	@$(RUN) -m tests.checks.build
