@@ -262,7 +262,9 @@ def test_http_where_https_is_spoken(front: Front, refuse: Refuse) -> None:
 
 def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
     url = standing.url.replace("http:", "https:")
-    refuse(upgrade_opensearch={"hosts": [url]}, says=(f"A TLS connection to OpenSearch at {url} cannot be made", "http://"))
+    refuse(
+        upgrade_opensearch={"hosts": [url]}, says=(f"A TLS connection to OpenSearch at {url} cannot be made", "http://")
+    )
 
 
 def test_credentials_from_the_environment_are_taken_and_never_shown(standing: Cluster, front: Front, run: Run) -> None:
