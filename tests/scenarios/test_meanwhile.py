@@ -186,7 +186,7 @@ def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
         made = wire.made(ACTS)
         print(played.output, f"{len(wire.refused)} requests refused", made, report.table(), sep="\n")
         assert played.code == 0, played.message
-        assert "whatever of them dies comes back on" in played.output
+        assert "A pod of these that dies comes back on" in played.output
         cluster.is_upgraded(FROM, report)
         once = {"lock": 1, "record": 1, "image": 0, "restrict": 3, "restore": 3, "release": 1}
         assert {name: made[name] for name in once} == once
