@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     coordination,
 )
@@ -15,6 +22,11 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     codes,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import EXCLUSIONS, Voters
+
+PATH = "/usr/share/opensearch/data"
+SERVER = {"name": "server", "image": "opensearch:2.19.6", "volumeMounts": [{"name": "data", "mountPath": PATH}]}
+KEPT = {"spec": {"containers": [SERVER], "volumes": [{"name": "data", "hostPath": {"path": "/data"}}]}}
+"""A template of pods that keep their data over a restart."""
 
 
 def test_of_two_the_vote_goes_over_with_the_office_and_stays_there() -> None:
@@ -57,3 +69,31 @@ def test_where_it_is_turned_off_nothing_is_excluded(managers: str) -> None:
     assert [code for code, _state in codes(turn.proof())] == (["no_majority"] if managers == "ab" else [])
     assert not turn.hand_over.make("a")
     assert changing(servers) == []
+
+
+@pytest.mark.parametrize(
+    ("params", "state"),
+    [
+        ({}, "passed"),
+        ({"hand_over": False}, "refused"),
+        ({"hand_over": False, "allow_quorum_loss": True}, "passed"),
+    ],
+)
+def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_consent(
+    monkeypatch: pytest.MonkeyPatch, params: Mapping[str, Any], state: str
+) -> None:
+    world, servers = World(template=KEPT), Voters(managers=("data-0", "data-2"), others=("data-1",), elected="data-2")
+    real, votes = world.delete, list[tuple[list[str], list[str]]]()
+
+    def delete(path: str, uid: str) -> bool:
+        votes.append((servers.votes, servers.excluded))
+        return real(path, uid)
+
+    world.delete = delete  # type: ignore[method-assign]
+    monkeypatch.setattr(pod_roll, "connect", lambda *_options: servers)
+    monkeypatch.setattr(kubernetes, "connect", lambda *_options: world)
+    given = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
+    own = {"namespace": "search", "pools": ["data"], "batch": ["data-2"], "members": list(NAMES), "wait_timeout": 60}
+    result = perform(pod_roll.run, Task({**given, **own, **params}, clock=world))
+    assert result["verdict"]["state"] == state
+    assert votes == {"passed": [(["data-2" if params else "data-0"], [])], "refused": []}[state]
