@@ -108,7 +108,8 @@ def images_of(spec: Json, name: str) -> dict[str, str]:
 
 def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
     """The refusal for an answer that is not a success. `retry` tells whether the request had been repeated."""
-    said = str((answer or {}).get("message") or f"HTTP status {status} without an explanation").rstrip(".")
+    message = (answer or {}).get("message")
+    said = (message if isinstance(message, str) and message else f"HTTP status {status} without a reason").rstrip(".")
     if status == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "kubernetes_credentials",
@@ -175,8 +176,17 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
     )
 
 
-def unreachable(host: str, request: Request, error: BaseException) -> Refusal:
-    """The refusal for a request that got no answer at all."""
+def unreachable(host: str, request: Request, error: BaseException, seconds: float) -> Refusal:
+    """The refusal for a request that got no answer at all, or none within these seconds."""
+    if any(type(each).__name__ == "ReadTimeoutError" for each in _causes(error)):
+        return Unreachable(
+            refused(
+                UNREACHABLE,
+                f"The Kubernetes API at {host} did not answer within {seconds:g} s, asked to {request.sentence()}.",
+                "If this does not pass, see whether the API server hangs or is overloaded; kubernetes.request_timeout"
+                " gives it more time.",
+            )
+        )
     cause = _root(error)
     of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
@@ -195,14 +205,20 @@ def unreachable(host: str, request: Request, error: BaseException) -> Refusal:
     )
 
 
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error, and what it wraps, the innermost last."""
+    found = [error]
+    for _depth in range(10):
+        following = getattr(found[-1], "reason", None)
+        following = following if isinstance(following, BaseException) else found[-1].__cause__
+        if following is None or following is found[-1]:
+            break
+        found.append(following)
+    return found
+
+
 def _root(error: BaseException) -> str:
     """The innermost cause, without the addresses of Python objects that urllib3 puts into its messages."""
-    inner = error
-    for _depth in range(10):
-        following = getattr(inner, "reason", None)
-        following = following if isinstance(following, BaseException) else inner.__cause__
-        if following is None or following is inner:
-            break
-        inner = following
+    inner = _causes(error)[-1]
     text = str(getattr(inner, "strerror", None) or inner)
     return text.rsplit(">: ", 1)[-1].strip().rstrip(".") or type(inner).__name__

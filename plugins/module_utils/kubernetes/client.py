@@ -141,7 +141,7 @@ class KubernetesClient:
             content = _json((error.resp_body or b"").decode("utf-8", "replace"))
             raise refusal_of(self.host, request, error.status_code, content, retry=False) from error
         except (OSError, library.WebSocketException) as error:
-            raise unreachable(self.host, request, error) from error
+            raise unreachable(self.host, request, error, self._limit.seconds) from error
 
     def _ask(
         self,
@@ -186,7 +186,7 @@ class KubernetesClient:
                 redirect=False,
             )
         except self._failure as error:
-            raise unreachable(self.host, request_of(method, path), error) from error
+            raise unreachable(self.host, request_of(method, path), error, self._limit.seconds) from error
 
 
 def connect(options: Mapping[str, Any]) -> KubernetesClient:

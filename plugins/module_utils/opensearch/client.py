@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -41,6 +42,9 @@ MORE_RIGHTS = "Give the user the permissions listed in the documentation of this
 
 LONGEST_REASON = 400
 """Characters of what is said in an error: a page of a proxy may be long."""
+
+OTHER_WORDS = ("message", "Message", "type")
+"""Where a proxy, or a server that gives no reason, says what is wrong."""
 
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
 """What Python puts around the text of a TLS error."""
@@ -122,7 +126,7 @@ class OpenSearchClient:
                 self._connection.transport.mark_dead(silent)
             # The host means something only where it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
-            raise _unreachable(where, error, errors) from error
+            raise _unreachable(where, error, errors, seconds or self._limit.seconds) from error
         except errors.TransportError as error:
             raise _answered(self.where, method, path, error, self._username) from error
         except (errors.SerializationError, *FOREIGN) as error:
@@ -229,8 +233,22 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _unreachable(where: str, error: Any, errors: Any) -> Refusal:
-    cause = "no answer within request_timeout" if isinstance(error, errors.ConnectionTimeout) else _root(error)
+def _late(where: str, seconds: float) -> Unreachable:
+    """What is said where a connection came about and no answer: opensearch-py tells that apart from all else."""
+    return Unreachable(
+        refused(
+            "opensearch_unreachable",
+            f"OpenSearch at {where} did not answer within {seconds:g} s.",
+            "If this does not pass, see in its log whether that member hangs or is overloaded. It has more time with"
+            " opensearch.request_timeout.",
+        )
+    )
+
+
+def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal:
+    if isinstance(error, errors.ConnectionTimeout):
+        return _late(where, seconds)
+    cause = _root(error)
     if isinstance(error, errors.SSLError) and "certificate" in cause:
         return refusal(
             "opensearch_certificate",
@@ -300,11 +318,24 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
 
 
 def _reason(error: Any) -> str:
-    """What the server says of an error; of a body in another shape than OpenSearch's, its beginning."""
-    found = error.info.get("error", error.info) if isinstance(error.info, dict) else error.info
+    """What the server, or what answers in its place, says of an error in a text; of a page, its beginning."""
+    found = _body(error)
+    if isinstance(found, dict):
+        found = found.get("error") or found
     if isinstance(found, dict):
         roots = found.get("root_cause")
-        inner = [*roots[:1], found] if isinstance(roots, list) else [found]
-        said = [each["reason"] for each in inner if isinstance(each, dict) and isinstance(each.get("reason"), str)]
-        found = next(filter(None, said), found)
-    return " ".join(str(found or error.error).split())[:LONGEST_REASON].rstrip(".")
+        inner = [each for each in (roots[:1] if isinstance(roots, list) else ()) if isinstance(each, dict)]
+        words = [each.get("reason") for each in (*inner, found)] + [found.get(name) for name in OTHER_WORDS]
+        found = next((each for each in words if isinstance(each, str) and each), None)
+    said = " ".join(found.split()) if isinstance(found, str) else ""
+    return said[:LONGEST_REASON].rstrip(".") or "it does not say why"
+
+
+def _body(error: Any) -> Any:
+    """The body of an error; where it was not called JSON, opensearch-py has its text alone."""
+    if error.info is not None:
+        return error.info
+    try:
+        return json.loads(error.error)
+    except (RecursionError, TypeError, ValueError):
+        return error.error

@@ -105,8 +105,29 @@ def test_an_error_may_say_anything(api: Api, status: int, body: str) -> None:
     for ask in (SEARCH[0], SEARCH[2], CLUSTER[2], CLUSTER[4]):
         api.answers[:] = [(status, body, {})]
         # Where there was nothing to delete, that is no error.
-        with suppress(Refusal) if (status, ask) == (404, SEARCH[2]) else pytest.raises(Refusal):
+        with suppress(Refusal) if (status, ask) == (404, SEARCH[2]) else pytest.raises(Refusal) as caught:
             ask(api)
+        said = str(caught.value) if caught else ""
+        assert not any(raw in said for raw in ("{'", "['", "{}", "[]")), said
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ('{"error": {"type": "index_closed_exception"}}', "index_closed_exception"),
+        ('{"message": "Forbidden by the gateway"}', "Forbidden by the gateway"),
+        ('{"Message": "User is not authorized"}', "User is not authorized"),
+        ('{"error": {"root_cause": [{"type": "x"}], "reason": "inner"}}', "inner"),
+        ('{"error": "plain"}', "plain"),
+        ('{"took": 1, "errors": true}', "it does not say why"),
+        ('{"error": [{"a": 1}]}', "it does not say why"),
+    ],
+)
+def test_of_an_error_the_part_is_told_that_is_for_people(api: Api, body: str, says: str) -> None:
+    api.answers[:] = [(409, body, {})]
+    with pytest.raises(Refusal) as caught:
+        SEARCH[0](api)
+    assert caught.value.verdict.reasons[0].message == f"OpenSearch answered 409 to GET /_nodes: {says}."
 
 
 @pytest.mark.parametrize(
