@@ -15,12 +15,15 @@ COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-u
 # What has to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
 WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
+# The part of that which runs ansible-core: enough beside the whole suite on the version in between.
+ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action plugins/lookup plugins/plugin_utils \
+	plugins/module_utils/running/test_entry.py) tests/twin
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: oldest newest stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -39,7 +42,9 @@ benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members 
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
-	@$(MAKE) --no-print-directory unit lab scenarios
+	@$(MAKE) --no-print-directory unit lab
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
+	@$(MAKE) --no-print-directory scenarios
 
 checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
 
@@ -80,6 +85,10 @@ sanity: ## ansible-test sanity
 
 stock: ## what the lab needs and is made once per machine: a control plane, the servers, their class archives
 	@$(RUN) -m tests.lab.stock
+	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) -c pass
+ifneq ($(NEWEST_PYTHON),)
+	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) -c pass
+endif
 
 unit: ## the tests that need no cluster
 	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
@@ -98,6 +107,16 @@ ifeq ($(NEWEST_PYTHON),)
 	@echo "$@: left out, for it needs Python 3.12 or 3.13 (NEWEST_PYTHON=<path>)"
 else
 	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(WHATEVER_ANSIBLE) $(ARGS)
+endif
+
+oldest-end: ## the tests that run Ansible, on ansible-core 2.16
+	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(ON_ANSIBLE) $(ARGS)
+
+newest-end: ## the same on ansible-core 2.21
+ifeq ($(NEWEST_PYTHON),)
+	@echo "$@: left out, for it needs Python 3.12 or 3.13 (NEWEST_PYTHON=<path>)"
+else
+	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(ON_ANSIBLE) $(ARGS)
 endif
 
 lock: ## remakes the locks of requirements/ (dev and oldest need Python 3.11)
