@@ -21,9 +21,9 @@ from ..common.words import enumerate_few
 LEVELS = ("flood_stage", "high", "low")
 """The watermarks, the worst first."""
 _WORDS = {
-    "flood_stage": "the flood stage, where writes to its indices are blocked",
-    "high": "the high watermark, where shards are moved away from it",
-    "low": "the low watermark, where no replica is allocated to it, not even one whose files it has kept",
+    "flood_stage": "the flood stage ({}), where writes to their indices are blocked",
+    "high": "the high watermark ({}), where shards are moved away from them",
+    "low": "the low watermark ({}), where no replica is allocated to them, not even one whose files they have kept",
 }
 _BYTES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>b|[kmgtp]b?)", re.IGNORECASE)
 _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -164,7 +164,7 @@ def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason
     )
     return refused(
         "disk_watermark",
-        f"These members are above {_WORDS[level]} ({watermark.text}): {members}.",
+        f"The disks of these members are above {_WORDS[level].format(watermark.text)}: {members}.",
         f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
         " nevertheless, set skip_checks: [disk].",
     )
