@@ -103,8 +103,8 @@ def test_each_member_is_named_under_the_worst_watermark_that_it_is_above() -> No
     flood, high, low = (reason.message for reason in reasons)
     assert "flood stage" in flood
     assert "(95%), where writes to their indices are blocked: e (96.0% used, 4 GiB free)." in flood
-    assert "(90%): d (91.0% used" in high
-    assert "(85%): b (86.0% used, 14 GiB free), c (89.0% used" in low
+    assert "(90%), where shards are moved away from them: d (91.0% used" in high
+    assert "files they have kept: b (86.0% used, 14 GiB free), c (89.0% used" in low
     assert "a (" not in low
     assert "watermark.low" in reasons[2].remedy
     assert not judge_disks(Disks(disks, None)).reasons
