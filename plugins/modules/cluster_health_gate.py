@@ -27,10 +27,10 @@ options:
         and waits for snapshots and long tasks.
       - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
-        it. Only the proof is asked, since what else V(before_batch) asks would be refused for what the restriction
-        brings about. A proof that cannot hold until allocation is put back is given back at once as C(waiting), and so
-        is one that has waited for 15 seconds with answers. While nothing answers, it is waited for as O(wait_timeout)
-        says.
+        it, by O(allocation) or before. Only the proof is asked, since what else V(before_batch) asks would be refused
+        for what the restriction brings about. A proof that cannot hold until allocation is put back is given back at
+        once as C(waiting), and so is one that has waited for 15 seconds with answers. While nothing answers, it is
+        waited for as O(wait_timeout) says.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
@@ -38,6 +38,24 @@ options:
     type: str
     required: true
     choices: [before_upgrade, before_batch, after_batch, after_upgrade, before_stop, joined]
+  allocation:
+    description:
+      - For V(before_stop), how allocation is restricted for O(batch), as O(ignore:method) of
+        M(stateful.upgrade.shard_allocation) says, with the same undo. It is restricted once the proof holds, and the
+        proof is made again. Where that does not hold, allocation is put back at once. If only a copy is missing that
+        the restriction keeps away, such as of an index made meanwhile, all that is done again after a pause, twelve
+        times at the most.
+      - With V(unchanged) the module changes nothing. Allocation is then as whoever calls it has left it.
+    type: str
+    default: unchanged
+    choices: [unchanged, restrict, delay, auto]
+  archived:
+    description:
+      - With O(allocation), what is done with settings that this version does not know, as in
+        M(stateful.upgrade.shard_allocation).
+    type: str
+    default: remove
+    choices: [remove, refuse]
   members:
     description:
       - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
@@ -89,7 +107,7 @@ attributes:
     support: full
   diff_mode:
     support: none
-    details: Nothing is changed, so there is no difference to show.
+    details: Nothing is changed but allocation with O(allocation); RV(ignore:actions) tells it.
   idempotent:
     support: full
 extends_documentation_fragment:
@@ -103,7 +121,8 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
-    C(cluster:monitor/tasks/lists); for bytes to count as progress C(indices:monitor/recovery)."
+    C(cluster:monitor/tasks/lists); for bytes to count as progress C(indices:monitor/recovery); with O(allocation)
+    C(cluster:admin/settings/update)."
 seealso:
   - module: stateful.upgrade.pool_order
 """

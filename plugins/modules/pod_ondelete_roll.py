@@ -15,6 +15,15 @@ description:
     follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
     quorum its majority without the batch. Without it nothing is deleted.
+  - With O(allocation) allocation is restricted once that proof holds, and the proof is made again; the pods are deleted
+    right after it. The undo is in the cluster, in the one that M(stateful.upgrade.shard_allocation) writes. Where the
+    second proof does not hold, allocation is put back at once. If only a copy is missing that the restriction keeps
+    away, such as of an index made meanwhile, the batch is begun again after a pause, twelve times at the most.
+  - Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
+    (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
+  - Where the deletions of a large batch take longer than 5 seconds, the proof is made again between them, with those
+    that are deleted counted as down. Where it does not hold any more, the rest of the batch stays up, the others are
+    followed until they are back, and then that is the verdict, V(waiting) as a rule. Call again for the rest.
   - All pods of the namespace are looked at for that, whatever pool they are of. A member outside the batch whose pod is
     being deleted, has been evicted or has no running container does not count as staying, and is waited for.
   - If the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
@@ -66,6 +75,21 @@ options:
     type: str
     choices: [ready, joined]
     default: ready
+  allocation:
+    description:
+      - How allocation is restricted immediately before the first deletion, as O(ignore:method) of
+        M(stateful.upgrade.shard_allocation) says. Where nothing is to be replaced, nothing is restricted.
+      - With V(unchanged), whoever calls this module has restricted it, or does without.
+    type: str
+    default: unchanged
+    choices: [unchanged, restrict, delay, auto]
+  archived:
+    description:
+      - With O(allocation), what is done with settings that this version does not know, as in
+        M(stateful.upgrade.shard_allocation).
+    type: str
+    default: remove
+    choices: [remove, refuse]
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
@@ -88,7 +112,9 @@ options:
 attributes:
   check_mode:
     support: full
-    details: The proof is made, and the pods that would be deleted are listed in RV(ignore:actions).
+    details: >-
+      The proof is made, and the settings that would be changed and the pods that would be deleted are listed in
+      RV(ignore:actions).
   diff_mode:
     support: full
   idempotent:
@@ -107,10 +133,10 @@ notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(list) of C(statefulsets) (group C(apps)); C(list) and
     C(delete) of C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
     PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
-  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info). For the
-    elected manager to hand over C(cluster:admin/settings/update), C(cluster:admin/voting_config/add_exclusions) and
-    C(cluster:admin/voting_config/clear_exclusions); without one of these it goes as it is where it is alone, and a
-    batch that it shares with others is waited for."
+  - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info); with O(allocation)
+    C(cluster:admin/settings/update). For the elected manager to hand over C(cluster:admin/settings/update),
+    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
+    these it goes as it is where it is alone, and a batch that it shares with others is waited for."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order
@@ -127,6 +153,14 @@ EXAMPLES = r"""
     batch: [data-2]
     members: [data-0, data-1, data-2]
     target_version: 3.8.0
+    allocation: restrict
+
+- name: Put allocation back
+  stateful.upgrade.shard_allocation:
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    state: restored
+    part: batch
 
 - name: One pass of a reconcile loop
   stateful.upgrade.pod_ondelete_roll:
@@ -151,7 +185,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed:
-  description: Whether pods were (in check mode - would be) deleted, or the elected manager has handed over.
+  description:
+    - Whether pods were (in check mode - would be) deleted, allocation was restricted, or the elected manager has handed
+      over.
   returned: always
   type: bool
 verdict:

@@ -36,6 +36,8 @@ options:
         changed since is left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
+      - V(unrestricted) puts the restriction (or delay) alone back, and leaves what is drained and what is set for the
+        run.
       - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
         anything, the server is asked for each of their shards whether another member takes it; where that is not so, it
         refuses and names the shards and the deciders. Members that are not in the cluster hold nothing.
@@ -43,7 +45,7 @@ options:
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
     required: true
-    choices: [prepared, restricted, drained, undrained, restored]
+    choices: [prepared, restricted, unrestricted, drained, undrained, restored]
   enable:
     description:
       - What may still be allocated while restricted.

@@ -129,6 +129,15 @@ class Follower:
             for member, uid in old_uids.items()
         }
 
+    def leave_out(self, names: Collection[str]) -> None:
+        """These are not followed any more: nothing becomes of them after all."""
+        for name in names:
+            self._trails.pop(name, None)
+
+    def follows(self, member: str) -> bool:
+        """Whether this member is followed."""
+        return member in self._trails
+
     def look(self) -> View:
         """One look; while the API gives no answer, that is all it says."""
         try:

@@ -12,8 +12,8 @@ from .client import KubernetesClient
 from .pods import list_pods, pod_path
 from .state import Pod
 
-AGAIN_WITHIN = 5.0
-"""Seconds after the first request in which it is sent again. Later the proof, which came before it, is too old."""
+PROOF_AGE = 5.0
+"""Seconds after which a proof is too old for a deletion: it is made again first, or nothing is asked for any more."""
 
 
 def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
@@ -22,7 +22,7 @@ def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
     Raises:
         Conflict: its name has another pod already.
         Unreachable: no answer was had in one pass (`wait: false`), and whether it is deleted is not known.
-        Refusal: it may not be deleted, the run may not act any more, or no answer was had within `AGAIN_WITHIN`.
+        Refusal: it may not be deleted, the run may not act any more, or no answer was had within `PROOF_AGE`.
     """
     deletion = _Deletion(task, client, pod)
     try:
@@ -57,7 +57,7 @@ class _Deletion:
         if self.lost is not None:
             if not self._stays():
                 return True
-            if self._task.clock.now() - self._began >= AGAIN_WITHIN:
+            if self._task.clock.now() - self._began >= PROOF_AGE:
                 raise Refusal(*self.lost.verdict.reasons)
             self._task.still_wanted()
         try:

@@ -15,9 +15,11 @@ from functools import cached_property
 from typing import Any
 
 from ..common.conflicts import until_unchanged
-from ..common.errors import Conflict, Refusal
+from ..common.errors import Conflict, Refusal, Unreachable
+from ..common.preparing import proven_and_prepared
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..common.words import enumerate_few
 from .client import KubernetesClient
 from .disruption import judge_budgets, list_budgets
 from .follow import Follower, View, pool_named_in, timings_text, verdict_of
@@ -34,12 +36,12 @@ from .judge import (
 from .namespace import observe_namespace
 from .owners import judge_owned
 from .partition import judge_one_at_a_time, lowered_for, lowering
-from .pod_deletion import delete_pod, may_be_gone
+from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .state import Namespace, Pod, StatefulSet
 from .stateful_sets import named_in, path_of
 
-Proof = Callable[[Sequence[StatefulSet], Namespace], Verdict]
-"""The verdict on members of these pools, given all that their namespace holds."""
+Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
+"""The verdict on the batch, of these pools, given all that their namespace holds, and those of it that are deleted."""
 
 ATTEMPTS = 10
 """Every status update changes the resourceVersion that guards the lowering of a partition."""
@@ -100,6 +102,8 @@ class _Done:
     """Whether something was done beside the pods."""
     let_through: list[str] = field(default_factory=list)
     """What the controller replaces by itself, since the partition was lowered for it."""
+    left: list[str] = field(default_factory=list)
+    """What was to go, and stays up: the proof did not hold any more."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +112,17 @@ class Questions:
 
     proof: Proof
     """May they, of these pools, go down together? On fresh state, after all pods were observed, before any deletion."""
-    joined: Callable[[], Verdict]
-    """Have they joined? Asked once all pods of the batch are Ready."""
+    joined: Callable[[Collection[str]], Verdict]
+    """Have these joined? Asked once the pods of all that go are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
     """Where it is enough that members have joined: have these, as other processes than at the proof?"""
     prepare: Callable[[Collection[str]], bool] | None = None
-    """Do what has to be done before these go, once it is proven that they may; the proof is made again where it did."""
+    """Do the next thing that has to be done before these go, once it is proven that they may; the proof is made again
+    where it did. In check mode it only tells."""
     in_vain: Callable[[], bool] | None = None
     """Is the proof, as it was asked last, waited for in vain as long as the caller does nothing about it?"""
+    again: Callable[[Verdict], bool] | None = None
+    """The proof does not hold: take back what was prepared. Is it worth while to ask for the proof once more?"""
 
 
 def roll(
@@ -128,19 +135,21 @@ def roll(
 ) -> Outcome:
     """Bring the members of one batch onto the revision that the pool of each wants.
 
-    The proof is asked once, for the whole batch. Members already there are left alone; one on its way is followed.
-    A refusal after a deletion still tells what was done, in `actions` and `members`.
+    The proof is asked for the whole batch; where the deletions take long, again between them. What it does not hold
+    for any more stays up, and is told when the others are back. Members already there are left alone; one on its way
+    is followed. A refusal after a deletion still tells what was done, in `actions` and `members`.
 
     Raises:
         Refusal: before anything was done, if a pool cannot be observed.
     """
 
+    done = _Done()
+
     def observe() -> _Batch:
-        return _observe(client, namespace, pools, members, questions.proof)
+        return _observe(client, namespace, pools, members, questions.proof, done.deleted)
 
     if task.check_mode:
-        return _planned(task, observe(), questions.joined)
-    done = _Done()
+        return _planned(task, observe(), questions, done)
 
     def proven() -> tuple[_Batch, Verdict]:
         batch, verdict = _proven(task, observe, questions, done)
@@ -151,17 +160,7 @@ def roll(
     batch, verdict = until_unchanged(proven, ATTEMPTS)
     if not verdict.passed:
         return _outcome(batch, done, verdict)
-    follower = Follower(client, task.clock, batch.pools, batch.followed(), questions.joined, questions.early)
-    try:
-        _delete(task, client, batch, done)
-        view, verdict = task.wait(follower.look, verdict_of)
-    except Refusal as error:
-        return _outcome(batch, done, task.verdict_of(error), follower)
-    if verdict.passed:
-        for name in batch.followed():
-            how = "joined, and Ready soon" if view.early else "Ready and joined"
-            task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
-    return _outcome(batch, done, verdict, follower, view)
+    return _replaced(task, client, batch, done, questions, observe)
 
 
 def _proven(
@@ -170,7 +169,7 @@ def _proven(
     questions: Questions,
     done: _Done,
 ) -> tuple[_Batch, Verdict]:
-    """Wait for the proof; where something is done to prepare what goes, it is made again afterwards."""
+    """Wait for the proof; whenever something is done to prepare what goes, it is made again afterwards."""
 
     def looked() -> tuple[_Batch, Verdict]:
         given = task.params.get("proof_timeout")
@@ -178,12 +177,13 @@ def _proven(
             observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=questions.in_vain
         )
 
-    prepare = questions.prepare
-    batch, verdict = looked()
-    if verdict.passed and prepare is not None and prepare([pod.name for pod in batch.outdated]):
-        done.prepared = bool(task.journal.as_result())
-        return looked()
-    return batch, verdict
+    def prepare(batch: _Batch) -> bool:
+        going = [pod.name for pod in batch.outdated]
+        did = bool(going) and questions.prepare is not None and questions.prepare(going)
+        done.prepared = done.prepared or (did and bool(task.journal.as_result()))
+        return did
+
+    return proven_and_prepared(looked, prepare, questions.again or (lambda _verdict: False))
 
 
 def _observe(
@@ -192,6 +192,7 @@ def _observe(
     names: Sequence[str],
     members: Sequence[str],
     proof: Proof,
+    deleted: Collection[str],
 ) -> _Batch:
     there = observe_namespace(client, namespace)
     pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
@@ -217,17 +218,19 @@ def _observe(
     ]
     budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
     alone = combine([*strategies, judge_others(pools, pods, members), budgets])
-    return _Batch(pools, pods, members, proof(pools, there) if alone.passed else alone)
+    return _Batch(pools, pods, members, proof(pools, there, deleted) if alone.passed else alone)
 
 
-def _planned(task: Task, batch: _Batch, joined: Callable[[], Verdict]) -> Outcome:
+def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Outcome:
     """Check mode: what would be done, and what the proof says of it now."""
-    done = _Done()
-    if batch.verdict.state is not State.REFUSED:
+    if batch.verdict.state is not State.REFUSED and batch.outdated:
+        names = [pod.name for pod in batch.outdated]
+        while questions.prepare is not None and questions.prepare(names):
+            """All that would be done before is noted by what would do it."""
         for pod in batch.outdated:
             done.deleted.append(pod.name)
             task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
-    verdict = joined() if batch.verdict.passed and not batch.outdated else batch.verdict
+    verdict = questions.joined(batch.members) if batch.verdict.passed and not batch.outdated else batch.verdict
     return _outcome(batch, done, verdict)
 
 
@@ -249,11 +252,21 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
         done.let_through += [name for name in batch.going(pool) if batch.pods[name].ready]
 
 
-def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
-    for pod in batch.outdated:
+def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, observe: Callable[[], _Batch]) -> Verdict:
+    """Delete them one after another; why the rest stays up, where the proof does not hold any more."""
+    proven_at = task.clock.now()
+    for number, pod in enumerate(batch.outdated):
         if pod.name in done.let_through:
             done.deleted.append(pod.name)
             continue
+        if task.clock.now() - proven_at >= PROOF_AGE:
+            verdict = _as_it_is(observe)
+            if not verdict.passed:
+                done.left = [each.name for each in batch.outdated[number:]]
+                why = " ".join(reason.message for reason in verdict.deciding())
+                task.progress(f"Not deleted with the rest of the batch: {enumerate_few(done.left)}. {why}")
+                return verdict
+            proven_at = task.clock.now()
         task.still_wanted()
         # Noted first: where the answer is lost, the deletion may have been made all the same.
         done.deleted.append(pod.name)
@@ -271,6 +284,42 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) ->
             task.progress(f"{pod.name} was deleted by something else in this moment")
             continue
         task.progress(f"{pod.name} deleted, to come back on revision {batch.homes[pod.name].update_revision}")
+    return Verdict()
+
+
+def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:
+    """What the proof says now; while members are down it is not waited for, and no answer is not a pass."""
+    try:
+        return observe().verdict
+    except Unreachable as error:
+        return error.as_waiting()
+
+
+def _replaced(
+    task: Task,
+    client: KubernetesClient,
+    batch: _Batch,
+    done: _Done,
+    questions: Questions,
+    observe: Callable[[], _Batch],
+) -> Outcome:
+    """Delete what is proven to go, and follow it until it is back."""
+
+    def joined() -> Verdict:
+        return questions.joined([name for name in batch.members if name not in done.left])
+
+    follower = Follower(client, task.clock, batch.pools, batch.followed(), joined, questions.early)
+    try:
+        stays = _delete(task, client, batch, done, observe)
+        follower.leave_out(done.left)
+        view, verdict = task.wait(follower.look, verdict_of)
+    except Refusal as error:
+        return _outcome(batch, done, task.verdict_of(error), follower)
+    if verdict.passed:
+        for name in filter(follower.follows, batch.members):
+            how = "joined, and Ready soon" if view.early else "Ready and joined"
+            task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
+    return _outcome(batch, done, combine((verdict, stays)), follower, view)
 
 
 def _outcome(
@@ -311,7 +360,7 @@ def _action(batch: _Batch, done: _Done, name: str, follower: Follower | None) ->
         return "replaced"
     if name in batch.settled:
         return "kept"
-    return "followed" if follower else "untouched"
+    return "followed" if follower and follower.follows(name) else "untouched"
 
 
 def _settled(view: View | None, name: str) -> bool:

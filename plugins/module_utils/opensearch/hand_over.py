@@ -55,11 +55,11 @@ class HandOver:
         self._freed: frozenset[str] = frozenset()
         self._why = ""
 
-    def judge(self, state: ClusterState) -> Verdict:
+    def judge(self, state: ClusterState, gone: Collection[str] = ()) -> Verdict:
         """What fresh state says of a hand-over that was tried: another one is elected, and all that voted vote again.
 
         Where nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
-        the user has consented.
+        the user has consented. Once some of the batch are `gone`, fewer vote.
         """
         self._seen = state
         down = state.ids(self._batch)
@@ -76,7 +76,7 @@ class HandOver:
                 reasons.append(remark("elected_manager_stays", f"{message} It goes down as the elected manager."))
             else:
                 reasons.append(waiting("hand_over_unfinished", message, "Look at the manager-eligible members' logs."))
-        if not self._is_whole(state.voting):
+        if not gone and not self._is_whole(state.voting):
             reasons.append(self._incomplete(state.voting))
         return Verdict(tuple(reasons))
 

@@ -22,10 +22,10 @@ from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_
 from .client import OpenSearchClient, connect
 from .gates import Scope, judge
 from .joining import wait_joined
-from .last_look import wait_proven
 from .looks import Look, look, polls
 from .policy import policy_of
 from .remaining import UNKNOWN, remaining, under_way
+from .restricting import RESTRICTING, wait_proven
 from .state import ClusterMember
 
 JOINED = "joined"
@@ -52,6 +52,7 @@ CONTRACT = Contract(
         "split_after": {"type": "int"},
         "hands_over": {"type": "bool", "default": False},
         "wait_limit": {"type": "int"},
+        **RESTRICTING,
     },
     required_if=[
         ("moment", "before_batch", ("batch", "members")),
@@ -72,16 +73,18 @@ PACE = 0.2
 
 
 def run(task: Task) -> Outcome:
-    """Look, judge, wait as asked; nothing is ever changed."""
+    """Look, judge, wait as asked; nothing is changed but, where that is asked for, allocation before a member stops."""
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
         members, back = wait_joined(task, client, scope.batch, scope.target)
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
     if scope.moment == BEFORE_STOP:
-        state, proven = wait_proven(task, client, scope.members, scope.batch, scope.policy)
+        state, proven, remarks = wait_proven(task, client, scope.members, scope.batch, scope.policy)
         there = {member.name: member for member in state.members.values()}
-        return Outcome(proven, before=_of_members(there), next=_next(scope, proven))
+        changed = bool(task.journal.as_result())
+        verdict = combine((proven, Verdict(remarks)))
+        return Outcome(verdict, changed, before=_of_members(there), next=_next(scope, proven))
     split = _Split(task, scope)
     looking = _Looking(task, client, scope)
     seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=remaining_of)

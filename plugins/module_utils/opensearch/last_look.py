@@ -9,7 +9,7 @@ the replicas of an index made meanwhile are assigned nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from ..common.task import Task
 from ..common.verdict import Verdict, combine, waiting
@@ -19,15 +19,25 @@ from .client import OpenSearchClient
 from .observe import observe
 from .policy import Policy, awaiting
 from .safety import copy_sets, judge_batch, judge_blocks, judge_present
-from .settings import ALLOCATING, ENABLE
-from .settings_change import read_settings
 from .state import ClusterState
 
 
-def prove(state: ClusterState, members: Collection[str], batch: Collection[str], policy: Policy) -> Verdict:
-    """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster."""
+def prove(
+    state: ClusterState,
+    members: Collection[str],
+    batch: Collection[str],
+    policy: Policy,
+    gone: Collection[str] = frozenset(),
+) -> Verdict:
+    """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster.
+
+    `gone` are those of the batch that were stopped already: they count as down, and that they are away is no wonder.
+    """
     policy = awaiting(policy, state, members, batch)
-    return combine((judge_blocks(state), judge_present(state, members, batch), judge_batch(state, batch, policy)))
+    present = {member.name for member in state.members.values()}
+    away = set(gone) - present
+    there = judge_present(state, set(members) - away, set(batch) - away)
+    return combine((judge_blocks(state), there, judge_batch(state, batch, policy, gone)))
 
 
 def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()) -> frozenset[str]:
@@ -50,9 +60,17 @@ def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Co
 class LastLook:
     """The proof of one batch, looked at until it holds or waiting for it is in vain."""
 
-    def __init__(self, client: OpenSearchClient, batch: Collection[str], may_be_red: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        client: OpenSearchClient,
+        batch: Collection[str],
+        is_restricted: Callable[[], bool],
+        may_be_red: Collection[str] = (),
+    ) -> None:
+        """`is_restricted` is asked where it matters: whether no replica is allocated anywhere."""
         self._client = client
         self._batch = batch
+        self._is_restricted = is_restricted
         self._may_be_red = may_be_red
         self._in_vain = False
 
@@ -70,12 +88,7 @@ class LastLook:
         """Whether what was seen last cannot come true as long as allocation is restricted."""
         return self._in_vain
 
-    def _is_restricted(self) -> bool:
-        return read_settings(self._client).effective(ENABLE) not in ALLOCATING
 
-
-PROOF = 15.0
-"""Seconds with answers after which a proof that does not hold is given back."""
 CALM = 5.0
 """Seconds that a moment is waited for in which no replica is about to be allocated. The proof decides in any case."""
 PAUSE = 0.1
@@ -104,23 +117,3 @@ def wait_calm(task: Task, client: OpenSearchClient, state: ClusterState, batch: 
 
     patience = Patience(CALM, PAUSE, hands_back=True)
     return wait_for(look, judge, patience, task.clock, task.progress, task.waited)[0]
-
-
-def wait_proven(
-    task: Task, client: OpenSearchClient, members: Collection[str], batch: Collection[str], policy: Policy
-) -> tuple[ClusterState, Verdict]:
-    """Wait until the proof holds; what is in vain, or has waited for `PROOF` seconds with answers, is given as it is.
-
-    Whoever asked puts allocation back then, so that it can come true.
-
-    Raises:
-        Refusal: the answer cannot be had.
-    """
-    last = LastLook(client, batch, policy.allow_red_indices)
-    return task.wait(
-        last.see,
-        lambda state: prove(state, members, batch, policy),
-        stoppable=True,
-        hands_back_after=min(PROOF, float(task.params["wait_timeout"])),
-        in_vain=last.in_vain,
-    )

@@ -9,6 +9,7 @@ Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch ha
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
@@ -24,10 +25,11 @@ from .data_paths import DataPaths, keeps_data, said_by_all
 from .gates import judge_joined
 from .hand_over import HandOver
 from .health_gate import target_of
-from .last_look import LastLook, prove
+from .last_look import prove
 from .lost_data import judge_lost, judge_unseen
 from .observe import observe_data_paths, observe_members
 from .policy import Policy, awaiting, policy_of
+from .restricting import RESTRICTING, Restriction
 from .standing import holding_unseen, judge_leaving, judge_recognised, need_pods
 from .state import ClusterMember, ClusterState
 
@@ -44,6 +46,7 @@ CONTRACT = Contract(
         "target_version": {"type": "str"},
         "proof_timeout": {"type": "int"},
         "hand_over": {"type": "bool", "default": True},
+        **RESTRICTING,
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     },
 )
@@ -57,44 +60,52 @@ def run(task: Task) -> Outcome:
     policy = policy_of(params, hands_over=params["hand_over"])
     former: dict[str, str] = {}
     paths: dict[str, tuple[str, ...]] = {}
-    hand_over, last = (
-        HandOver(task, search, params["batch"], policy),
-        LastLook(search, params["batch"], policy.allow_red_indices),
-    )
+    hand_over = HandOver(task, search, params["batch"], policy)
+    restriction = Restriction(task, search, params["batch"], policy.allow_red_indices)
 
-    def proof(pools: Sequence[StatefulSet], there: Namespace) -> Verdict:
+    def proof(pools: Sequence[StatefulSet], there: Namespace, deleted: Collection[str]) -> Verdict:
         # Before the look, so that this is as fresh as it can be.
         if not paths.keys() >= set(params["batch"]):
             paths.update(observe_data_paths(search))
-        state = last.see()
+        state = restriction.last.see()
         said_by_all(paths, [name for name in params["batch"] if state.named(name)])
         need_pods(state, there)
-        former.update({member.name: member.ephemeral_id for member in state.members.values()})
-        proven = prove(state, params["members"], params["batch"], policy)
-        standing = judge_pods(state, there.pods, params["batch"])
+        # What came back meanwhile is another process than the one that was deleted.
+        former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
+        proven = prove(state, params["members"], params["batch"], policy, deleted)
+        standing = judge_pods(state, there.pods, params["batch"], deleted)
         expected = awaiting(policy, state, params["members"], params["batch"])
-        lost = judge_ephemeral(state, pools, [p for p in there.pods if p.name in params["batch"]], paths, expected)
+        going = [pod for pod in there.pods if pod.name in params["batch"] and pod.name not in deleted]
+        lost = judge_ephemeral(state, pools, going, paths, expected)
         rolling = judge_other_pools(state, there, pools)
-        return combine((proven, standing, rolling, hand_over.judge(state), lost))
+        return combine((proven, standing, rolling, hand_over.judge(state, deleted), lost))
+
+    def prepare(going: Collection[str]) -> bool:
+        # Restricted last of all: what is made under the restriction lacks its replicas.
+        return (not task.check_mode and hand_over.make(going)) or restriction.make()
 
     def early(names: Collection[str]) -> bool:
         return have_come_back(observe_members(search, names), names, former, target)
 
-    def joined() -> Verdict:
-        return judge_joined(observe_members(search, params["batch"]).get, params["batch"], target)
+    def joined(names: Collection[str]) -> Verdict:
+        return judge_joined(observe_members(search, names).get, names, target)
 
-    questions = Questions(proof, joined, early if params["until"] == "joined" else None, hand_over.make, last.in_vain)
+    is_early, looks = early if params["until"] == "joined" else None, restriction.last
+    questions = Questions(proof, joined, is_early, prepare, looks.in_vain, restriction.again)
     cluster = kubernetes.connect(params["kubernetes"])
-    return roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
+    outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
+    return replace(outcome, verdict=combine((outcome.verdict, Verdict(restriction.remarks))))
 
 
-def judge_pods(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
-    """What the pods of the namespace say of the members that stay, and of the batch itself.
+def judge_pods(
+    state: ClusterState, pods: Collection[Pod], batch: Collection[str], deleted: Collection[str] = frozenset()
+) -> Verdict:
+    """What the pods of the namespace say of the members that stay, and of those of the batch that are still to go.
 
     A batch that is away as a whole takes nothing down, so it is cured whoever else goes. One of it that is Ready and no
     member may have lost its connection for just a moment, so that is waited for: the plan has refused what stays so.
     """
-    going = [pod for pod in pods if pod.name in batch]
+    going = [pod for pod in pods if pod.name in batch and pod.name not in deleted]
     staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()
     return combine((staying, judge_recognised(state, going, pods, may_pass=True)))
 

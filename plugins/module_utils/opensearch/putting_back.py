@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from ..common.task import Outcome, Task
@@ -13,9 +13,12 @@ from ..common.verdict import Reason, Verdict, refused, remark
 from ..common.words import enumerate_few
 from .client import OpenSearchClient
 from .lock_watch import judge_writer
-from .settings import EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
+from .settings import DELAY, ENABLE, EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
 from .voting import excluded_nobodies, refused_by_server, take_back
+
+ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
+"""The settings that a state puts back alone, whatever else the undo names."""
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -26,8 +29,8 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         judge_writer(task, client, undo)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
-    # Who was to vote no more for a moment votes again with all that is put back, but for a drained member alone.
-    voters = undo.excluded if undo and task.params["state"] != "undrained" else ()
+    # Who was to vote no more for a moment votes again with all that is put back, not with a single setting.
+    voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
     unknown = excluded_nobodies(client, voters) if voters else frozenset()
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
@@ -60,8 +63,9 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 
 
 def _is_asked_for(task: Task, change: Change) -> bool:
-    if task.params["state"] == "undrained":
-        return change.setting == EXCLUDE
+    alone = ALONE.get(task.params["state"])
+    if alone is not None:
+        return change.setting in alone
     return task.params["part"] == "all" or change.setting not in OF_RUN
 
 

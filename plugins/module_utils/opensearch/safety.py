@@ -21,10 +21,15 @@ from .roles import judge_roles
 from .state import Block, ClusterState, ShardCopy
 
 
-def judge_batch(state: ClusterState, batch: Collection[str], policy: Policy) -> Verdict:
-    """Whether the members named in `batch` may be stopped together, on this state."""
-    down = state.ids(batch)
-    return combine(rule(state, down, policy) for rule in BATCH_RULES.values())
+def judge_batch(
+    state: ClusterState, batch: Collection[str], policy: Policy, gone: Collection[str] = frozenset()
+) -> Verdict:
+    """Whether the members named in `batch` may be stopped together, on this state.
+
+    Those that are `gone` already count as down in everything; but that they recover after their restart keeps nobody.
+    """
+    down, left = state.ids(batch), state.ids(set(batch).difference(gone))
+    return combine(rule(state, left if name == "recoveries" else down, policy) for name, rule in BATCH_RULES.items())
 
 
 def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:

@@ -43,7 +43,7 @@ CONTRACT = Contract(
         "state": {
             "type": "str",
             "required": True,
-            "choices": ["prepared", "restricted", "drained", "undrained", "restored"],
+            "choices": ["prepared", "restricted", "unrestricted", "drained", "undrained", "restored"],
         },
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "method": {"type": "str", "default": "restrict", "choices": ["restrict", "delay", "auto"]},
@@ -63,7 +63,15 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Do what the state asks for; the second time nothing changes."""
-    client = connect(task.params["opensearch"], task.params["kubernetes"])
+    return carry_out(task, connect(task.params["opensearch"], task.params["kubernetes"]))
+
+
+def carry_out(task: Task, client: OpenSearchClient) -> Outcome:
+    """`run` over a client that there is already.
+
+    Raises:
+        Refusal: it was not done, or not as a whole.
+    """
     acts = {"prepared": prepare, "restricted": restrict, "drained": drain}
     act, seen = acts.get(task.params["state"], restore), list[Outcome]()
 

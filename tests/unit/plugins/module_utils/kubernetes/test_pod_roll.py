@@ -99,46 +99,6 @@ def test_a_proof_that_is_waited_for_in_vain_is_handed_back_at_once_to_whoever_as
     assert (outcome.verdict.state, world.time, world.deleted) == (handed_back, seconds, [])
 
 
-class Preparing:
-    """What is done before the pods go: noted, with what was deleted by then."""
-
-    def __init__(self, world: World, *, does: bool = True) -> None:
-        self.world, self.does = world, does
-        self.asked: list[list[str]] = []
-
-    def __call__(self, going: Collection[str]) -> bool:
-        assert self.world.deleted == []
-        self.asked.append(sorted(going))
-        return self.does
-
-
-@pytest.mark.parametrize("does", [True, False])
-def test_what_is_done_before_comes_after_the_proof_which_is_then_made_again(does: bool) -> None:
-    world, proof = World(outdated=("data-2", "data-1")), Asked(WAITING, PASSED)
-    prepare = Preparing(world, does=does)
-    assert turn(world, "data-2", "data-1", "data-0", proof=proof, prepare=prepare).verdict.passed
-    assert prepare.asked == [["data-1", "data-2"]]
-    assert proof.times == 2 + does
-    assert len(world.deleted) == 2
-
-
-@pytest.mark.parametrize("wait", [True, False])
-def test_where_the_proof_does_not_hold_any_more_after_that_nothing_is_deleted(wait: bool) -> None:
-    world = World()
-    params = {"wait": wait, "proof_timeout": 15}
-    outcome = turn(world, "data-2", proof=Asked(PASSED, WAITING), prepare=Preparing(world), params=params)
-    assert (outcome.verdict.state, world.deleted) == (State.WAITING, [])
-
-
-def test_nothing_is_done_before_where_nothing_goes_or_in_check_mode() -> None:
-    world = World(outdated=())
-    prepare = Preparing(world)
-    assert turn(world, "data-2", prepare=prepare).verdict.passed
-    turn(World(), "data-2", prepare=prepare, check_mode=True)
-    turn(World(), "data-2", proof=REFUSED, prepare=prepare)
-    assert [going for going in prepare.asked if going] == []
-
-
 def test_one_pass_does_what_can_be_done_now() -> None:
     world = World()
     outcome = turn(world, "data-2", proof=WAITING, params={"wait": False})
@@ -224,7 +184,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
     world, said = World(), list[str]()
     away = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
 
-    def joined() -> Verdict:
+    def joined(_names: Collection[str]) -> Verdict:
         return PASSED
 
     def proof() -> Verdict:
@@ -239,7 +199,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
         "search",
         ["data"],
         ["data-2"],
-        Questions(lambda _pools, _there: proof(), joined),
+        Questions(lambda _pools, _there, _deleted: proof(), joined),
     )
     assert outcome.verdict.passed
     assert any("The API is away." in line for line in said)

@@ -1,0 +1,31 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Something that is done only once it is proven, and has to be prepared between proof and act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from .verdict import Verdict
+
+Seen = TypeVar("Seen")
+
+
+def proven_and_prepared(
+    look: Callable[[], tuple[Seen, Verdict]], prepare: Callable[[Seen], bool], again: Callable[[Verdict], bool]
+) -> tuple[Seen, Verdict]:
+    """What was seen last, and whether it is proven, with all prepared and nothing done since that look.
+
+    `look` waits for the proof. `prepare` does the next thing that has to be done before the act, and says whether it
+    did anything; then it is looked at once more. Where the proof does not hold, `again` takes back what was prepared,
+    and says whether to look once more.
+
+    Raises:
+        Refusal: one of these raised it.
+    """
+    while True:
+        seen, verdict = look()
+        if not (prepare(seen) if verdict.passed else again(verdict)):
+            return seen, verdict
