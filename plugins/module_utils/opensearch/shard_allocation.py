@@ -117,13 +117,10 @@ def restrict(
     return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
 
 
-def prepare(
-    task: Task, client: OpenSearchClient, settings: Settings, flushed: tuple[Reason, ...] | None = None
-) -> Outcome:
-    """Flush what will restart, and set for the whole run what is given; what another has changed since stays.
-
-    `flushed` is what was said of the flush, where it has been made.
-    """
+def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Flush what will restart, and set for the whole run what is given; what another has changed since stays."""
+    state = observe(client)
+    settings, flushed = _flush_batch(task, client, settings, state)
     undo = undo_here(client, settings)
     before = shown(settings)
     others = split_ours(undo, settings)[1] if undo else ()
@@ -137,11 +134,6 @@ def prepare(
         and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
     }
     fresh = _fresh(task, settings, undo, wanted)
-    state = observe(client)
-    if flushed is None:
-        after, flushed = _flush_batch(task, client, settings, state)
-        if after is not settings:
-            return prepare(task, client, after, flushed)
     following, remarks = "prove that the batch may go down", (*remarks, *flushed)
     if not fresh:
         return Outcome(Verdict(remarks), before=before, after=before, next=following)

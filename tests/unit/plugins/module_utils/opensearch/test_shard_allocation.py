@@ -206,6 +206,15 @@ def test_the_indices_on_the_batch_are_flushed_before_it_goes(params: dict[str, A
     assert client.asked[-1] == ("PUT", "/_cluster/settings")
 
 
+def test_before_a_batch_the_cluster_is_looked_at_once() -> None:
+    client = Servers(state=state_answer("abc", [copy("one", "a", primary=True)], elected="a"))
+    act(client, "prepared", rebalance="none")
+    assert [path for method, path in client.asked if method == "POST"] == ["/one/_flush"]
+    assert sum(path.startswith("/_cluster/state/metadata") for _method, path in client.asked) == 1
+    # What a flush of minutes may have outlived is read again: the settings.
+    assert client.asked[-2:] == [("GET", "/_cluster/settings"), ("PUT", "/_cluster/settings")]
+
+
 class Slow(Servers):
     """While the flush runs, another sets what is about to be changed; the answer to the first change is lost."""
 
