@@ -42,7 +42,7 @@ options:
     description:
       - For V(before_stop), how allocation is restricted for O(batch), as O(ignore:method) of
         M(stateful.upgrade.shard_allocation) says, with the same undo. It is restricted once the proof holds, and the
-        proof is made again. Where that does not hold, allocation is put back at once. If only a copy is missing that
+        proof is made again. If that does not hold, allocation is put back at once. If only a copy is missing that
         the restriction keeps away, such as of an index made meanwhile, all that is done again after a pause, twelve
         times at the most.
       - With V(unchanged) the module changes nothing. Allocation is then as whoever calls it has left it.
@@ -77,6 +77,14 @@ options:
         could after a wait (for a recovery, say), that is waited for. By default a batch is never split.
       - For V(before_batch) only.
     type: int
+  skip_upgraded:
+    description:
+      - Whether a batch passes without a proof, and with a remark, where each of its members runs O(target_version)
+        already, because somebody else has upgraded it. Then nothing of it may be stopped unless it is proven elsewhere,
+        as M(stateful.upgrade.pod_ondelete_roll) does.
+      - For V(before_batch) only.
+    type: bool
+    default: false
   hands_over:
     description:
       - Whether an elected manager in O(batch) is made to hand over before the batch is taken down, as

@@ -16,13 +16,13 @@ description:
   - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
     quorum its majority without the batch. Without it nothing is deleted.
   - With O(allocation) allocation is restricted once that proof holds, and the proof is made again; the pods are deleted
-    right after it. The undo is in the cluster, in the one that M(stateful.upgrade.shard_allocation) writes. Where the
+    right after it. The undo is in the cluster, in the one that M(stateful.upgrade.shard_allocation) writes. If the
     second proof does not hold, allocation is put back at once. If only a copy is missing that the restriction keeps
     away, such as of an index made meanwhile, the batch is begun again after a pause, twelve times at the most.
   - Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
-  - Where the deletions of a large batch take longer than 5 seconds, the proof is made again between them, with those
-    that are deleted counted as down. Where it does not hold any more, the rest of the batch stays up, the others are
+  - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them, with those
+    that are deleted counted as down. If it does not hold any more, the rest of the batch stays up, the others are
     followed until they are back, and then that is the verdict, V(waiting) as a rule. Call again for the rest.
   - All pods of the namespace are looked at for that, whatever pool they are of. A member outside the batch whose pod is
     being deleted, has been evicted or has no running container does not count as staying, and is waited for.

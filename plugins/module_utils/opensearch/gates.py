@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
+from ..common.words import enumerate_few
 from ..planning.versions import Version, judge_created, judge_path
 from .admission import MODE, judge_migration
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
@@ -175,6 +176,18 @@ def judge_joined(
                 )
             )
     return Verdict(tuple(reasons))
+
+
+def judge_upgraded(state: ClusterState, scope: Scope) -> Verdict:
+    """A remark where every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
+    members = [state.named(name) for name in sorted(scope.batch)]
+    if scope.target is None or not members or any(each is None or each.version != scope.target for each in members):
+        return Verdict()
+    message = (
+        f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
+        " already, so nothing is waited for before it."
+    )
+    return Verdict((remark("batch_upgraded", message),))
 
 
 def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:

@@ -20,7 +20,7 @@ from ..planning.parts import safe_part
 from ..planning.versions import Version
 from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .client import OpenSearchClient, connect
-from .gates import Scope, judge
+from .gates import Scope, judge, judge_upgraded
 from .joining import wait_joined
 from .looks import Look, look, polls
 from .policy import policy_of
@@ -50,6 +50,7 @@ CONTRACT = Contract(
         "target_version": {"type": "str"},
         "former_processes": {"type": "dict", "default": {}},
         "split_after": {"type": "int"},
+        "skip_upgraded": {"type": "bool", "default": False},
         "hands_over": {"type": "bool", "default": False},
         "wait_limit": {"type": "int"},
         **RESTRICTING,
@@ -66,6 +67,8 @@ CONTRACT = Contract(
 
 SPLIT = "batch_split"
 """The code of the remark that only a part of the batch may go."""
+UPGRADED = "batch_upgraded"
+"""The code of the remark that somebody else has upgraded the batch."""
 MEASURED = 30.0
 """Seconds between two questions for the bytes that recoveries have still to copy."""
 PACE = 0.2
@@ -89,7 +92,7 @@ def run(task: Task) -> Outcome:
     looking = _Looking(task, client, scope)
     seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=remaining_of)
     for reason in verdict.reasons:
-        if reason.code == SPLIT:
+        if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
 
@@ -133,9 +136,14 @@ class _Split:
         """The members that may go, once the verdict is passed."""
         self._task, self._scope = task, scope
         self._whole, self._since = list(task.params["batch"]), task.clock.now()
+        self._skips_upgraded = task.params["skip_upgraded"] and scope.moment == BEFORE_BATCH
 
     def judge(self, seen: Look) -> Verdict:
         """The verdict of the whole batch, or of the part that may go."""
+        if self._skips_upgraded:
+            upgraded = judge_upgraded(seen.state, self._scope)
+            if upgraded.reasons:
+                return upgraded
         verdict = judge(seen, self._scope)
         if verdict.passed or not self._may_split(verdict):
             return verdict

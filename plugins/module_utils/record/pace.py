@@ -33,7 +33,8 @@ def duration_text(seconds: float) -> str:
 
 
 def _seconds(batch: BatchRecord) -> float | None:
-    if batch.state != "done" or not batch.started or not batch.ended:
+    by_another = bool(batch.took) and all(each.get("action") == "kept" for each in batch.took)
+    if batch.state != "done" or by_another or not batch.started or not batch.ended:
         return None
     try:
         begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))

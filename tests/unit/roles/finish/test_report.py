@@ -16,6 +16,7 @@ TOOK = [
     {"name": "data-1", "action": "replaced", "total_seconds": None},
     {"name": "data-2", "action": "followed", "total_seconds": None},
     {"name": "data-3", "action": "untouched"},
+    {"name": "data-4", "action": "kept", "total_seconds": None},
 ]
 
 
@@ -53,6 +54,7 @@ def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
         "data-1 deleted, NOT back",
         "data-2 NOT back",
         "data-3 not touched",
+        "data-4 upgraded by somebody else",
     ]
 
 
@@ -86,6 +88,13 @@ def test_status_tells_of_a_member_that_is_down() -> None:
     record = {"name": "upgrade-1", "phase": "stopped", "batches": [batch], "lock": None}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
+
+
+def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
+    batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
+    record = {"name": "upgrade-1", "phase": "rolling", "batches": [batch], "lock": None}
+    lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
+    assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
 
 def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last() -> None:

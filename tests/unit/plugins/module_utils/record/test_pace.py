@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.record.pace import (
     duration_text,
@@ -30,6 +32,12 @@ def test_only_batches_that_are_done_were_measured() -> None:
     assert seconds_a_batch([record(minute, failed), record(half)]) == 45
     assert seconds_left(record(minute, half, failed, batch("pending"))) == 90
     assert seconds_left(record(minute)) == 0
+
+
+def test_a_batch_that_somebody_else_has_upgraded_measures_nothing() -> None:
+    minute = batch("done", "2026-11-22T00:00:30Z")
+    by_another = replace(batch("done", "2026-11-21T23:59:31Z"), took=({"name": "data-0", "action": "kept"},))
+    assert seconds_a_batch([record(minute, by_another)]) == 60
 
 
 @pytest.mark.parametrize("moment", ["yesterday", "2026-11-21T23:00:00", "2026-99-99T00:00:00Z", "0"])
