@@ -14,8 +14,11 @@ from typing import Any
 
 from ..common.errors import Refusal, Unreachable, refusal
 from ..common.packages import needed
+from ..common.reading import Json as Part
+from ..common.reading import listed, part, text, text_map, whole, within
 from ..common.verdict import refused
 from .access import PACKAGE
+from .answers import reading_object
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace
 from .pods import pod, pod_path
@@ -95,9 +98,10 @@ class PortForward:
     def _behind_service(self, wanted: int) -> tuple[str, int | str]:
         """The labels of the pods behind the Service, and their port as a number or a name."""
         service = self._client.get(in_namespace(CORE, self._namespace, "services", self._service))
-        spec = (service or {}).get("spec") or {}
-        selector = ",".join(f"{name}={value}" for name, value in sorted((spec.get("selector") or {}).items()))
-        ports = {each["port"]: each.get("targetPort") or each["port"] for each in spec.get("ports") or []}
+        with reading_object("Service", service or {}):
+            spec = part(service or {}, "spec", {})
+            selector = ",".join(f"{name}={value}" for name, value in sorted(text_map(spec, "selector").items()))
+            ports = dict(listed(spec, "ports", _port_behind, ()))
         if not selector or wanted not in ports:
             what = (
                 "is not there" if service is None else f"has no port {wanted}" if selector else "selects no pods itself"
@@ -133,6 +137,16 @@ def _quiet(base: Any) -> Any:
 
 def named_port(item: Json, name: str) -> int | None:
     """The number of a pod's port with a name; None where no container has it."""
-    containers = (item.get("spec") or {}).get("containers") or []
-    ports = (port for container in containers for port in container.get("ports") or [])
-    return next((int(port["containerPort"]) for port in ports if port.get("name") == name), None)
+    with reading_object("Pod", item):
+        containers = within(item, "spec", lambda spec: listed(spec, "containers", _named_ports, ()), {})
+    return next((number for ports in containers for each, number in ports if each == name), None)
+
+
+def _named_ports(container: Part) -> tuple[tuple[str, int], ...]:
+    return listed(container, "ports", lambda port: (text(port, "name", ""), whole(port, "containerPort")), ())
+
+
+def _port_behind(port: Part) -> tuple[int, int | str]:
+    """A port of a Service, and that of its pods: a number, or the name of one; the same where it is not given."""
+    number, target = whole(port, "port"), port.get("targetPort")
+    return number, target if isinstance(target, str) and target else whole(port, "targetPort", number) or number

@@ -14,10 +14,12 @@ from typing import Any
 from urllib.parse import quote
 
 from ..common.errors import Refusal, refusal
+from ..common.reading import Json, listed, text, within
 from ..common.side_by_side import answered
 from ..common.task import Task
 from ..common.verdict import Reason, remark, waiting
 from ..common.words import enumerate_few
+from .answers import reading
 from .client import MORE_RIGHTS, OpenSearchClient
 from .state import ShardCopy
 
@@ -107,10 +109,18 @@ def _flush(task: Task, client: OpenSearchClient, names: Collection[str]) -> Mapp
 
 def _failures(answer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Why, by index, of those with a shard that was not flushed: since the user may not, and for other reasons."""
+    with reading("POST /_flush"):
+        said = within(answer, "_shards", lambda shards: listed(shards, "failures", _failure, ()), {})
     found: dict[bool, dict[str, str]] = {True: {}, False: {}}
-    for each in answer.get("_shards", {}).get("failures", ()):
-        found[each.get("status") == "FORBIDDEN"][each["index"]] = each["reason"]["reason"]
+    for index, forbidden, why in said:
+        found[forbidden][index] = why
     return found[True], found[False]
+
+
+def _failure(each: Json) -> tuple[str, bool, str]:
+    """The index, whether the user may not flush it, and why it was not flushed; an exception may have no message."""
+    why = within(each, "reason", lambda reason: text(reason, "reason", "") or text(reason, "type", "no reason given"))
+    return text(each, "index"), text(each, "status", "") == "FORBIDDEN", why
 
 
 def _is_denial(error: Refusal) -> bool:

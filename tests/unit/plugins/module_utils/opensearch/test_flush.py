@@ -122,6 +122,26 @@ def test_a_shard_that_could_not_be_flushed_is_a_remark() -> None:
     assert [act["target"] for act in task.journal.as_result()] == ["1 indices"]
 
 
+@pytest.mark.parametrize(
+    ("shards", "says"),
+    [
+        ({"failures": 1}, "failures"),
+        ({"failures": [{"status": "FORBIDDEN"}]}, "failures"),
+        ({"failures": [{"index": "orders", "reason": "plain"}]}, "reason"),
+        ([], "_shards"),
+        ({"failures": [{"index": "orders", "reason": {"type": "closed", "reason": None}}]}, "end well: closed."),
+    ],
+)
+def test_a_flush_whose_answer_cannot_be_read_is_a_remark(shards: Any, says: str) -> None:
+    class Odd(Guarded):
+        def post_once(self, path: str, seconds: float, **_params: str) -> dict[str, Any]:
+            return {"_shards": shards}
+
+    (remark,) = flush(Task({}), cast(OpenSearchClient, Odd()), ["orders", "kept"])
+    assert (remark.state, remark.code) == (State.PASSED, "flush_unfinished")
+    assert says in remark.message
+
+
 class Lock:
     """The guard of a run, whose lock is lost, or which is asked to stop, at some look."""
 
