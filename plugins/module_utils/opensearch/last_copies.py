@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 
 from ..common.verdict import Verdict, refused
 from ..common.words import enumerate_few
+from .safety import copy_sets
 from .state import ClusterState, ShardCopy
 
 Shard = tuple[str, int]
@@ -23,15 +24,11 @@ def last_copies(state: ClusterState) -> Mapping[Shard, ShardCopy]:
 
     A replica is a last copy of this kind only where its primary is not assigned, which is told otherwise.
     """
-    found: dict[Shard, list[ShardCopy]] = defaultdict(list)
-    for copy in state.copies:
-        if not copy.search_only:
-            found[(copy.index, copy.shard)].append(copy)
     lone: dict[Shard, ShardCopy] = {}
-    for shard, copies in found.items():
+    for (index, shard, search_only), copies in copy_sets(state).items():
         held = [copy for copy in copies if copy.member is not None]
-        if len(held) == 1 and held[0].primary and len(copies) > 1:
-            lone[shard] = held[0]
+        if not search_only and len(held) == 1 and held[0].primary and len(copies) > 1:
+            lone[index, shard] = held[0]
     return lone
 
 
