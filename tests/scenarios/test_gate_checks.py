@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
@@ -193,10 +194,13 @@ def test_a_long_task_is_waited_for_by_name(cluster: Cluster, tasks: Tasks) -> No
     assert f"POST _tasks/{task}/_cancel" in gives_up["msg"]
 
 
-def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped_and_a_task_begun_meanwhile_is_waited_for(
-    cluster: Cluster, ansible_environment: Mapping[str, str]
+def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun_meanwhile_is_waited_for(
+    cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     """Comes last: it upgrades the cluster."""
+    seed(cluster.target, tmp_path, documents=2_000)
+    cluster.ask("/traffic-0/_settings", "PUT", {"index": {"number_of_replicas": 0}})
+    cluster.until_green()
     pinned = {"number_of_shards": 1, "number_of_replicas": 2, "index.routing.allocation.exclude._name": MEMBERS[2]}
     cluster.ask("/pinned", "PUT", {"settings": pinned})
     until("two copies of it", lambda: len(started(cluster, "pinned")) == 2, BOOT)
@@ -204,10 +208,12 @@ def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped_and_a_task_begu
     assert plan.code != 0
     for word in ("The replica of pinned[0] fits on none of the 3 data members", "filter on 1", "same_shard on 2"):
         assert word in plan.message
+    assert "traffic-0[0]" in plan.message
 
-    siege, begun = Siege.lay(cluster, TO, ansible_environment, upgrade_skip_checks=["unassigned"]), list[str]()
+    consent: dict[str, Any] = {"upgrade_skip_checks": ["unassigned"], "upgrade_allow_single_copy": True}
+    siege, begun = Siege.lay(cluster, TO, ansible_environment, **consent), list[str]()
     method, path, holds = ACTS["restore"]
-    with siege.running() as (wire, run):
+    with Traffic.start(cluster.target, tmp_path, rate=10.0) as traffic, siege.running() as (wire, run):
         wire.trap = Trap(
             method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
         )
@@ -219,12 +225,18 @@ def test_an_index_that_is_yellow_for_ever_is_refused_and_skipped_and_a_task_begu
         until("the run to wait for the task", waits, BOOT)
         end(cluster, *begun)
         played = run.wait()
-    print(played.output)
+        traffic.stop()
+    report = check(cluster.target, tmp_path)
+    print(played.output, report.table(), sep="\n")
     assert played.code == 0
     assert f"(task {begun[0]})" in played.output
     assert "Note: The check unassigned was not made after the upgrade (upgrade_skip_checks)." in played.output
     assert set(cluster.versions().values()) == {TO}
     assert cluster.health()["status"] == "yellow"
+    assert json.loads(cluster.ask("/_cluster/health/traffic-*"))["status"] == "green"
+    assert report.health["red"] > 0, "there were no single copies"
+    assert report.loss is not None
+    assert report.loss.count == 0, "what was away with its member is there again"
 
 
 def started(cluster: Cluster, name: str) -> list[str]:

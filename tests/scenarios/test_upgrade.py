@@ -13,9 +13,9 @@ import pytest
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
-from tests.scenarios.circumstances import lose
+from tests.scenarios.circumstances import index, lose
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import Siege
+from tests.scenarios.interruptions import ACTS, MORE_ACTS, Siege
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, play, upgrade
 from tests.scenarios.tasks import Tasks, step
 from tests.scenarios.wire import Trap
@@ -120,7 +120,7 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         cluster.remove()
 
 
-def test_members_that_share_no_last_copy_go_together(
+def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_every_act_is_lost(
     lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     cluster = Cluster.start(lab, "together", seven_members, FROM)
@@ -129,19 +129,23 @@ def test_members_that_share_no_last_copy_go_together(
         # With a copy on each of the three data members, any two of them can go at once.
         cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
         cluster.until_green()
-        with Traffic.start(cluster.target, tmp_path) as traffic:
-            played = upgrade(cluster.variables(TO, upgrade_batching="disjoint"), ansible_environment)
+        siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
+        with Traffic.start(cluster.target, tmp_path) as traffic, siege.running() as (wire, run):
+            wire.loses = {**ACTS, **MORE_ACTS}
+            played = run.wait()
             traffic.stop()
         report = check(cluster.target, tmp_path)
-        print(played.output, report.table(), sep="\n")
+        print(played.output, wire.made(wire.loses), report.table(), sep="\n")
 
         assert played.code == 0, played.message
-        assert set(cluster.versions().values()) == {TO}
-        assert report.loss is not None
-        assert (report.loss.count, report.health["red"]) == (0, 0)
+        cluster.is_upgraded(TO, report)
         # A manager and a data member in each, the elected one in the last; with the coordinating one in one of them.
         assert sorted(re.findall(r'^ +" \d\. .*; (\d) members of zone', played.output, re.M)) == ["2", "2", "3"]
         assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
+        assert {*wire.lost} == wire.loses.keys() - {"drain"}
+        assert siege.deleted() == sorted(siege.before.pods)
+        assert cluster.excluded() == []
+        assert siege.left_behind() == {}
     finally:
         cluster.remove()
 
@@ -152,7 +156,9 @@ def test_a_pool_without_volumes_loses_nothing(
 ) -> None:
     cluster = Cluster.start(lab, f"ephemeral-{way}", three_combined, FROM, ephemeral=True)
     try:
-        if way == "restart":
+        if way == "drain":
+            not_drained_where_no_other_member_takes_a_shard(cluster, ansible_environment)
+        else:
             # A member without its data comes back as another node, for whose copies the servers would wait a minute.
             soon = {"template": {"settings": {"index.unassigned.node_left.delayed_timeout": "1s"}}}
             cluster.ask("/_index_template/soon", "PUT", {**soon, "index_patterns": ["*"]})
@@ -172,10 +178,8 @@ def test_a_pool_without_volumes_loses_nothing(
         played, report = upgrade_under_traffic(cluster, tmp_path, ansible_environment, upgrade_ephemeral=way)
         assert played.code == 0, played.message
         assert ("Shards move away from" in played.output) == (way == "drain")
-        assert set(cluster.versions().values()) == {TO}
+        cluster.is_upgraded(TO, report)
         assert cluster.fingerprint().settings == before.settings
-        assert report.loss is not None
-        assert (report.loss.count, report.health["red"]) == (0, 0)
 
         tasks = Tasks(cluster, tmp_path, ansible_environment)
         away, back = tasks.play(
@@ -188,22 +192,16 @@ def test_a_pool_without_volumes_loses_nothing(
         cluster.remove()
 
 
-def test_where_no_other_member_takes_a_shard_a_pool_without_volumes_is_not_drained(
-    lab: Lab, ansible_environment: Mapping[str, str]
-) -> None:
-    cluster = Cluster.start(lab, "everywhere", three_combined, FROM, ephemeral=True)
-    try:
-        cluster.ask("/everywhere", "PUT", {"settings": {"index": {"number_of_replicas": 2}}})
-        cluster.until_green()
+def not_drained_where_no_other_member_takes_a_shard(cluster: Cluster, environment: Mapping[str, str]) -> None:
+    """An index with a copy on every member is refused when its members are to be drained."""
+    with index(cluster, "everywhere", shards=1, replicas=2):
         before = cluster.fingerprint()
-        refused = upgrade(cluster.variables(TO), ansible_environment)
+        refused = upgrade(cluster.variables(TO), environment)
         print(refused.output)
         assert "everywhere[0] cannot leave" in refused.message
         assert "same_shard on 2" in refused.message
         assert "upgrade_ephemeral: restart" in refused.message
         assert cluster.fingerprint() == before
-    finally:
-        cluster.remove()
 
 
 def strategies(pools: Mapping[str, Any]) -> dict[str, Any]:
