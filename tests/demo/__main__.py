@@ -16,6 +16,9 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, confirmed, play
 from tests.stage import LAYOUTS, environment, parser, perform, raised, step
 
+RATE = 40.0
+"""Operations a second, so that every gap is seen."""
+
 
 def main(argv: list[str]) -> int:
     """Run the demo and give its exit code: 0 only when the upgrade succeeded and nothing is missing."""
@@ -44,7 +47,7 @@ def _upgrade(cluster: Cluster, options: argparse.Namespace, directory: Path) -> 
         f"\n$ ansible-playbook {PLAYBOOK} -e target_version={options.target} "
         f"-e upgrade_confirm={consented['upgrade_confirm']} …   (writes and searches run all along)\n"
     )
-    with Traffic.start(cluster.target, directory) as traffic:
+    with Traffic.start(cluster.target, directory, rate=RATE) as traffic:
         began = time.monotonic()
         played = play(PLAYBOOK, consented, surroundings, live=True)
         ended = time.monotonic()

@@ -213,7 +213,7 @@ def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun
     consent: dict[str, Any] = {"upgrade_skip_checks": ["unassigned"], "upgrade_allow_single_copy": True}
     siege, begun = Siege.lay(cluster, TO, ansible_environment, **consent), list[str]()
     method, path, holds = ACTS["restore"]
-    with Traffic.start(cluster.target, tmp_path, rate=10.0) as traffic, siege.running() as (wire, run):
+    with Traffic.start(cluster.target, tmp_path) as traffic, siege.running() as (wire, run):
         wire.trap = Trap(
             method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
         )

@@ -43,7 +43,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
         "upgrade_label_selector": "app.kubernetes.io/name=opensearch",
         "upgrade_allow_field_managers": ["helm"],
     }
-    with Traffic.start(cluster.target, tmp_path, rate=20.0) as traffic:
+    with Traffic.start(cluster.target, tmp_path) as traffic:
         played = upgrade(cluster.variables(TO, **ZONES, **consent), ansible_environment)
         traffic.stop()
     report = check(cluster.target, tmp_path)

@@ -30,7 +30,7 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
 def test_nothing_is_lost_where_replicas_copy_segments(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    seed(cluster.target, tmp_path, documents=10_000)
+    seed(cluster.target, tmp_path, documents=5_000)
     # Of two replicas one is on a member of the old version and one on a new one when the primary goes.
     cluster.ask("/traffic-0/_settings", "PUT", {"index": {"number_of_replicas": 2}})
     cluster.until_green()

@@ -53,7 +53,7 @@ def upgrade_under_traffic(
     cluster: Cluster, directory: Path, environment: Mapping[str, str], **variables: Any
 ) -> tuple[Played, Report]:
     """One upgrade under traffic."""
-    seed(cluster.target, directory, documents=20_000)
+    seed(cluster.target, directory, documents=5_000)
     with Traffic.start(cluster.target, directory) as traffic:
         played = upgrade(cluster.variables(TO, **variables), environment)
         traffic.stop()

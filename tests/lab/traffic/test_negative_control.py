@@ -22,6 +22,8 @@ from tests.lab.waiting import until
 
 VERSION = "2.19.6"
 DOCUMENTS = 2_000
+BUSY = 40.0
+"""Operations a second, so that some fall into every moment."""
 PODS = tuple(f"opensearch-members-{ordinal}" for ordinal in range(3))
 PATIENCE = 240.0
 
@@ -100,7 +102,7 @@ def test_members_restarted_in_haste_on_ephemeral_volumes_lose_documents_and_the_
     cluster: Cluster, tmp_path: Path
 ) -> None:
     seed(cluster.target, tmp_path, DOCUMENTS)
-    with Traffic.start(cluster.target, tmp_path) as traffic:
+    with Traffic.start(cluster.target, tmp_path, rate=BUSY) as traffic:
         for pod in PODS:
             cluster.replace(pod)
         until("three Ready members again", cluster.ready, PATIENCE)
@@ -119,7 +121,7 @@ def test_members_restarted_one_by_one_on_claims_lose_nothing_and_the_checker_say
     cluster: Cluster, tmp_path: Path
 ) -> None:
     seed(cluster.target, tmp_path, DOCUMENTS)
-    with Traffic.start(cluster.target, tmp_path) as traffic:
+    with Traffic.start(cluster.target, tmp_path, rate=BUSY) as traffic:
         # Not the elected manager: when it is back before the next one is elected, its primaries' successors may never
         # become active (opensearch-project/OpenSearch#19150), which is no loss, but no green cluster either.
         for pod in sorted({*PODS} - {cluster.elected()}):

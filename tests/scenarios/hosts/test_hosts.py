@@ -55,7 +55,7 @@ NOTHING: tuple[Any, Any] = ({"persistent": {}, "transient": {}}, [])
 
 
 def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    seed(cluster.target, tmp_path, documents=20_000)
+    seed(cluster.target, tmp_path, documents=5_000)
     with Traffic.start(cluster.target, tmp_path) as traffic:
         played = upgrade(cluster, ansible_environment)
         traffic.stop()
