@@ -47,5 +47,5 @@ def test_nothing_is_lost_where_replicas_copy_segments(
 
     assert played.code == 0, played.message
     assert report.loss is not None
-    assert report.loss.acknowledged > 10_000
+    assert report.loss.acknowledged > 5_000
     cluster.is_upgraded(TO, report)

@@ -71,7 +71,7 @@ def test_nothing_is_lost_and_all_is_put_back(
     assert played.code == 0, played.message
     cluster.is_upgraded(TO, report)
     assert report.loss is not None
-    assert report.loss.acknowledged > 20_000
+    assert report.loss.acknowledged > 5_000
     after = cluster.fingerprint()
     assert after.settings == before.settings
     assert strategies(after.pools) == strategies(before.pools)

@@ -225,8 +225,9 @@ def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Ou
     """Check mode: what would be done, and what the proof says of it now."""
     if batch.verdict.state is not State.REFUSED and batch.outdated:
         names = [pod.name for pod in batch.outdated]
+        # Each preparation notes by itself what it would do.
         while questions.prepare is not None and questions.prepare(names):
-            """All that would be done before is noted by what would do it."""
+            continue
         for pod in batch.outdated:
             done.deleted.append(pod.name)
             task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
