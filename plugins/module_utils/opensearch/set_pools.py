@@ -15,6 +15,7 @@ from ..common.verdict import Reason, State, Verdict, combine, refused, remark
 from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.disruption import Budget, judge_planned, list_budgets
+from ..kubernetes.judge import pod_is_current
 from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned, missing, pods_left
 from ..kubernetes.partition import judge_own_partition, judge_rolling
@@ -92,7 +93,9 @@ def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
 
 
 def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[StatefulSet]) -> Verdict:
-    """None of the members goes, and the pods with names of the sets that are meant are theirs.
+    """None of the members goes but those under way, and the pods with names of the sets that are meant are theirs.
+
+    A pod that goes to come back on the revision its set wants is followed by the run, as long as that takes.
 
     Raises:
         NotUnderstood: a pod that may be of the cluster, or of one of the sets `meant`, cannot be read.
@@ -101,7 +104,9 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
     standing = Standing(state, there.pods)
     of_members = [pod for pod in there.pods if standing.of(pod)]
     owned = (judge_owned(one, of_members) for one in there.sets)
-    return combine((judge_leaving(state, there.pods, ()), *owned, judge_unread(there)))
+    found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
+    under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}
+    return combine((judge_leaving(state, there.pods, under_way), *owned, judge_unread(there)))
 
 
 def _told_together(verdict: Verdict) -> Verdict:
@@ -290,6 +295,10 @@ def judge_membership(seen: Seen) -> Verdict:
                 )
             )
     reasons += judge_recognised(seen.state, pods, seen.everyone).reasons
+    reasons += (
+        remark(one.code, one.message, "It is followed until it is back, before another member goes.")
+        for one in judge_leaving(seen.state, seen.everyone, ()).reasons
+    )
     names = {pod.name for pod in pods}
     strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
     if strangers:

@@ -87,6 +87,15 @@ def test_a_member_whose_pod_never_ends_refuses_the_plan_by_its_name(room: Room) 
     assert room.clock.now() == 120.0
 
 
+def test_a_member_that_goes_for_its_new_revision_is_under_way_and_the_plan_waits_for_nobody(room: Room) -> None:
+    """A run that goes on follows what a run before it has deleted, for as long as a member may take."""
+    room.pod("data-1", OLD, terminating=True, revision="data-old")
+    result = room.plan(wait=False)
+    assert ("member_leaving", "passed") in said(result)
+    assert {state for _code, state in said(result)} == {"passed"}
+    assert room.clock.now() == 0.0
+
+
 def test_a_member_in_a_pod_of_another_controller_is_refused_by_its_name(room: Room) -> None:
     room.pod("data-1", OLD, owner="uid-of-another")
     result = room.plan()
