@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab import control
-from tests.lab.errors import LabError
+from tests.lab.errors import exit_code
 from tests.lab.lab import Lab, default_directory
 from tests.lab.teardown import tear_down
 
@@ -64,12 +63,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     directory = (options.directory or default_directory(options.name)).absolute()
     commands = {"up": _up, "status": _status, "break": _break, "mend": _mend, "down": _down}
-    try:
-        commands[options.command](options, directory)
-    except LabError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: commands[options.command](options, directory), "error: ")
 
 
 def _up(options: argparse.Namespace, directory: Path) -> None:

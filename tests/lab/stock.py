@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.lab.control_plane.build import ensure_built
-from tests.lab.errors import LabError
+from tests.lab.errors import exit_code
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
@@ -33,15 +33,14 @@ def stock_servers() -> None:
 
 def main() -> int:
     """Makes all of it; gives the exit code."""
-    try:
-        with ThreadPoolExecutor() as pool:
-            built = pool.submit(ensure_built, lambda line: print(line, file=sys.stderr, flush=True))
-            stock_servers()
-            built.result()
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(_stock)
+
+
+def _stock() -> None:
+    with ThreadPoolExecutor() as pool:
+        built = pool.submit(ensure_built, lambda line: print(line, file=sys.stderr, flush=True))
+        stock_servers()
+        built.result()
 
 
 if __name__ == "__main__":

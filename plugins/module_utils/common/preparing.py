@@ -19,8 +19,8 @@ def proven_and_prepared(
     """What was seen last, and whether it is proven, with all prepared and nothing done since that look.
 
     `look` waits for the proof. `prepare` does the next thing that has to be done before the act, and says whether it
-    did anything; then it is looked at once more. Where the proof does not hold, `again` takes back what was prepared,
-    and says whether to look once more.
+    did anything; then it is looked at once more. If the proof does not hold, `again` takes back what was prepared, and
+    says whether to look once more.
 
     Raises:
         Refusal: one of these raised it.

@@ -44,7 +44,7 @@ LONGEST_REASON = 400
 """Characters of what is said in an error: a page of a proxy may be long."""
 
 OTHER_WORDS = ("message", "Message", "type")
-"""Where a proxy, or a server that gives no reason, says what is wrong."""
+"""The fields in which a proxy, or a server that gives no reason, says what is wrong."""
 
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
 """What Python puts around the text of a TLS error."""

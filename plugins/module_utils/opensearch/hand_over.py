@@ -58,7 +58,7 @@ class HandOver:
     def judge(self, state: ClusterState, gone: Collection[str] = ()) -> Verdict:
         """What fresh state says of a hand-over that was tried: another one is elected, and all that voted vote again.
 
-        Where nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
+        If nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
         the user has consented. Once some of the batch are `gone`, fewer vote.
         """
         self._seen = state

@@ -226,7 +226,7 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
 
 def observe_data_paths(client: OpenSearchClient) -> DataPaths:
-    """Where each member keeps its data, from its own settings; without those that have not answered in time.
+    """The paths of each member's data, from its own settings; without those that have not answered in time.
 
     Raises:
         Refusal: the answer cannot be had or read.

@@ -29,7 +29,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         judge_writer(task, client, undo)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
-    # Who was to vote no more for a moment votes again with all that is put back, not with a single setting.
+    # Putting everything back also lifts our voting exclusions; putting a single setting back does not.
     voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
     unknown = excluded_nobodies(client, voters) if voters else frozenset()
     voters = () if unknown else voters

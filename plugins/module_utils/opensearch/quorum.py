@@ -18,7 +18,7 @@ def judge_voting(
 ) -> Verdict:
     """More than half of the committed and of the accepted configuration stays; exclusions are empty.
 
-    `ours` are exclusions that are put back before anything goes down: that an interrupted run left.
+    `ours` are voting exclusions of this collection that an interrupted run left; they are lifted before anything goes.
     Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
     return Verdict((*_exclusions(state, ours), *judge_majorities(state, down, policy).reasons))

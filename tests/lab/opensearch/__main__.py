@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.lab.errors import LabError
+from tests.lab.errors import exit_code
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import Lock, locked_versions
@@ -45,15 +45,10 @@ def main() -> int:
     lock.add_argument("version")
     lock.add_argument("--security", action="store_true", help="with the security plugin, which clusters then ask for")
     arguments = parser.parse_args()
-    try:
-        if arguments.command == "lock":
-            _lock(arguments.version, security=arguments.security)
-        else:
-            _each({"fetch": fetch_home, "archive": make_archive}[arguments.command], arguments.versions)
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    if arguments.command == "lock":
+        return exit_code(lambda: _lock(arguments.version, security=arguments.security))
+    each = {"fetch": fetch_home, "archive": make_archive}[arguments.command]
+    return exit_code(lambda: _each(each, arguments.versions))
 
 
 if __name__ == "__main__":

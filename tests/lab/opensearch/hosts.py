@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.errors import LabError
+from tests.lab.errors import exit_code
 from tests.lab.images import ContainerContext, Launch
 from tests.lab.opensearch.image import image
 from tests.lab.processes import ProcessRecord, is_alive, pod_user, record_of, send_signal, spawn
@@ -106,15 +106,9 @@ def main() -> int:
     parser.add_argument("version", nargs="?", default="")
     arguments = parser.parse_args()
     host = Host(arguments.directory)
-    try:
-        if arguments.step == "install":
-            host.install(arguments.version)
-        else:
-            {"stop": host.stop, "start": host.start, "run": host.run}[arguments.step]()
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    if arguments.step == "install":
+        return exit_code(lambda: host.install(arguments.version))
+    return exit_code({"stop": host.stop, "start": host.start, "run": host.run}[arguments.step])
 
 
 if __name__ == "__main__":
