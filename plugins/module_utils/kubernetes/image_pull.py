@@ -12,9 +12,9 @@ from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
-from .client import Json, KubernetesClient, connect
+from .client import KubernetesClient, connect
 from .follow import FailingPull
-from .pods import list_pods, pod, pod_path, pods_of
+from .pods import list_pods, name_in, pod, pod_path, pods_of
 from .pool_changes import container_of
 from .pull_pod import POOL_LABEL, TARGET_LABEL, judge_pulls, labels_for, pull_pod
 from .state import Pod, StatefulSet
@@ -99,17 +99,11 @@ def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: l
             task.still_wanted()
             answer = client.post(pod_path(pool.namespace), target.manifest)
             # Noted before it is read: it was made, whatever the answer says of it.
-            task.journal.did("create_pod", _name_in(answer, target), kubernetes_node=target.kubernetes_node)
+            name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
+            task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)
             present = pod(answer)
         made[present.uid] = FailingPull()
     return made
-
-
-def _name_in(answer: Json, target: _Target) -> str:
-    """The name that the server gave a pod; the beginning of it, which was asked for, where the answer has none."""
-    metadata = answer.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) and name else str(target.manifest["metadata"]["generateName"])
 
 
 def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[str, FailingPull]) -> Verdict:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..common.errors import NotUnderstood
 from .client import Json, KubernetesClient
-from .pods import pod, pod_path
+from .pods import name_in, pod, pod_path
 from .state import Namespace, Pod, Unread
 from .stateful_sets import list_stateful_sets
 
@@ -34,9 +34,8 @@ def observe_namespace(client: KubernetesClient, namespace: str, label_selector: 
 
 def _unread(item: Json, error: NotUnderstood) -> Unread:
     """The same with its name and its address; the error itself where it has no name, for then it may be any pod."""
-    metadata, status = item.get("metadata"), item.get("status")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name, status = name_in(item), item.get("status")
     address = status.get("podIP") if isinstance(status, dict) else None
-    if not isinstance(name, str) or not name:
+    if not name:
         raise error
     return Unread(name, address if isinstance(address, str) else "", error)

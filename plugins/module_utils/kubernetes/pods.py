@@ -86,6 +86,13 @@ def pod(item: Json) -> Pod:
         )
 
 
+def name_in(item: Json) -> str:
+    """The name of an object of which the rest may not be readable; empty where it has none."""
+    metadata = item.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def _controller(reference: Part) -> tuple[str, str] | None:
     """The UID of a controller, and what it is for people; None for another owner."""
     if not flag(reference, "controller", default=False):
