@@ -38,7 +38,7 @@ from .owners import judge_owned
 from .partition import judge_one_at_a_time, lowered_for, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .state import Namespace, Pod, StatefulSet
-from .stateful_sets import named_in, path_of
+from .stateful_sets import get_stateful_set, named_in, path_of
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
 """The verdict on the batch, of these pools, given all that their namespace holds, and those of it that are deleted."""
@@ -239,7 +239,7 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
     """Lower partitions that are ours; the controller then replaces what is Ready by itself.
 
     Raises:
-        Conflict: a pool was changed since it was observed.
+        Conflict: a pool was changed since it was observed, or the answer was lost and its partition is not lowered.
     """
     for pool in batch.pools:
         wanted = batch.lowered(pool)
@@ -247,10 +247,22 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
             continue
         task.still_wanted()
         details = {"partition": wanted.partition, "was": pool.partition}
-        with task.journal.doing(("lower_partition", pool.name, details)):
-            client.patch(path_of(pool.namespace, pool.name), lowering(pool, wanted))
+        try:
+            with task.journal.doing(("lower_partition", pool.name, details)):
+                client.patch(path_of(pool.namespace, pool.name), lowering(pool, wanted))
+        except Unreachable as lost:
+            if not _is_lowered(task, client, wanted):
+                raise Conflict(*lost.verdict.reasons) from lost
         task.progress(f"{pool.name} lets {', '.join(batch.going(pool))} through (partition {wanted.partition})")
         done.let_through += [name for name in batch.going(pool) if batch.pods[name].ready]
+
+
+def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bool:
+    """Whether the partition is as wanted by now: asked until an answer is had."""
+    found, _verdict = task.wait(
+        lambda: get_stateful_set(client, wanted.namespace, wanted.name), lambda _found: Verdict()
+    )
+    return (found.uid, found.partition) == (wanted.uid, wanted.partition)
 
 
 def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, observe: Callable[[], _Batch]) -> Verdict:

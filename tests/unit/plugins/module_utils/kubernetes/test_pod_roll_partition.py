@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool that keeps its RollingUpdate: its controller replaces what a lowered partition lets through."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import (
+    NAMES,
+    PASSED,
+    Asked,
+    World,
+    turn,
+)
+
+Json = dict[str, Any]
+AWAY = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
+CHANGED = Conflict(refused("kubernetes_conflict", "It changed.", ""))
+HELD = {"type": "RollingUpdate", "rollingUpdate": {"partition": 3}}
+STRATEGY = {"was": {"type": "RollingUpdate"}, "set": "RollingUpdate"}
+CHANGES = {"strategy": STRATEGY, "image": {"container": "server", "was": "opensearch:2.19.6"}}
+OURS = {UNDO: json.dumps({"run": "night", "at": "t", **CHANGES})}
+
+
+class Rolled(World):
+    """Its partition is in the hands of a run; `lost` says of each patch whether it is made, and never answered."""
+
+    def __init__(self, *lost: bool) -> None:
+        super().__init__(NAMES, updateStrategy=dict(HELD), annotations=OURS)
+        self.lost = list(lost)
+        self.patches = 0
+
+    @property
+    def partition(self) -> int:
+        """How it is now."""
+        return int(self.pool["spec"]["updateStrategy"]["rollingUpdate"]["partition"])
+
+    def patch(self, path: str, body: Json) -> Json:
+        """Lower the partition, upon which the controller deletes the pod."""
+        assert path.endswith("/statefulsets/data")
+        self.patches += 1
+        metadata = self.pool["metadata"]
+        if body["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
+            raise CHANGED
+        if not self.lost or self.lost[0]:
+            self.pool["spec"]["updateStrategy"] = body["spec"]["updateStrategy"]
+            metadata["resourceVersion"] += "0"
+            self.delete("/pods/data-2", "data-2-old")
+        if self.lost:
+            self.lost.pop(0)
+            raise AWAY
+        return self.pool
+
+
+@pytest.mark.parametrize(
+    ("lost", "proofs", "answers"),
+    [
+        ((), 1, [None]),
+        ((True,), 1, ["lost"]),
+        # What was not made is proven and asked for once more.
+        ((False,), 2, ["lost", None]),
+        ((False, True), 2, ["lost", "lost"]),
+    ],
+)
+def test_a_lowering_whose_answer_is_lost_is_looked_for(
+    lost: tuple[bool, ...], proofs: int, answers: list[str | None]
+) -> None:
+    world, proof = Rolled(*lost), Asked(PASSED)
+    outcome = turn(world, "data-2", proof=proof)
+    assert (outcome.verdict.state, outcome.changed, world.partition) == (State.PASSED, True, 2)
+    assert (world.deleted, proof.times) == ([("data-2", "data-2-old")], proofs)
+    found = outcome.more["actions"]
+    assert [(each["action"], each.get("answer")) for each in found] == [("lower_partition", each) for each in answers]
+    assert outcome.more["members"][0]["action"] == "replaced"
+
+
+def test_an_api_that_goes_away_with_the_answer_is_waited_for() -> None:
+    world = Rolled(True)
+    real = world.patch
+
+    def patch(path: str, body: Json) -> Json:
+        world.failures["get"] = AWAY
+        world.on_tick += [lambda: None, world.failures.clear]
+        return real(path, body)
+
+    world.patch = patch  # type: ignore[method-assign]
+    outcome = turn(world, "data-2")
+    assert (outcome.verdict.state, world.patches) == (State.PASSED, 1)
+
+
+def test_one_pass_leaves_it_to_the_next() -> None:
+    world = Rolled(True)
+    real = world.patch
+
+    def patch(path: str, body: Json) -> Json:
+        world.failures["get"] = AWAY
+        return real(path, body)
+
+    world.patch = patch  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        turn(world, "data-2", params={"wait": False})
