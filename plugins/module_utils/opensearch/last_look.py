@@ -95,11 +95,18 @@ PAUSE = 0.1
 """Seconds between two looks meanwhile."""
 
 
-def wait_calm(task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str]) -> ClusterState:
+def wait_calm(
+    task: Task,
+    client: OpenSearchClient,
+    state: ClusterState,
+    batch: Collection[str],
+    may_be_red: Collection[str] = (),
+) -> ClusterState:
     """The cluster in a moment at which a restriction keeps no replica away that the proof of the batch needs.
 
     An index is made in two steps: its replicas are allocated once its primary has started. Restricted in between, the
-    batch would have to be begun again. `state` is what was seen last.
+    batch would have to be begun again. `state` is what was seen last. The proof needs no copy of an index that
+    `may_be_red`.
 
     Raises:
         Refusal: the run may not go on; or the answer cannot be had.
@@ -111,7 +118,7 @@ def wait_calm(task: Task, client: OpenSearchClient, state: ClusterState, batch: 
         return seen.pop() if seen else observe(client)
 
     def judge(found: ClusterState) -> Verdict:
-        missing = needs_allocation(found, batch)
+        missing = needs_allocation(found, batch, may_be_red)
         text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
         return Verdict((waiting("allocating", text),)) if missing else Verdict()
 

@@ -54,6 +54,7 @@ class Restriction:
         self._task = task
         self._client = client
         self._batch = batch
+        self._allow_red = allow_red
         self._method = task.params["allocation"]
         self._made = self._restricts = False
         self._attempts = 0
@@ -121,7 +122,7 @@ class Restriction:
 
     def _carry_out(self, state: str, **own: Any) -> Outcome:
         params = ALLOCATION.arguments(self._task.params, state=state, members=list(self._batch), **own)
-        return carry_out(replace(self._task, params=params), self._client)
+        return carry_out(replace(self._task, params=params), self._client, self._allow_red)
 
 
 def wait_proven(

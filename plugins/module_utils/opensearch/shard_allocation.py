@@ -10,8 +10,9 @@ rewritten in the request that puts a part of it back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
@@ -34,6 +35,8 @@ from .state import ClusterState
 DEFAULT_RECOVERIES = 2
 """The servers' own (server source, ThrottlingAllocationDecider)."""
 UNCHANGED = "unchanged"
+
+_Act = Callable[[Task, OpenSearchClient, Settings], Outcome]
 
 CONTRACT = Contract(
     argument_spec={
@@ -66,13 +69,17 @@ def run(task: Task) -> Outcome:
     return carry_out(task, connect(task.params["opensearch"], task.params["kubernetes"]))
 
 
-def carry_out(task: Task, client: OpenSearchClient) -> Outcome:
-    """`run` over a client that there is already.
+def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] = ()) -> Outcome:
+    """`run` over a client that there is already; no copy of an index that `may_be_red` is waited for.
 
     Raises:
         Refusal: it was not done, or not as a whole.
     """
-    acts = {"prepared": prepare, "restricted": restrict, "drained": drain}
+    acts: dict[str, _Act] = {
+        "prepared": prepare,
+        "restricted": partial(restrict, may_be_red=may_be_red),
+        "drained": drain,
+    }
     act, seen = acts.get(task.params["state"], restore), list[Outcome]()
 
     def look() -> Outcome:
@@ -86,7 +93,11 @@ def carry_out(task: Task, client: OpenSearchClient) -> Outcome:
 
 
 def restrict(
-    task: Task, client: OpenSearchClient, settings: Settings, flushed: tuple[Reason, ...] | None = None
+    task: Task,
+    client: OpenSearchClient,
+    settings: Settings,
+    may_be_red: Collection[str] = (),
+    flushed: tuple[Reason, ...] | None = None,
 ) -> Outcome:
     """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts.
 
@@ -108,9 +119,9 @@ def restrict(
     if flushed is None:
         after, flushed = _flush_batch(task, client, settings, state)
         if after is not settings:
-            return restrict(task, client, after, flushed)
+            return restrict(task, client, after, may_be_red, flushed)
     if not delays:
-        state = wait_calm(task, client, state, task.params["members"])
+        state = wait_calm(task, client, state, task.params["members"], may_be_red)
     done = change_settings(
         task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
     )

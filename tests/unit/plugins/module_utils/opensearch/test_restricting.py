@@ -193,6 +193,14 @@ def test_what_holds_for_the_run_and_what_is_drained_stays_when_it_is_put_back(mo
     assert not turn.allocation("unrestricted")["changed"]
 
 
+def test_no_replica_is_waited_for_of_an_index_that_may_be_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = Roll(monkeypatch, Restless(times=1))
+    turn.servers.state = state_answer(NAMES, [*KEPT, *MADE], elected="data-0")
+    result = turn.run(allow_red_indices=["made"])
+    assert (result["verdict"]["state"], acts(result)) == ("passed", ["set", "delete_pod"])
+    assert "allocating" not in [each["code"] for each in result["waited"]]
+
+
 @pytest.mark.parametrize("lost_answer", [False, True])
 def test_cut_off_at_any_request_settle_leaves_all_as_it_was_and_what_was_deleted_was_restricted_for(
     monkeypatch: pytest.MonkeyPatch, lost_answer: bool
