@@ -178,6 +178,10 @@ def judge_joined(
     return Verdict(tuple(reasons))
 
 
+UPGRADED = "batch_upgraded"
+"""The code of the remark that somebody else has upgraded the batch."""
+
+
 def judge_upgraded(state: ClusterState, scope: Scope) -> Verdict:
     """A remark where every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
     members = [state.named(name) for name in sorted(scope.batch)]
@@ -187,7 +191,7 @@ def judge_upgraded(state: ClusterState, scope: Scope) -> Verdict:
         f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
         " already, so nothing is waited for before it."
     )
-    return Verdict((remark("batch_upgraded", message),))
+    return Verdict((remark(UPGRADED, message),))
 
 
 def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:

@@ -20,7 +20,7 @@ from ..planning.parts import safe_part
 from ..planning.versions import Version
 from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .client import OpenSearchClient, connect
-from .gates import Scope, judge, judge_upgraded
+from .gates import UPGRADED, Scope, judge, judge_upgraded
 from .joining import wait_joined
 from .looks import Look, look, polls
 from .policy import policy_of
@@ -67,8 +67,6 @@ CONTRACT = Contract(
 
 SPLIT = "batch_split"
 """The code of the remark that only a part of the batch may go."""
-UPGRADED = "batch_upgraded"
-"""The code of the remark that somebody else has upgraded the batch."""
 MEASURED = 30.0
 """Seconds between two questions for the bytes that recoveries have still to copy."""
 PACE = 0.2
