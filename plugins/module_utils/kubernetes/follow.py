@@ -142,9 +142,7 @@ class Follower:
         """One look; while the API gives no answer, that is all it says."""
         try:
             pools = tuple(get_stateful_set(self._client, each.namespace, each.name) for each in self._pools)
-            pods = {pool.name: list_pods(self._client, pool.namespace, pool.selector) for pool in pools}
-            now = self._clock.now()
-            sightings = tuple(self._sighted(pool_named_in(pools, member), pods, member, now) for member in self._trails)
+            sightings = self._sightings(pools)
         except Unreachable as error:
             return View((), (), Verdict(), error.as_waiting())
         made_again = combine(judge_same(was, pool) for was, pool in zip(self._pools, pools, strict=True))
@@ -182,11 +180,22 @@ class Follower:
         for trail in self._trails.values():
             trail.reach(Stage.JOINED, self._clock.now())
 
-    def _sighted(self, pool: StatefulSet, found: Mapping[str, Sequence[Pod]], member: str, now: float) -> Sighting:
-        """One member; `found` are by pool the pods that match its selector, whoever controls them."""
-        pods = {each.name: each for each in found[pool.name] if each.owner_uid == pool.uid}
-        strange = [each for each in found[pool.name] if each.name == member]
-        return replace(self._sighting(pool, pods, member, now), owned=judge_owned(pool, strange))
+    def _sightings(self, pools: Sequence[StatefulSet]) -> tuple[Sighting, ...]:
+        """All members followed."""
+        listed = [list_pods(self._client, pool.namespace, pool.selector) for pool in pools]
+        # A pod that matches the selector of a pool may be controlled by another.
+        own = {
+            pool.name: {pod.name: pod for pod in pods if pod.owner_uid == pool.uid}
+            for pool, pods in zip(pools, listed, strict=True)
+        }
+        named = {pool.name: {pod.name: pod for pod in pods} for pool, pods in zip(pools, listed, strict=True)}
+        now, sightings = self._clock.now(), list[Sighting]()
+        for member in self._trails:
+            pool = pool_named_in(pools, member)
+            pod = named[pool.name].get(member)
+            seen = self._sighting(pool, own[pool.name], member, now)
+            sightings.append(replace(seen, owned=judge_owned(pool, [pod] if pod else [])))
+        return tuple(sightings)
 
     def _sighting(self, pool: StatefulSet, pods: Mapping[str, Pod], member: str, now: float) -> Sighting:
         trail, pod = self._trails[member], pods.get(member)
