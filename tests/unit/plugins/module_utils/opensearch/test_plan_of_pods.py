@@ -16,16 +16,10 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     SETS,
     Room,
     Said,
-    furnished,
     message,
     order_of,
     said,
 )
-
-
-@pytest.fixture
-def room(monkeypatch: pytest.MonkeyPatch) -> Room:
-    return furnished(monkeypatch)
 
 
 def test_all_pools_of_the_cluster_are_planned_for(room: Room) -> None:

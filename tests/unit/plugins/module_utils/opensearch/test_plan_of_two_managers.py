@@ -11,14 +11,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     PODS,
     Room,
     Said,
-    furnished,
     said,
 )
-
-
-@pytest.fixture
-def room(monkeypatch: pytest.MonkeyPatch) -> Room:
-    return furnished(monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,10 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     PODS,
     SETS,
     Room,
-    furnished,
     message,
     order_of,
     said,
 )
-
-
-@pytest.fixture
-def room(monkeypatch: pytest.MonkeyPatch) -> Room:
-    return furnished(monkeypatch)
 
 
 def test_a_pod_that_cannot_be_read_is_named_and_holds_the_plan_up_only_where_it_may_be_a_member(room: Room) -> None:
