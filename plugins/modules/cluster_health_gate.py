@@ -49,13 +49,6 @@ options:
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
-  archived:
-    description:
-      - With O(allocation), what is done with settings that this version does not know, as in
-        M(stateful.upgrade.shard_allocation).
-    type: str
-    default: remove
-    choices: [remove, refuse]
   members:
     description:
       - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
@@ -124,6 +117,7 @@ extends_documentation_fragment:
   - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.consent
+  - stateful.upgrade.restricting
   - stateful.upgrade.checks
   - stateful.upgrade.attributes
 notes:

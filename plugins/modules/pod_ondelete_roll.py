@@ -83,13 +83,6 @@ options:
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
-  archived:
-    description:
-      - With O(allocation), what is done with settings that this version does not know, as in
-        M(stateful.upgrade.shard_allocation).
-    type: str
-    default: remove
-    choices: [remove, refuse]
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
@@ -126,6 +119,7 @@ extends_documentation_fragment:
   - stateful.upgrade.lock
   - stateful.upgrade.wait
   - stateful.upgrade.consent
+  - stateful.upgrade.restricting
   - stateful.upgrade.attributes
 notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
