@@ -15,17 +15,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..common.errors import Refusal
 from ..common.reading import Json, listed, text
 from ..common.verdict import Verdict, refused, waiting
 from ..common.words import enumerate_few
 from .answers import EXPLAIN, reading
 from .client import OpenSearchClient
+from .explanations import EXPLANATIONS, answer_about
 from .progress import refusing_deciders
 from .state import ClusterState, ShardCopy
-
-EXPLANATIONS = 500
-"""At most so many explanations per look: each costs the elected manager all deciders times all data members."""
 
 _REMEDY = (
     "Add a member, or cure what the deciders name. Or replace these members without draining them"
@@ -66,21 +63,8 @@ def explain_moves(client: OpenSearchClient, state: ClusterState, left: Sequence[
     holders = {copy.member for copy in left}
     there_are_others = any(member.holds_data and member.id not in holders for member in state.members.values())
     for group in list(_alike(state, left))[:EXPLANATIONS]:
-        copy = group[0]
-        body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary, "current_node": copy.member}
-        try:
-            answer = client.post(
-                "/_cluster/allocation/explain",
-                body,
-                filter_path="node_allocation_decisions.node_name,node_allocation_decisions.deciders.decider,"
-                "node_allocation_decisions.deciders.decision",
-            )
-        except Refusal as error:
-            if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
-                raise
-            # The copy has gone between the two calls: the next look sees it.
-            continue
-        if there_are_others and "node_allocation_decisions" not in answer:
+        answer = answer_about(client, group[0], "node_allocation_decisions.node_name", member=group[0].member)
+        if answer is None or (there_are_others and "node_allocation_decisions" not in answer):
             continue  # It has begun to move between the two calls.
         with reading(EXPLAIN):
             found.append(parse_move(tuple(f"{each.index}[{each.shard}]" for each in group), answer))

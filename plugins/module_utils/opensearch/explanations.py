@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..common.errors import Refusal
+from ..common.reading import Json
 from .answers import EXPLAIN, reading
 from .client import OpenSearchClient
 from .progress import Explanation, parse_explanation
@@ -53,21 +54,32 @@ def still_true(former: Sequence[Explanation], then: ClusterState, now: ClusterSt
     )
 
 
-def _ask(client: OpenSearchClient, group: Sequence[ShardCopy]) -> Iterator[Explanation]:
-    copy = group[0]
+def answer_about(client: OpenSearchClient, copy: ShardCopy, fields: str, member: str | None = None) -> Json | None:
+    """These fields of what the server explains of a copy, and the deciders; on a member where that is named.
+
+    None where the copy was assigned or has gone between two calls, or its index is gone: the next look sees it.
+
+    Raises:
+        Refusal: the server does not let us ask, or cannot be reached.
+    """
+    body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary}
+    deciders = "node_allocation_decisions.deciders"
     try:
-        answer = client.post(
+        answer: Json = client.post(
             "/_cluster/allocation/explain",
-            {"index": copy.index, "shard": copy.shard, "primary": copy.primary},
-            filter_path="index,shard,primary,can_allocate,node_allocation_decisions.node_id,"
-            "node_allocation_decisions.deciders.decider,node_allocation_decisions.deciders.decision",
+            {**body, "current_node": member} if member else body,
+            filter_path=f"{fields},{deciders}.decider,{deciders}.decision",
         )
     except Refusal as error:
         if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
             raise
-        # The copy was assigned between the two calls, or the index is gone: the next look sees it.
-        return
-    if "can_allocate" not in answer:
+        return None
+    return answer
+
+
+def _ask(client: OpenSearchClient, group: Sequence[ShardCopy]) -> Iterator[Explanation]:
+    answer = answer_about(client, group[0], "index,shard,primary,can_allocate,node_allocation_decisions.node_id")
+    if answer is None or "can_allocate" not in answer:
         return  # It was assigned between the two calls.
     with reading(EXPLAIN):
         explanation = parse_explanation(answer)

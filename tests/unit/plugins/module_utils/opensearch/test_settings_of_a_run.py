@@ -339,6 +339,12 @@ def test_a_question_that_is_not_answered_is_no_room() -> None:
     assert act(client, "drained").changed, "it has gone meanwhile, and what has not is seen by the next look"
 
 
+def test_a_shard_that_has_gone_meanwhile_is_not_one_without_room() -> None:
+    client = draining({}, *LOGS, copy("logs", "c"))
+    client.explanations.clear()
+    assert act(client, "drained", members=["a", "b", "c"]).changed
+
+
 def test_members_that_are_away_hold_nothing() -> None:
     client = draining({}, *LOGS)
     gone = act(client, "drained", members=["z"])
