@@ -80,6 +80,10 @@ class HandOver:
             reasons.append(self._incomplete(state.voting))
         return Verdict(tuple(reasons))
 
+    def is_ahead(self, state: ClusterState) -> bool:
+        """Whether it can be made, and has not been tried: before this batch goes, another one is elected."""
+        return self._policy.hands_over and not self._tried and bool(successors(state, state.ids(self._batch)))
+
     def make(self, going: Collection[str]) -> bool:
         """Let the elected manager hand over, where it is one of those going; whether anything was done.
 

@@ -15,12 +15,13 @@ from .safety import copy_sets, judge_consent
 from .state import ClusterState, ShardCopy
 
 
-def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, awaits_data: bool = False) -> Verdict:
+def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: Policy) -> Verdict:
     """What would be lost for good with these members of a pool that keeps no data; no consent covers that.
 
     What the servers make anew is not. The primary of an index with a remote store is not made anew: without a copy on
     a member it stays red (server source, PrimaryShardAllocator: `NO_VALID_SHARD_COPY`).
-    `awaits_data` is that of `Policy`.
+    The one manager that votes takes nothing with it where the policy says that it hands over: the one to which its
+    vote goes has accepted the whole cluster state before (CoordinationState: a majority of the new configuration, too).
     """
     kept = replace(state, copies=tuple(copy for copy in state.copies if not is_made_anew(state, copy)))
     return Verdict(
@@ -29,9 +30,10 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, *, awaits
                 "ephemeral_pool",
                 f"{reason.message} Pool {pool} keeps no data over a restart, so it would be lost for good."
                 f"{_of_remote_store(kept, going)}",
-                "Give these indices a replica, run three manager-eligible members, or keep the data in volumes.",
+                "Give these indices a replica, run several manager-eligible members and let the elected one hand over,"
+                " or keep the data in volumes.",
             )
-            for reason in judge_consent(kept, going, Policy(awaits_data=awaits_data)).reasons
+            for reason in judge_consent(kept, going, policy.without_consent()).reasons
             if reason.state is State.REFUSED
         )
     )

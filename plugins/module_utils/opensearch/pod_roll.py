@@ -74,7 +74,9 @@ def run(task: Task) -> Outcome:
         former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
         proven = prove(state, params["members"], params["batch"], policy, deleted)
         standing = judge_pods(state, there.pods, params["batch"], deleted)
-        expected = awaiting(policy, state, params["members"], params["batch"])
+        expected = replace(
+            awaiting(policy, state, params["members"], params["batch"]), hands_over=hand_over.is_ahead(state)
+        )
         going = [pod for pod in there.pods if pod.name in params["batch"] and pod.name not in deleted]
         lost = judge_ephemeral(state, pools, going, paths, expected)
         rolling = judge_other_pools(state, there, pools)
@@ -128,7 +130,7 @@ def judge_ephemeral(
         own = [pod for pod in batch if pool_of([pool], pod.name)]
         if not keeps_data(pool, paths):
             going = [pod.name for pod in own]
-            verdicts.append(judge_lost(state, going, pool.name, awaits_data=policy.awaits_data))
+            verdicts.append(judge_lost(state, going, pool.name, policy))
             away = holding_unseen(state, [pod for pod in own if not pod_is_current(pool, pod)])
             verdicts.append(judge_unseen(state, away, pool.member_names(), pool.name, policy.allow_red_indices))
     return combine(verdicts)

@@ -27,6 +27,10 @@ class Policy:
     awaits_manager: bool = False
     """Whether a member that can be elected is away, and is cured before anything goes."""
 
+    def without_consent(self) -> Policy:
+        """What is done before a batch goes, and nothing that the user consented to."""
+        return Policy(hands_over=self.hands_over, awaits_data=self.awaits_data, awaits_manager=self.awaits_manager)
+
 
 def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
     """The policy from the arguments in `CONSENT`."""

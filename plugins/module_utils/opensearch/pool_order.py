@@ -98,12 +98,13 @@ def run(task: Task) -> Outcome:
     cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
+    policy = _policy(params, pools, going, hands_over=hands_over)
     verdict = combine(
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, _policy(params, pools, going, hands_over=hands_over)),
-            judge_sets(drawn.sets, pools, batches, params["allow_red_indices"]) if drawn.sets else Verdict(),
+            judge_consent(state, going, policy),
+            judge_sets(drawn.sets, pools, batches, policy) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),

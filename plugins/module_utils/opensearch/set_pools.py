@@ -30,8 +30,10 @@ from .admission import admits
 from .client import OpenSearchClient, connect, judge_connection
 from .data_paths import DataPaths, keeps_data, said_by_all
 from .lost_data import judge_lost, judge_unseen
-from .named_pools import cures_data_of, member_of
+from .named_pools import member_of
 from .observe import observe, observe_data_paths
+from .policy import Policy
+from .quorum import successors
 from .standing import Standing, holding_unseen, judge_leaving, judge_recognised, judge_unread, need_pods
 from .state import ClusterState, voting_again
 
@@ -311,20 +313,19 @@ def judge_membership(seen: Seen) -> Verdict:
     return Verdict(tuple(reasons))
 
 
-def judge_sets(
-    seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], may_be_red: Collection[str] = ()
-) -> Verdict:
+def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
     """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
     pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
     by_partition = {pool.name for pool in pools if pool.by_partition}
     leaving = {name for batch in batches for name in batch.members}
-    cures_data = cures_data_of(pools, leaving)
+    heirs = any(successors(seen.state, seen.state.ids(batch.members)) for batch in batches)
+    expected = replace(policy, hands_over=policy.hands_over and (heirs or policy.awaits_manager))
     verdicts: list[Verdict] = []
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
         if going and not keeps_data(one, seen.paths):
-            verdicts += _lost_with(one, seen, going, may_be_red, awaits_data=cures_data)
+            verdicts += _lost_with(one, seen, going, expected)
         if going:
             verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))
         if going and not one.has_readiness_probe:
@@ -336,14 +337,12 @@ def judge_sets(
     return combine((*verdicts, judge_planned(seen.budgets, steps)))
 
 
-def _lost_with(
-    one: StatefulSet, seen: Seen, going: Sequence[str], may_be_red: Collection[str], *, awaits_data: bool
-) -> list[Verdict]:
+def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Policy) -> list[Verdict]:
     """What is lost for good with members of a pool that keeps no data; the proof waits for what recovers."""
     away = holding_unseen(seen.state, [pod for pod in seen.pods[one.name] if pod.name in going])
-    unseen = judge_unseen(seen.state, away, one.member_names(), one.name, may_be_red)
+    unseen = judge_unseen(seen.state, away, one.member_names(), one.name, policy.allow_red_indices)
     refusing = Verdict(unseen.deciding() if unseen.state is State.REFUSED else ())
-    return [judge_lost(seen.state, going, one.name, awaits_data=awaits_data), refusing]
+    return [judge_lost(seen.state, going, one.name, policy), refusing]
 
 
 def judge_rolls(seen: Seen) -> Verdict:

@@ -72,17 +72,25 @@ def test_where_it_is_turned_off_nothing_is_excluded(managers: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "state"),
+    ("kept", "params", "stubborn", "state"),
     [
-        ({}, "passed"),
-        ({"hand_over": False}, "refused"),
-        ({"hand_over": False, "allow_quorum_loss": True}, "passed"),
+        (True, {}, False, "passed"),
+        (True, {"hand_over": False}, False, "refused"),
+        (True, {"hand_over": False, "allow_quorum_loss": True}, False, "passed"),
+        (True, {"allow_quorum_loss": True}, True, "passed"),
+        # Nobody else votes when its data is gone, so that no consent helps where it does not hand over.
+        (False, {}, False, "passed"),
+        (False, {"hand_over": False, "allow_quorum_loss": True}, False, "refused"),
+        (False, {"allow_quorum_loss": True}, True, "refused"),
+        (False, {"allow_quorum_loss": True, "batch": ["data-0", "data-2"]}, False, "refused"),
     ],
 )
 def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_consent(
-    monkeypatch: pytest.MonkeyPatch, params: Mapping[str, Any], state: str
+    monkeypatch: pytest.MonkeyPatch, kept: bool, params: Mapping[str, Any], stubborn: bool, state: str
 ) -> None:
-    world, servers = World(template=KEPT), Voters(managers=("data-0", "data-2"), others=("data-1",), elected="data-2")
+    world = World(template=KEPT if kept else {"spec": {"containers": [SERVER]}})
+    servers = Voters(managers=("data-0", "data-2"), others=("data-1",), elected="data-2")
+    servers.stubborn = stubborn
     real, votes = world.delete, list[tuple[list[str], list[str]]]()
 
     def delete(path: str, uid: str) -> bool:
@@ -97,3 +105,5 @@ def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_con
     result = perform(pod_roll.run, Task({**given, **own, **params}, clock=world))
     assert result["verdict"]["state"] == state
     assert votes == {"passed": [(["data-2" if params else "data-0"], [])], "refused": []}[state]
+    lost = "ephemeral_pool" in {reason["code"] for reason in result["verdict"]["reasons"]}
+    assert lost is (not kept and state == "refused")

@@ -20,11 +20,14 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 def test_what_a_pool_without_volumes_would_lose_no_consent_covers() -> None:
     copies = [copy("kept", "a", primary=True), copy("kept", "b"), copy("lone", "a", primary=True)]
     state = cluster("abc", copies)
-    assert [reason.code for reason in judge_lost(state, ["a"], "data").reasons] == ["ephemeral_pool"]
-    assert "lone[0]" in judge_lost(state, ["a"], "data").reasons[0].message
-    assert judge_lost(state, ["b", "c"], "data").passed
+    assert [reason.code for reason in judge_lost(state, ["a"], "data", Policy()).reasons] == ["ephemeral_pool"]
+    assert "lone[0]" in judge_lost(state, ["a"], "data", Policy()).reasons[0].message
+    assert judge_lost(state, ["b", "c"], "data", Policy()).passed
     alone = cluster("a", [])
-    assert "no majority" in judge_lost(alone, ["a"], "data").reasons[0].message
+    assert "no majority" in judge_lost(alone, ["a"], "data", Policy()).reasons[0].message
+    consents = Policy(allow_single_copy=True, allow_quorum_loss=True, allow_red_indices=frozenset({"lone"}))
+    assert not judge_lost(state, ["a"], "data", consents).passed
+    assert not judge_lost(alone, ["a"], "data", consents).passed
 
 
 def test_what_the_servers_make_anew_is_not_lost_with_a_pool_without_volumes() -> None:
@@ -36,7 +39,7 @@ def test_what_the_servers_make_anew_is_not_lost_with_a_pool_without_volumes() ->
     ]
     indices = {"frozen": index_metadata(store={"type": "remote_snapshot"}), "sought": index_metadata()}
     state = cluster("abc", copies, indices=indices)
-    assert judge_lost(state, ["a"], "data").passed
+    assert judge_lost(state, ["a"], "data", Policy()).passed
     assert [reason.code for reason in judge_consent(state, "a", Policy()).reasons] == ["single_copy"], (
         "it is away meanwhile all the same"
     )
@@ -46,7 +49,7 @@ def test_a_primary_in_a_remote_store_does_not_come_back_by_itself() -> None:
     copies = [copy("stored", "a", primary=True)]
     indices = {"stored": index_metadata(remote_store={"enabled": "true"})}
     state = cluster("abc", copies, indices=indices)
-    (reason,) = judge_lost(state, ["a"], "data").reasons
+    (reason,) = judge_lost(state, ["a"], "data", Policy()).reasons
     assert (reason.code, reason.state) == ("ephemeral_pool", State.REFUSED)
     assert "What stored has in a remote store stays away until POST _remotestore/_restore" in reason.message
 
