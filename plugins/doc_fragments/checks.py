@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   skip_checks:
     description:
-      - Checks that are not made. Each that would have been made is a remark of the verdict.
+      - Checks that are left out. The verdict has a remark for each that would have been made.
       - A check that belongs to the proof that nothing is lost cannot be skipped, and is not among the choices.
       - Each check is described in C(docs/gates.md).
     type: list
@@ -22,7 +22,7 @@ options:
     choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived]
   add_checks:
     description:
-      - Checks that are made also at moments at which they are made on request only.
+      - Checks to make also at moments at which they are made only on request.
       - V(progress) waits before the upgrade, and before each batch, until no shard is under way any more. V(disk) and
         V(overrides) are made before and after each batch too.
     type: list

@@ -23,9 +23,9 @@ options:
     default: false
   allow_red_indices:
     description:
-      - Consent to shards of these indices being missing, by the names of the indices. A lost primary and a
-        replica without a place are not waited for there, and the last copy of a shard is away while
-        its member restarts. It may also be lost, with a member that is away and keeps no data over a restart.
+      - Names of indices of which shards may be missing. A lost primary of these, and a replica without a place, are not
+        waited for. The last copy of a shard may be away while its member restarts. It may also be lost, with a member
+        that is away and keeps no data over a restart.
     type: list
     elements: str
     default: []

@@ -15,7 +15,7 @@ options:
     description:
       - The address of the Kubernetes API, and the user who asks.
       - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
-        (C(~/.kube/config)) is taken, and where there is none, the service account of the pod that Ansible runs in.
+        (C(~/.kube/config)) is taken. If there is none, the service account of the pod that Ansible runs in is taken.
       - Credential plugins of a kubeconfig are supported.
     type: dict
     suboptions:
@@ -31,19 +31,19 @@ options:
         type: str
       host:
         description:
-          - The URL of the API server. With O(kubernetes.kubeconfig) or O(kubernetes.context) it goes before the server
-            named there, without them no kubeconfig is read. It holds no user name and no password.
+          - The URL of the API server. It takes precedence over the server named in O(kubernetes.kubeconfig) or
+            O(kubernetes.context). Without these two no kubeconfig is read. It holds no user name and no password.
           - Taken from the environment variable E(K8S_AUTH_HOST) if not given.
         type: str
       api_key:
         description:
-          - A bearer token. It goes before the credentials of the kubeconfig.
+          - A bearer token. It takes precedence over the credentials of the kubeconfig.
           - Taken from the environment variable E(K8S_AUTH_API_KEY) if not given.
         type: str
       validate_certs:
         description:
-          - Whether the certificate of the API server is checked. V(true) leaves it to the kubeconfig where one says
-            otherwise (C(insecure-skip-tls-verify)).
+          - Whether the certificate of the API server is checked. With V(true), a kubeconfig can still
+            switch that off (C(insecure-skip-tls-verify)).
           - Taken from the environment variable E(K8S_AUTH_VERIFY_SSL) if not given.
         type: bool
         default: true
@@ -57,21 +57,22 @@ options:
         aliases: [ssl_ca_cert]
       proxy:
         description:
-          - The URL of an HTTP proxy to the API server, with C(user:password@) where it asks for that. It goes before
-            the C(proxy-url) of the kubeconfig, and that before E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
+          - The URL of an HTTP proxy to the API server, with C(user:password@) if the proxy asks for that. It takes
+            precedence over the C(proxy-url) of the kubeconfig, which takes precedence over E(HTTPS_PROXY) or
+            E(HTTP_PROXY) of the environment.
           - This machine itself is never reached through a proxy of the environment.
           - Taken from the environment variable E(K8S_AUTH_PROXY) if not given.
         type: str
       no_proxy:
         description:
-          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It goes before
-            E(NO_PROXY) of the environment.
+          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It takes precedence
+            over E(NO_PROXY) of the environment.
           - Taken from the environment variable E(K8S_AUTH_NO_PROXY) if not given.
         type: str
       request_timeout:
         description:
           - Seconds to wait for the whole answer to one request. Within them a request that only reads is tried several
-            times. How long the server asks to wait (C(Retry-After)) does not count.
+            times. A longer pause that the server asks for (C(Retry-After)) is not kept.
         type: int
         default: 30
 requirements:

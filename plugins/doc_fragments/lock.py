@@ -14,9 +14,9 @@ options:
   lock:
     description:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.
-      - The task renews it first. It stops without acting once another run holds the lock, and between members once
-        somebody has asked the run to stop.
-      - Without it the task stands alone and asks nobody.
+      - The task renews the lock first. It stops without acting once another run holds the lock, and between members
+        once somebody has asked the run to stop.
+      - Without this option the task belongs to no run, and heeds no lock.
     type: dict
     suboptions:
       run:
@@ -29,9 +29,9 @@ options:
         required: true
       kept_in:
         description:
-          - Whether it is a Lease in a namespace, or in the OpenSearch cluster itself.
-          - In the cluster the task needs the OpenSearch permissions C(cluster:admin/component_template/get) and
-            C(cluster:admin/component_template/put).
+          - The place of the lock - a Lease in a namespace, or the OpenSearch cluster itself.
+          - For a lock in the cluster the task needs the OpenSearch permissions
+            C(cluster:admin/component_template/get) and C(cluster:admin/component_template/put).
         type: str
         choices: [kubernetes, opensearch]
         default: kubernetes
@@ -39,7 +39,7 @@ options:
         description: The namespace of the Lease.
         type: str
       seconds:
-        description: How long it lasts without being renewed.
+        description: The time for which it lasts without being renewed.
         type: int
         default: 60
 """

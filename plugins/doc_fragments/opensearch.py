@@ -17,7 +17,7 @@ options:
     suboptions:
       hosts:
         description:
-          - URLs of the REST ports of one or more members, or of a service in front of them. Any that answers is used.
+          - URLs of the REST ports of one or more members, or of a service in front of them. One that answers is enough.
           - All begin with C(https://), or all with C(http://). They hold no user name and no password.
           - Taken from the environment variable E(OPENSEARCH_HOSTS) or E(OPENSEARCH_URL) if not given.
         type: list
@@ -50,20 +50,21 @@ options:
         default: true
       proxy:
         description:
-          - The URL of an HTTP proxy to the cluster, with C(user:password@) where it asks for that. It goes before
-            E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
+          - The URL of an HTTP proxy to the cluster, with C(user:password@) if the proxy asks for that. It takes
+            precedence over E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
           - This machine itself is never reached through a proxy of the environment.
         type: str
       no_proxy:
         description:
-          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It goes before
-            E(NO_PROXY) of the environment.
+          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It takes precedence
+            over E(NO_PROXY) of the environment.
         type: str
       port_forward:
         description:
-          - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, where
-            there is no other way to it. Each connection goes to a Ready pod; where that one goes away, to another.
-          - O(opensearch.hosts) is then one URL that nobody connects to. It says whether there is TLS, and which name
+          - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, if
+            there is no other way to it. Each connection goes to a Ready pod. If that pod goes away, the next connection
+            goes to another one.
+          - O(opensearch.hosts) is then one URL that nobody connects to. It tells whether there is TLS, and which name
             the certificates of the members have, as in V(https://opensearch.search.svc:9200).
           - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
             O(opensearch.port_forward.service) C(get) of C(services).
@@ -80,11 +81,11 @@ options:
             description: The labels of the members' pods.
             type: str
           port:
-            description: The REST port, of the Service where one is given, else of the pods.
+            description: The REST port of the Service, or of the pods if no Service is given.
             type: int
             default: 9200
       request_timeout:
-        description: Seconds to wait for the whole answer to one request, whichever hosts are tried for it.
+        description: Seconds to wait for the whole answer to one request, also if several hosts are tried for it.
         type: int
         default: 30
 requirements:

@@ -20,16 +20,16 @@ options:
     type: str
   hosts:
     description:
-      - The pools of a cluster whose members are not pods - for each pool, such as a group of the inventory, a list of
-        the names (C(node.name)) of its members. Either this or O(namespace) is given.
-      - Kubernetes is not asked then, and the options that are about pods have no meaning.
+      - The pools of a cluster whose members are not pods. The keys name the pools, such as groups of the inventory;
+        each value is the list of the names (C(node.name)) of its members. Either this or O(namespace) is given.
+      - Kubernetes is not asked then, and the options that are about pods have no effect.
       - A pool with members of different kinds is planned as one pool for each kind.
     type: dict
     default: {}
   pools:
     description:
       - Names of the StatefulSets that are the pools of the cluster.
-      - By default those of the namespace (and O(label_selector)) whose pods are members of the cluster.
+      - By default those StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
     type: list
     elements: str
     default: []
@@ -53,22 +53,24 @@ options:
     type: str
   batching:
     description:
-      - Which members go down together. V(serial) takes one at a time and pool after pool, V(zones) those in one zone,
-        V(disjoint) whichever can go together in as few batches as are found.
+      - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
+        of one zone together. V(disjoint) takes any members together, in as few batches as are found.
       - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
-        members and not after all of them; the elected one is in the last batch.
+        members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
-        majority. A member that is not in the cluster goes alone and first. The elected manager goes last. It shares its
-        batch only where it can hand over before - on StatefulSets, where a majority of voting members is outside it.
+        majority. A member that is not in the cluster goes alone and first.
+      - The elected manager goes last. It shares its batch only if it can hand over before, which needs StatefulSets and
+        a majority of voting members outside the batch.
     type: str
     choices: [serial, zones, disjoint]
     default: serial
   strategy:
     description:
-      - By which update strategy a StatefulSet is rolled. With V(OnDelete) it is set for the roll and put back.
-      - With V(RollingUpdate) a pool that has this strategy keeps it. Its partition is set above all pods with the new
-        image, lowered for one member after the other, and put back at the end. Its members then go one at a time in the
-        order of their ordinals, also the elected manager.
+      - The update strategy under which a StatefulSet is rolled. V(OnDelete) is set for the roll, and the former
+        strategy is put back.
+      - With V(RollingUpdate) a pool that has this strategy keeps it. Its partition is set above all pods together with
+        the new image, lowered for one member after the other, and put back at the end. Its members, also the elected
+        manager, then go one at a time in the order of their ordinals.
     type: str
     choices: [OnDelete, RollingUpdate]
     default: OnDelete
@@ -78,26 +80,27 @@ options:
     default: zone
   max_unavailable:
     description:
-      - The most members of a pool that go down together, as a number or as a percentage of the pool, rounded down but
-        never below one.
+      - The most members of a pool that go down together, as a number or as a percentage of the pool. A percentage is
+        rounded down, but never below one member.
     type: str
   allow_left_behind:
     description:
-      - Consent to a plan of a new major version after which a member that it leaves out could not join again, once
-        stopped. The servers let nobody join who is older than all others, or than an index, and only members that hold
-        data or can be elected keep new indices from being younger.
+      - Consent to a plan of a new major version that leaves out a member which could not join again, once stopped. The
+        servers let no member join that is older than all others, or older than an index. New indices get the lowest
+        version of the members that hold data or can be elected.
     type: bool
     default: false
   hand_over:
     description:
-      - Whether the elected manager of members that are pods hands over to another one before its batch goes down, as
-        M(stateful.upgrade.pod_ondelete_roll) does it. Without it a cluster of two manager-eligible members stands still
-        while the elected one restarts, and the plan asks for O(allow_quorum_loss).
+      - Whether an elected manager that is a pod will hand over to another one before its batch goes down, as
+        M(stateful.upgrade.pod_ondelete_roll) does it. Without that a cluster of two manager-eligible members stands
+        still while the elected one restarts, and the plan asks for O(allow_quorum_loss).
     type: bool
     default: true
   allow_field_managers:
     description:
-      - Go on although one of these also manages image or update strategy of a pool. It may put the old image back.
+      - Go on although one of these also manages the image or the update strategy of a pool. It may put the old image
+        back.
     type: list
     elements: str
     default: []

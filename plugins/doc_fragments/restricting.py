@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   archived:
     description:
-      - With O(allocation), what is done with settings that this version does not know, as in
+      - With O(allocation), the fate of settings that this version does not know, see
         M(stateful.upgrade.shard_allocation).
     type: str
     default: remove

@@ -13,8 +13,8 @@ class ModuleDocFragment:
 options:
   wait:
     description:
-      - With V(true), wait until the verdict is passed or refused, or O(wait_timeout) is over. While waiting on the
-        controller, every change of the reason is shown.
+      - With V(true), wait until the verdict is passed or refused, or O(wait_timeout) is over. A task that runs on the
+        controller shows every change of the reason.
       - With V(false), look once and return the verdict. Run again later to go on.
     type: bool
     default: true

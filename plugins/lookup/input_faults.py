@@ -7,11 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: input_faults
-short_description: What is wrong with the variables of a playbook of this collection
+short_description: Find the faults in the variables of a playbook of this collection
 description:
-  - Gives one sentence for each variable that the playbook needs and does not have, that begins with C(upgrade_) and is
-    not one that it takes, or that has a wrong type, a number out of range or none of the values that it may have.
-  - The playbooks ask it before anything else and fail with all the sentences at once. Ansible itself would ignore a
+  - Gives one sentence for each fault. A fault is a variable that the playbook needs and does not have, one that begins
+    with C(upgrade_) and is unknown to the playbook, or one with a wrong type, a number out of range or an impossible
+    value.
+  - The playbooks use it before anything else, and fail with all the sentences at once. Ansible itself would ignore a
     variable whose name is misspelt.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -35,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: One sentence for each fault. None where nothing is wrong.
+  description: One sentence for each fault. Empty if nothing is wrong.
   type: list
   elements: str
 """

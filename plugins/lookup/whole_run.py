@@ -9,17 +9,17 @@ DOCUMENTATION = r"""
 name: whole_run
 short_description: Refuse options of ansible-playbook that would skip parts of a run
 description:
-  - Gives back what it is given, unless ansible-playbook was called with C(--limit), C(--tags), C(--skip-tags),
+  - Gives back its argument, unless ansible-playbook was called with C(--limit), C(--tags), C(--skip-tags),
     C(--start-at-task) or C(--step). Then it fails and names all of them.
-  - With those options Ansible skips hosts or tasks silently, often with exit code 0. In a run whose tasks rely on each
-    other that can mean that a member goes down without its proof, or that nothing is put back.
-  - Written around the C(hosts) of a first play, it is asked before any task of the playbook, whatever is skipped.
+  - With those options Ansible skips hosts or tasks silently, often with exit code 0. Then a member could go down
+    without its proof, or nothing could be put back.
+  - It is written around the C(hosts) of the first play. So it runs before any task of the playbook, and is not skipped.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
   _terms:
-    description: What to give back, such as the hosts of a play.
+    description: The value to give back, such as the hosts of a play.
     type: list
     elements: str
     required: true
@@ -33,7 +33,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: What it was given.
+  description: The value that was given.
   type: list
   elements: str
 """

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 module: cluster_health_gate
 short_description: Judge a whole OpenSearch cluster at a moment of its upgrade
 description:
-  - Looks at the whole cluster and gives a verdict with reasons. Nothing is ever changed.
+  - Looks at the whole cluster and gives a verdict with reasons. It changes nothing, except with O(allocation).
   - Safety and progress are different questions. I(Safety) asks whether every shard keeps a started copy and every
     quorum its majority without the members of O(batch). I(Progress) asks whether waiting longer would change anything.
   - Yellow that only the upgrade itself can cure (decider C(node_version)) is not waited for. Every other unassigned
@@ -27,10 +27,10 @@ options:
         and waits for snapshots and long tasks.
       - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
-        it, by O(allocation) or before. Only the proof is asked, since what else V(before_batch) asks would be refused
-        for what the restriction brings about. A proof that cannot hold until allocation is put back is given back at
-        once as C(waiting), and so is one that has waited for 15 seconds with answers. While nothing answers, it is
-        waited for as O(wait_timeout) says.
+        it, by O(allocation) or before. Only the proof is made, since the other checks of V(before_batch) would refuse
+        the effects of the restriction itself. A proof that cannot hold until allocation is put back is given back at
+        once as C(waiting). So is a proof that has not held for 15 seconds in which the cluster answered. If the cluster
+        does not answer, O(wait_timeout) is the limit.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
@@ -40,23 +40,23 @@ options:
     choices: [before_upgrade, before_batch, after_batch, after_upgrade, before_stop, joined]
   allocation:
     description:
-      - For V(before_stop), how allocation is restricted for O(batch), as O(ignore:method) of
-        M(stateful.upgrade.shard_allocation) says, with the same undo. It is restricted once the proof holds, and the
-        proof is made again. If that does not hold, allocation is put back at once. If only a copy is missing that
-        the restriction keeps away, such as of an index made meanwhile, all that is done again after a pause, twelve
-        times at the most.
-      - With V(unchanged) the module changes nothing. Allocation is then as whoever calls it has left it.
+      - For V(before_stop), the way in which allocation is restricted for O(batch). The values are those of
+        O(ignore:method) of M(stateful.upgrade.shard_allocation), and so is the undo. Allocation is restricted once the
+        proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
+      - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
+        batch is begun again after a pause, twelve times at the most.
+      - With V(unchanged) the module changes nothing, and allocation stays as it is found.
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
   members:
     description:
-      - Names of all members that should be in the cluster. One that is missing, and not in O(batch), is waited for.
+      - Names of all members that should be in the cluster. A missing one that is not in O(batch) is waited for.
     type: list
     elements: str
     default: []
   batch:
-    description: Names of the members that are about to go down, or have come back.
+    description: Names of the members that are about to go down, or that have come back.
     type: list
     elements: str
     default: []
@@ -65,24 +65,25 @@ options:
     type: str
   split_after:
     description:
-      - After so many seconds, or at once where O(batch) is refused as a whole, the part of it that may go is let
-        through. RV(going) names it; ask again for the others when it is back. If no part may go now, but a member
-        could after a wait (for a recovery, say), that is waited for. By default a batch is never split.
+      - Seconds after which the part of O(batch) that may go is let through. If O(batch) is refused as a whole, that is
+        done at once. RV(going) names the part; ask again for the others when it is back.
+      - If no part may go now, but a member could go later (after a recovery, say), the gate waits for that. By default
+        a batch is never split.
       - For V(before_batch) only.
     type: int
   skip_upgraded:
     description:
-      - Whether a batch passes without a proof, and with a remark, where each of its members runs O(target_version)
-        already, because somebody else has upgraded it. Then nothing of it may be stopped unless it is proven elsewhere,
-        as M(stateful.upgrade.pod_ondelete_roll) does.
+      - Whether to pass a batch without a proof, and with a remark, if each of its members runs O(target_version)
+        already because somebody else has upgraded it. Its members may then be stopped only by a task that makes the
+        proof itself, such as M(stateful.upgrade.pod_ondelete_roll).
       - For V(before_batch) only.
     type: bool
     default: false
   hands_over:
     description:
-      - Whether an elected manager in O(batch) is made to hand over before the batch is taken down, as
-        M(stateful.upgrade.pod_ondelete_roll) does it. Then it may share the batch with others, where those who stay can
-        elect another one. Where it alone votes it may go too, since another one then votes in its place. By default an
+      - Whether an elected manager in O(batch) will hand over before the batch is taken down, as
+        M(stateful.upgrade.pod_ondelete_roll) does it. It may then share the batch with others if those who stay can
+        elect another one. If it alone votes it may go too, since another one then votes in its place. By default an
         elected manager goes alone.
       - For V(before_batch) only.
     type: bool
@@ -90,8 +91,9 @@ options:
   wait_timeout:
     description:
       - Seconds to wait without progress. When they are over, the task fails and names what it waits for.
-      - As long as fewer shards are left to be started than before, or fewer bytes or operations of those that recover,
-        it counts anew. Without the permission C(indices:monitor/recovery) only whole shards are progress.
+      - Each progress begins the time anew. Progress is fewer shards left to be started than before, or fewer bytes or
+        operations left of those that recover. Without the permission C(indices:monitor/recovery) only whole shards
+        count.
     type: int
     default: 1800
   wait_limit:
@@ -99,8 +101,8 @@ options:
     type: int
   former_processes:
     description:
-      - For V(joined), what C(before.processes) of the gate V(before_batch) was, so that a member that has not been
-        stopped yet is not taken for one that is back.
+      - For V(joined), the value of C(before.processes) that the gate V(before_batch) returned. By it, a member that has
+        not been stopped yet is not taken for one that is back.
     type: dict
     default: {}
 attributes:
@@ -190,7 +192,7 @@ going:
   elements: str
   sample: [data-2]
 before:
-  description: What was seen.
+  description: The cluster as found.
   returned: always
   type: dict
   sample:
@@ -202,20 +204,20 @@ before:
     cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg
     state_version: 118
 actions:
-  description: Always empty - nothing is changed.
+  description: Each change of allocation, with its time. Empty unless O(allocation) is given.
   returned: always
   type: list
   elements: dict
   sample: []
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: recovering, message: 'Shards recover (2): logs[0], logs[1].', seconds: 4.2}
 next:
-  description: What comes next in a rolling upgrade.
+  description: The next step of a rolling upgrade.
   returned: always
   type: str
   sample: restrict allocation and replace the batch

@@ -12,9 +12,9 @@ module: image_pull
 short_description: Prove that an image can be pulled where the members of a pool run
 description:
   - Makes a throw-away pod with the image on each Kubernetes node that runs a member of the pool, waits until the image
-    is there or cannot be had, and removes the pods whatever comes of it. A wrong tag, a missing pull secret or an
-    unreachable registry is so found before the first member goes down.
-  - As the image is on the Kubernetes nodes afterwards, the members need not wait for it when they are replaced.
+    is there or cannot be had, and removes the pods, also after a failure. So a wrong tag, a missing pull secret or an
+    unreachable registry is found before the first member goes down.
+  - The image is on the Kubernetes nodes afterwards, so the members need not wait for it when they are replaced.
   - The pods do nothing (C(true)) and mount nothing. They use the service account, pull secrets, placement and security
     context of the pool, and no label that a selector of the pool or a Service could match.
 author:
@@ -45,7 +45,7 @@ options:
     description:
       - With V(false), look once. While the image is still being pulled, the pods stay for the next run to look at.
   wait_timeout:
-    description: Seconds to wait for the image. The pods end by themselves a minute later, whatever becomes of this run.
+    description: Seconds to wait for the image. The pods end by themselves a minute later, in any case.
     default: 300
   wait_sleep:
     default: 0.25
@@ -121,14 +121,14 @@ actions:
       at: '2026-11-21T02:00:00.000Z'
       kubernetes_node: worker-1
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: image_pulling, message: 'Image opensearch:3.8.0 is being pulled on worker-1.', seconds: 4.2}
 next:
-  description: What comes next, if the image is still being pulled.
+  description: The next step, if the image is still being pulled.
   returned: always
   type: str
   sample: ''

@@ -11,32 +11,34 @@ DOCUMENTATION = r"""
 module: pod_ondelete_roll
 short_description: Replace the pods of one batch, proven safe immediately before, and followed until they have joined
 description:
-  - Brings the members of one batch onto the revision that the StatefulSet of each wants, by deleting their pods, and
-    follows the new pods until they are Ready and OpenSearch says that they have joined.
-  - Immediately before the first deletion the proof is made on fresh state - every shard keeps a started copy and every
-    quorum its majority without the batch. Without it nothing is deleted.
-  - With O(allocation) allocation is restricted once that proof holds, and the proof is made again; the pods are deleted
-    right after it. The undo is in the cluster, in the one that M(stateful.upgrade.shard_allocation) writes. If the
-    second proof does not hold, allocation is put back at once. If only a copy is missing that the restriction keeps
-    away, such as of an index made meanwhile, the batch is begun again after a pause, twelve times at the most.
+  - Brings the members of one batch onto the revision that the StatefulSet of each wants, by deleting their pods. Then
+    it follows the new pods until they are Ready and OpenSearch says that they have joined.
+  - Immediately before the first deletion it proves on fresh state that every shard keeps a started copy, and every
+    quorum its majority, without the batch. Without that proof nothing is deleted.
+  - With O(allocation), allocation is restricted once that proof holds, and the proof is made again. The pods are
+    deleted right after it. The cluster carries the undo, the same one that M(stateful.upgrade.shard_allocation) writes.
+    If the second proof does not hold, allocation is put back at once.
+  - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
+    batch is begun again after a pause, twelve times at the most.
   - Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
-  - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them, with those
-    that are deleted counted as down. If it does not hold any more, the rest of the batch stays up, the others are
-    followed until they are back, and then that is the verdict, V(waiting) as a rule. Call again for the rest.
-  - All pods of the namespace are looked at for that, whatever pool they are of. A member outside the batch whose pod is
-    being deleted, has been evicted or has no running container does not count as staying, and is waited for.
-  - If the elected manager is in the batch, and others can elect one of themselves, it hands over before. It, and any
-    other manager-eligible member of the batch, is excluded from voting until another one is elected; then the
-    exclusion is removed, and the proof made again. The undo of that is in the cluster before, in the one that
-    M(stateful.upgrade.shard_allocation) writes, which puts it back where this task was killed in between.
-  - Of two members that can be elected, only the elected one votes. There the vote goes over with the office, so that
-    the cluster does not stand still while it restarts.
+  - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them. The members
+    deleted so far then count as down. If the proof does not hold any more, the rest of the batch stays up, and the
+    deleted members are followed until they are back. The verdict is then that of the proof, V(waiting) as a rule. Call
+    again for the rest.
+  - The proof looks at all pods of the namespace. A member outside the batch whose pod is being deleted, has been
+    evicted or has no running container does not count as staying, and is waited for.
+  - If the elected manager is in the batch, and others can elect one of themselves, it hands over first. All
+    manager-eligible members of the batch are excluded from voting until another one is elected. Then the exclusion is
+    removed, and the proof made again. The undo of the exclusion is written before it. If this task is killed in
+    between, M(stateful.upgrade.shard_allocation) puts it back.
+  - Of two members that can be elected, only the elected one votes. When it hands over, the other one votes instead, so
+    that the cluster does not stand still during the restart.
   - If nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
     shares its batch is waited for, or handed back as O(proof_timeout) says. One that alone votes is refused, unless
     O(allow_quorum_loss) consents to the standstill.
-  - A deletion carries the UID of the pod that was observed, so a pod that something else has replaced is never deleted.
-  - Members that already are where they should be are left alone. One that is on its way, for example because an
+  - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.
+  - Members that are on the wanted revision already are left alone. A member on its way there, for example because an
     earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
   - If a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
     events and log lines. A cause that time cannot cure is refused at once.
@@ -47,7 +49,7 @@ options:
   pools:
     description:
       - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
-      - Nothing is taken down while a pod of any of them is down that is not in O(batch).
+      - Nothing is taken down while a pod of one of these pools is down, except pods of O(batch).
     type: list
     elements: str
     required: true
@@ -59,8 +61,8 @@ options:
     required: true
   members:
     description:
-      - Names of all members that should be in the cluster. While one that is not in O(batch) is missing, nothing is
-        taken down.
+      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing that is
+        not in O(batch).
     type: list
     elements: str
     default: []
@@ -70,36 +72,36 @@ options:
   until:
     description:
       - V(ready) follows each replacement until its pod is Ready and it has joined the cluster.
-      - With V(joined) it is enough that the cluster lists it, as another process than before and on O(target_version),
-        so that its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
+      - V(joined) follows each replacement only until the cluster lists it, as another process than before and on
+        O(target_version). Its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
     type: str
     choices: [ready, joined]
     default: ready
   allocation:
     description:
-      - How allocation is restricted immediately before the first deletion, as O(ignore:method) of
-        M(stateful.upgrade.shard_allocation) says. Where nothing is to be replaced, nothing is restricted.
-      - With V(unchanged), whoever calls this module has restricted it, or does without.
+      - The way in which allocation is restricted immediately before the first deletion. The values are those of
+        O(ignore:method) of M(stateful.upgrade.shard_allocation). If nothing is to be replaced, nothing is restricted.
+      - With V(unchanged) allocation stays as it is found.
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
-        V(waiting) and without a failure, so that what keeps the proof from holding, such as restricted allocation, can
-        be changed first. By default the proof is waited for like the rest.
-      - Only time in which the cluster answers counts. While nothing answers it is waited for as O(wait_timeout) says.
+        V(waiting) and without a failure. The caller can then change what keeps the proof from holding, such as
+        restricted allocation. By default O(wait_timeout) is the limit of this wait, too.
+      - Only time in which the cluster answers counts. For a cluster that does not answer, O(wait_timeout) is the limit.
     type: int
   hand_over:
     description:
-      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and then
-        only alone; one that alone votes goes only with O(allow_quorum_loss).
+      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and only
+        alone. If it alone votes, it then goes only with O(allow_quorum_loss).
     type: bool
     default: true
   wait_timeout:
     description:
-      - Seconds to wait, first for the proof, then for the batch to be back. When they are over, the
-        task fails and names what it waits for.
+      - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names
+        what it waits for.
   wait_sleep:
     default: 0.25
 attributes:
@@ -125,12 +127,12 @@ notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
   - "Kubernetes rights needed in the namespace: C(get) and C(list) of C(statefulsets) (group C(apps)); C(list) and
-    C(delete) of C(pods). To name causes well also C(list) of C(events) and C(get) of C(pods/log); to respect
-    PodDisruptionBudgets C(list) of C(poddisruptionbudgets) (group C(policy))."
+    C(delete) of C(pods). Optional are C(list) of C(events) and C(get) of C(pods/log), by which causes are named better,
+    and C(list) of C(poddisruptionbudgets) (group C(policy)), by which PodDisruptionBudgets are respected."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info); with O(allocation)
     C(cluster:admin/settings/update). For the elected manager to hand over C(cluster:admin/settings/update),
-    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
-    these it goes as it is where it is alone, and a batch that it shares with others is waited for."
+    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions). Without one of
+    these it goes as it is if it is alone, and a batch that it shares with others is waited for."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order
@@ -197,14 +199,14 @@ verdict:
         remedy: Read its log.
 before:
   description:
-    - The revision that the pool wants, of several pools one after the other, and those that the pods of the batch had.
+    - The revision that the pool wants (for several pools one after the other), and the revisions of the pods as found.
   returned: always
   type: dict
   sample: {revision: data-6d4cf56db, pods: {data-2: data-79bd4c5f64}}
 members:
   description:
-    - What became of each member of the batch.
-    - The seconds of each phase are as precise as O(wait_sleep). They are null for a phase that was not gone through.
+    - The members of the batch, each with what was done and the seconds of each phase.
+    - The seconds are as precise as O(wait_sleep). They are null for a phase that was not gone through.
   returned: always
   type: list
   elements: dict
@@ -260,7 +262,7 @@ members:
       type: list
       elements: str
 actions:
-  description: What was done, with times.
+  description: Each act, with its time.
   returned: always
   type: list
   elements: dict
@@ -271,14 +273,14 @@ actions:
       uid: 0d4f7e2a-5f0e-4d0e-9b43-1f1f6c3c9a11
       revision: data-79bd4c5f64
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: pod_starting, message: 'Pod data-2 has started and is not Ready yet.', seconds: 4.2}
 next:
-  description: What comes next, if the batch is not back yet.
+  description: The next step, if the batch is not back yet.
   returned: always
   type: str
   sample: ''

@@ -13,14 +13,14 @@ short_description: Set image and update strategy of a pool in one change, and pu
 description:
   - Sets the image of a StatefulSet and its update strategy C(OnDelete) in one patch, so that no pod is replaced by it.
     The pods are then replaced batch by batch with M(stateful.upgrade.pod_ondelete_roll).
-  - The way back travels in the same patch, as one JSON string in the annotation C(upgrade.stateful/undo) of the
-    StatefulSet. Any later run, or a person, can apply it, whatever became of the controller.
+  - The undo travels in the same patch, as one JSON string in the annotation C(upgrade.stateful/undo) of the
+    StatefulSet. Any later run, or a person, can apply it, also after the controller has died.
   - An undo that exists is adopted, never overwritten, as long as the strategy is the one it was written for. If
     something else has changed the strategy since, that change is what counts, and the result says so.
   - The patch is guarded by what was observed (C(resourceVersion)). If the StatefulSet changed in between, it is
     observed and judged again.
-  - Refused where something else governs the pool - a controller that owns it (an operator), always; Argo CD, Flux or
-    Helm, unless O(allow_field_managers) allows it.
+  - A pool that a controller owns (an operator) is refused. One that Argo CD, Flux or Helm deploys is refused unless
+    O(allow_field_managers) allows it.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -28,8 +28,8 @@ options:
   pool:
     description:
       - Name of the StatefulSet. Required with O(state=present).
-      - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored, whatever
-        becomes of the others; RV(before) and the diff are then by the name of the pool.
+      - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored. One that fails
+        does not keep the others from it. RV(before) and the diff are then by the name of the pool.
     type: str
   state:
     description:
@@ -64,11 +64,11 @@ options:
     default: []
     choices: [argocd, flux, helm]
   wait:
-    description: Whether to ask again while the Kubernetes API is out of reach.
+    description: Whether to ask again while the Kubernetes API does not answer.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to do so.
+    description: Seconds to ask again.
     type: int
     default: 300
 attributes:
@@ -129,7 +129,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: What is said of it; remarks say why the strategy stays, or that something else changed it.
+  description: The verdict; remarks say why the strategy stays, or that something else changed it.
   returned: always
   type: dict
   sample:
@@ -140,7 +140,7 @@ verdict:
         message: 'StatefulSet data stays OnDelete: these pods are not Ready on its revision: data-1.'
         remedy: Finish the roll of this pool, then restore it again.
 before:
-  description: Image of the container, update strategy and undo, as found; by the name of the pool where none was named.
+  description: Image of the container, update strategy and undo, as found; by the name of the pool if none was named.
   returned: always
   type: dict
   sample:
@@ -148,7 +148,7 @@ before:
     strategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}
     undo: ''
 actions:
-  description: What was done, with times.
+  description: Each act, with its time.
   returned: always
   type: list
   elements: dict
@@ -158,14 +158,14 @@ actions:
       at: '2026-11-21T02:00:00.000Z'
       set: [image, strategy, undo]
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: kubernetes_unreachable, message: 'The Kubernetes API cannot be reached.', seconds: 4.2}
 next:
-  description: What comes next in a rolling upgrade.
+  description: The next step of a rolling upgrade.
   returned: always
   type: str
   sample: Replace the pods batch by batch (pod_ondelete_roll).

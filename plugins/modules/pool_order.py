@@ -15,7 +15,7 @@ description:
     checks everything that can be checked beforehand, and gives the ordered pools and batches, each with its reason and
     its proof.
   - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
-    cluster comes first and the elected manager last, otherwise the highest ordinal first.
+    cluster comes first and the elected manager last. The others go by their ordinals, the highest first.
   - A pool's kind comes from the roles that its members report, not from labels.
   - Everything that stands in the way is told at once.
   - Nothing is changed.
@@ -144,16 +144,16 @@ broken:
   sample: []
 left:
   description:
-    - The members, in the cluster or not, that do not run the target version after the plan,
-      and the pools that may be of the cluster while none of their members is in it.
+    - The members, in the cluster or not, that do not run the target version after the plan. Pools that may belong to
+      the cluster, although none of their members is in it, are named too.
   returned: success
   type: list
   elements: str
   sample: []
 digest:
   description:
-    - A C(p) and eleven hexadecimal digits for what the plan will have made of the cluster, and on which conditions. It
-      stays the same while the plan is carried out.
+    - A C(p) and eleven hexadecimal digits. They stand for the state to which the plan brings the cluster, and for the
+      consents and conditions of the plan. The digest stays the same while the plan is carried out.
   returned: success
   type: str
   sample: p5f0c1d2e3a4
@@ -164,14 +164,14 @@ actions:
   elements: dict
   sample: []
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: opensearch_unreachable, message: 'OpenSearch cannot be reached.', seconds: 4.2}
 next:
-  description: What comes next.
+  description: The next step.
   returned: always
   type: str
   sample: begin

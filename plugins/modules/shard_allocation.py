@@ -12,17 +12,17 @@ module: shard_allocation
 short_description: Restrict shard allocation while members restart, drain members, and put it back exactly
 description:
   - Sets C(cluster.routing.allocation.enable) of an OpenSearch cluster while members are down, so that their shards are
-    not rebuilt elsewhere, and puts it back exactly as it was - the same scope, the same value, or absent. For a whole
-    run it also switches rebalancing off and raises the limits of recoveries, where that is asked for.
+    not rebuilt elsewhere, and puts it back exactly as it was - the same scope, the same value, or absent.
+  - On request it also switches rebalancing off and raises the limits of recoveries, for a whole run.
   - Moves the shards away from members that keep no data over a restart, by adding their names to
     C(cluster.routing.allocation.exclude._name), and takes exactly these names out again.
   - The change and its undo are written in one atomic request. The cluster itself carries the undo, as one JSON string
-    under the setting C(cluster.metadata.stateful_upgrade.undo), so any later run, or a person, can apply it whatever
-    became of the controller.
+    under the setting C(cluster.metadata.stateful_upgrade.undo). Any later run, or a person, can apply it, also after
+    the controller has died.
   - A setting is put back only where its value is still the one this module set. If another has changed it since, it
     is left as it is and reported.
-  - With what it puts back, members vote again that M(stateful.upgrade.pod_ondelete_roll) has excluded from voting for a
-    moment, where that was killed in between. Exclusions of others are never removed.
+  - M(stateful.upgrade.pod_ondelete_roll) excludes members from voting for a moment. If it was killed in between,
+    putting back lets them vote again. Exclusions of others are never removed.
   - An undo that exists is never overwritten. The run that wrote it extends it by what else it changes, and takes out of
     it what it puts back.
 author:
@@ -31,24 +31,24 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(prepared) flushes the indices that have shards on O(members), so that it can be done while others recover, and
-        sets for the whole run what O(recoveries), O(recovery_bytes) and O(rebalance) say. A setting that another has
-        changed since is left as it is.
+      - V(prepared) flushes the indices that have shards on O(members), which can be done while others recover. For the
+        whole run it sets O(recoveries), O(recovery_bytes) and O(rebalance). A setting that another has changed since is
+        left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
       - V(unrestricted) puts the restriction (or delay) alone back, and leaves what is drained and what is set for the
         run.
       - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
-        anything, the server is asked for each of their shards whether another member takes it; where that is not so, it
-        refuses and names the shards and the deciders. Members that are not in the cluster hold nothing.
-      - V(undrained) takes the names that V(drained) has added out again, and leaves others.
+        anything, the server is asked for each of their shards whether another member takes it. If a shard has no other
+        place, it refuses and names the shards and the deciders. Members that are not in the cluster hold nothing.
+      - V(undrained) takes out again the names that V(drained) has added, and leaves others.
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
     required: true
     choices: [prepared, restricted, unrestricted, drained, undrained, restored]
   enable:
     description:
-      - What may still be allocated while restricted.
+      - The shards that may still be allocated while restricted.
       - With V(primaries) a restarted member starts its own copies, and new indices get their primaries.
     type: str
     default: primaries
@@ -56,42 +56,41 @@ options:
   method:
     description:
       - With O(state=restricted), V(restrict) sets what O(enable) says.
-      - V(delay) lets the servers wait O(delay) long for a member before they rebuild its shards elsewhere
-        (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)), which every member has to know - from
-        3.8.0 on. New indices get their replicas meanwhile, and it ends by itself; the cluster is green somewhat later.
-      - V(auto) delays where every member knows that and no index has a shorter delay of its own, and restricts
-        elsewhere.
+      - With V(delay) the servers wait O(delay) long for a member before they rebuild its shards elsewhere
+        (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)). Every member has to be 3.8.0 or newer.
+        New indices get their replicas meanwhile, and the delay ends by itself. The cluster is green somewhat later.
+      - V(auto) delays if every member can and no index has a shorter delay of its own. Otherwise it restricts.
     type: str
     default: restrict
     choices: [restrict, delay, auto]
   delay:
-    description: How long the servers wait with O(method=delay) and O(method=auto), as a number with a unit.
+    description: The time that the servers wait with O(method=delay) and O(method=auto), as a number with a unit.
     type: str
     default: 1h
   recoveries:
     description:
-      - How many shards a member may recover at a time at the least,
-        C(cluster.routing.allocation.node_concurrent_recoveries) (2 where nothing else is set). A higher value stays.
+      - The least number of shards that a member may recover at a time,
+        C(cluster.routing.allocation.node_concurrent_recoveries) (2 if nothing else is set). A higher value stays.
         By default, and with V(0), it is not touched.
-      - It has no effect where C(node_concurrent_incoming_recoveries) and C(node_concurrent_outgoing_recoveries) are
+      - It has no effect if C(node_concurrent_incoming_recoveries) and C(node_concurrent_outgoing_recoveries) are
         set.
     type: int
   recovery_bytes:
     description:
-      - How many bytes a second a member may move for recoveries, C(indices.recovery.max_bytes_per_sec), such as
+      - The bytes a second that a member may move for recoveries, C(indices.recovery.max_bytes_per_sec), such as
         V(200mb). By default it is not touched.
     type: str
   rebalance:
     description:
-      - With V(none), shards are not moved only to even out the members (C(cluster.routing.rebalance.enable)) - as soon
-        as a member is back, the servers would begin to, and the next member would wait for it.
+      - With V(none), no shard is moved only to even out the members (C(cluster.routing.rebalance.enable)). Otherwise
+        the servers begin to as soon as a member is back, and the next member waits for it.
     type: str
     default: unchanged
     choices: [unchanged, none]
   part:
     description:
-      - With O(state=restored), what is put back - V(all), or V(batch), which is what holds for one batch (the
-        restriction and the exclusion). The settings of the run stay, and their undo with them.
+      - With O(state=restored), the part that is put back. V(batch) is the restriction and the exclusion of one batch;
+        the settings of the run stay, and their undo with them.
     type: str
     default: all
     choices: [all, batch]
@@ -104,16 +103,16 @@ options:
     default: ''
   archived:
     description:
-      - What becomes of settings that this version does not know (C(archived.)). As long as there is one, the server
-        refuses every change of settings. They have no effect any more.
+      - The fate of settings that this version does not know (C(archived.)). They have no effect any more, but as long
+        as there is one, the server refuses every change of settings.
       - V(remove) removes them in the same request, and says so. V(refuse) changes nothing and names them.
     type: str
     default: remove
     choices: [remove, refuse]
   flush:
     description:
-      - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(members) first, so that
-        they start faster.
+      - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(members) first. The
+        members then start faster.
     type: bool
     default: true
   members:
@@ -122,11 +121,11 @@ options:
     elements: str
     default: []
   wait:
-    description: Whether to ask again while the cluster is out of reach, and to wait until members are drained.
+    description: Whether to ask again while the cluster does not answer, and to wait until members are drained.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to do so.
+    description: Seconds to ask again, and to wait.
     type: int
     default: 300
 attributes:
@@ -199,7 +198,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: What is said of it; remarks name settings that another has changed since.
+  description: The verdict; remarks name settings that another has changed since.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
@@ -209,7 +208,7 @@ before:
   type: dict
   sample: {persistent cluster.routing.allocation.enable: all}
 actions:
-  description: What was done, with times.
+  description: Each act, with its time.
   returned: always
   type: list
   elements: dict
@@ -220,14 +219,14 @@ actions:
       value: primaries
       was: all
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: draining, message: 'Shards move away from cache-2: 4 left.', seconds: 4.2}
 next:
-  description: What comes next in a rolling upgrade.
+  description: The next step of a rolling upgrade.
   returned: always
   type: str
   sample: replace the members

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_lock
-short_description: One run at a time on one cluster
+short_description: Let one run at a time work on a cluster
 description:
-  - Takes, checks and releases the lock of an upgrade. Handed to the other modules as their option C(lock), it makes
-    each of them renew it first, and stop without acting once another run holds it.
-  - The lock is a Lease in the namespace of the pods. If runs on one cluster share no namespace, it can be kept in
-    the OpenSearch cluster itself, as a component template, which the cluster makes atomically.
+  - Takes, checks and releases the lock of an upgrade. The other modules take the lock as their option C(lock). Each of
+    them then renews it first, and stops without acting once another run holds it.
+  - The lock is a Lease in the namespace of the pods. For runs on one cluster that share no namespace, the OpenSearch
+    cluster itself can keep it, as a component template.
   - A holder is dead when its processes on this machine are gone, or when it did not renew the lock while it was watched
     for as long as the lock lasts. The clocks of the machines do not matter.
   - A second run is refused, and told who holds the lock, since when, and what to do.
@@ -25,8 +25,8 @@ options:
   state:
     description:
       - V(free) checks that no other run that lives holds the lock.
-      - V(held) takes it, from a dead run too.
-      - V(stopped) asks the run that holds it to stop after its current member, and waits until the lock is free.
+      - V(held) takes the lock, also from a dead run.
+      - V(stopped) asks the run that holds the lock to stop after its current member, and waits until the lock is free.
       - V(released) gives up the lock that O(lock) names, if it is still held.
     type: str
     required: true
@@ -44,8 +44,8 @@ options:
     type: str
   seconds:
     description:
-      - How long the lock lasts without being renewed. Every task of a run renews it, and goes on renewing it.
-      - Longer than the longest task of others between the tasks of this collection.
+      - The time for which the lock lasts without being renewed. Each task of the run renews it, again and again.
+      - It has to be longer than any task of others that runs between two tasks of this collection.
     type: int
     default: 60
   take_over:
@@ -57,7 +57,7 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to do so.
+    description: Seconds to watch, and to wait.
     type: int
     default: 300
 attributes:
@@ -111,7 +111,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Whether the lock is as wanted; a remark says from whom and why it may be taken over.
+  description: Whether the lock is as wanted. A remark says from whom and why it may be taken over.
   returned: always
   type: dict
   sample:
@@ -137,7 +137,7 @@ before:
   type: dict
   sample: {run: null}
 actions:
-  description: What was done, with times.
+  description: Each act, with its time.
   returned: always
   type: list
   elements: dict
@@ -147,13 +147,13 @@ actions:
       at: '2026-11-21T02:00:00.000Z'
       run: 20261121-020000-3f2a5b6c
 waited:
-  description: What was waited for, and for how many seconds.
+  description: Each reason that was waited for, with its seconds.
   returned: always
   type: list
   elements: dict
   sample: []
 next:
-  description: What comes next in a rolling upgrade.
+  description: The next step of a rolling upgrade.
   returned: always
   type: str
   sample: plan again, then act

@@ -11,11 +11,11 @@ DOCUMENTATION = r"""
 module: upgrade_plan
 short_description: Plan the rolling upgrade of an OpenSearch cluster, and begin and end the run that carries it out
 description:
-  - The plan of M(stateful.upgrade.pool_order), and beside it at the same time the gate C(before_upgrade) of
-    M(stateful.upgrade.cluster_health_gate), the proof of M(stateful.upgrade.image_pull) for each pool of which a member
-    is to be replaced, and whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
+  - Makes the plan of M(stateful.upgrade.pool_order). At the same time it asks the gate C(before_upgrade) of
+    M(stateful.upgrade.cluster_health_gate), makes the proof of M(stateful.upgrade.image_pull) for each pool of which a
+    member is to be replaced, and looks whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
   - One verdict tells everything that stands in the way.
-  - To plan changes nothing; the throw-away pods of the image proof are gone at the end.
+  - Planning changes nothing. The throw-away pods of the image proof are gone at the end.
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -23,12 +23,12 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(planned) plans, and asks for everything that stands in the way.
+      - V(planned) plans, and looks for everything that stands in the way.
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left, and records what is about to
         be done. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
         back. In check mode no lock is taken, and nothing is recorded.
-      - V(ended) records that the run O(lock) has come to O(phase), and gives its lock back whatever becomes of the
-        record.
+      - V(ended) records that the run O(lock) has come to O(phase), and gives its lock back. The lock is given back also
+        if the record cannot be written.
     type: str
     choices: [planned, begun, ended]
     default: planned
@@ -52,47 +52,48 @@ options:
     choices: [kubernetes, opensearch]
     default: kubernetes
   take_over:
-    description: A run whose lock counts as free, see M(stateful.upgrade.upgrade_lock).
+    description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
     type: str
     default: ''
   seconds:
     description:
-      - With O(state=begun), how long the lock lasts without being renewed, see M(stateful.upgrade.upgrade_lock).
+      - With O(state=begun), the time for which the lock lasts without being renewed, see
+        M(stateful.upgrade.upgrade_lock).
     type: int
     default: 60
   confirmed:
     description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
     type: str
   archived:
-    description: With O(state=begun), what becomes of archived settings, see M(stateful.upgrade.shard_allocation).
+    description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
     type: str
     choices: [remove, refuse]
     default: remove
   phase:
-    description: With O(state=ended), how the run ended.
+    description: With O(state=ended), the phase that the run has come to.
     type: str
     choices: [completed, stopped, aborted, waiting]
   summary:
-    description: With O(state=ended), one sentence about it.
+    description: With O(state=ended), one sentence about the end of the run.
     type: str
     default: ''
   announce:
-    description: Whether a refused plan is told by a Warning event of each pool, where the rights allow it.
+    description: Whether to make a Warning event of each pool when the plan is refused. Optional in the rights.
     type: bool
     default: false
   wait:
     description:
-      - With V(false), look at the cluster once and return the verdict. With O(state=begun) and O(state=ended) it is
-        waited for all the same.
-      - The proof of the images, and the watch on a lock whose holder may be dead, take their time all the same, since
-        another look would begin them anew.
+      - With V(false), look at the cluster once and return the verdict. O(state=begun) and O(state=ended) wait
+        nevertheless.
+      - The proof of the images, and the watch on a lock whose holder may be dead, are waited for in any case, since
+        another call would begin them anew.
     type: bool
     default: true
   wait_timeout:
     description:
       - Seconds to wait for an answer of OpenSearch and of the Kubernetes API, then for the cluster to be fit for the
         upgrade, and for the lock to be free.
-      - With O(state=begun) and O(state=ended) 300 seconds are waited for the lock and for each API, whatever is given.
+      - O(state=begun) and O(state=ended) always wait up to 300 seconds for the lock and for each API.
     default: 120
 attributes:
   check_mode:
@@ -179,7 +180,7 @@ cluster_uuid:
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
 predicted_seconds:
-  description: What the batches will take, from those that were measured on this cluster; null where none was.
+  description: The seconds that the batches will take, judged by those measured on this cluster; null if none was.
   returned: with O(state=planned)
   type: int
   sample: 720
@@ -232,21 +233,21 @@ digest:
   type: str
   sample: p5f0c1d2e3a4
 actions:
-  description: What was done, with times, such as the throw-away pods that were made and removed.
+  description: Each act with its time, such as the throw-away pods that were made and removed.
   returned: always
   type: list
   elements: dict
   sample:
     - {action: create_pod, target: data-image-pull-x7k2p, at: '2026-11-21T02:00:00.000Z', kubernetes_node: worker-1}
 waited:
-  description: What was waited for, and for how many seconds, the longest first.
+  description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
   type: list
   elements: dict
   sample:
-    - {code: replica_unassigned, message: Replica 0 of index logs is not allocated., seconds: 4.2}
+    - {code: recovering, message: 'Shards recover (2): logs[0], logs[1].', seconds: 4.2}
 next:
-  description: What comes next.
+  description: The next step.
   returned: always
   type: str
   sample: begin

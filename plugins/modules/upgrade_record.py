@@ -9,11 +9,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_record
-short_description: What an upgrade planned and how far it came
+short_description: Keep and read the record of an upgrade
 description:
   - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of
     each member, what was waited for, the status of each pool, the version that was deployed last, and the history of
-    all its runs - and reads it.
+    all its runs.
+  - Reads it, too.
   - The record is for people and reports. The next steps are read from the cluster itself, never from here.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -35,7 +36,7 @@ options:
     description: The name of a batch of the plan.
     type: str
   batch_state:
-    description: What the batch has come to.
+    description: The state that the batch has come to.
     type: str
     choices: [rolling, done, failed, waiting]
   members:
@@ -44,16 +45,16 @@ options:
     elements: dict
     default: []
   waited:
-    description: What was waited for, as the modules return it.
+    description: The waits, as the modules return them.
     type: list
     elements: dict
     default: []
   phase:
-    description: How the run ended.
+    description: The phase that the run has come to.
     type: str
     choices: [completed, stopped, aborted, waiting]
   summary:
-    description: One sentence about it.
+    description: One sentence about the end of the run.
     type: str
     default: ''
   deadline:
@@ -63,11 +64,11 @@ options:
     type: int
     default: 0
   wait:
-    description: Whether to ask again while the Kubernetes API is out of reach.
+    description: Whether to ask again while the Kubernetes API does not answer.
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to do so.
+    description: Seconds to ask again.
     type: int
     default: 300
 attributes:
@@ -88,7 +89,7 @@ extends_documentation_fragment:
 notes:
   - "Kubernetes rights needed: C(list) of C(configmaps) and C(leases) to read; C(get), C(create), C(patch) of
     C(configmaps) to write."
-  - "OpenSearch is not asked, but for a lock that is kept there."
+  - "OpenSearch is not asked, except for a lock that is kept there."
 seealso:
   - module: stateful.upgrade.upgrade_lock
 """
@@ -114,7 +115,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Passed, or why the record could not be read or written.
+  description: Passed, or the reasons why the record could not be read or written.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
@@ -124,12 +125,12 @@ records:
     - C(pools) are the pools of the plan in order. C(status) of a pool is V(pending) before the first of its batches
       begins, V(upgraded) when no member is left, and V(upgrading) in between. C(left) are its members that do not run
       the target version yet. C(outside) are such members of the cluster that are in none of the pools.
-    - C(deployed_version) is what all members ran at the end of the last upgrade that completed, and before the first
-      one the lowest version that any of them ran at its begin. It becomes the target version when an upgrade completes
-      and no member is left.
+    - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
+      first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
+      upgrade completes and no member is left.
     - These three are empty in a record that was written before they were kept.
-    - C(lock.processes) is what this machine knows of the processes of the holder, V(alive), V(ending), V(gone) or
-      V(unknown).
+    - C(lock.processes) is the state of the holder's processes, as far as this machine knows - V(alive), V(ending),
+      V(gone) or V(unknown).
   returned: with O(state=read)
   type: list
   elements: dict
@@ -150,7 +151,7 @@ record:
   type: dict
   sample: {phase: completed, deployed_version: 3.8.0}
 at:
-  description: When it was written, in seconds since 1970 on the controller's clock.
+  description: The moment of writing, in seconds since 1970 on the controller's clock.
   returned: when written
   type: int
   sample: 1795226400
@@ -160,20 +161,20 @@ before:
   type: dict
   sample: {phase: rolling}
 actions:
-  description: What was done, with times.
+  description: Each act, with its time.
   returned: always
   type: list
   elements: dict
   sample:
     - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', phase: completed}
 waited:
-  description: What was waited for, and for how many seconds.
+  description: Each reason that was waited for, with its seconds.
   returned: always
   type: list
   elements: dict
   sample: []
 next:
-  description: What comes next; nothing.
+  description: Always empty - no step follows.
   returned: always
   type: str
   sample: ''
