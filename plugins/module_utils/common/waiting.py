@@ -55,18 +55,18 @@ class Patience:
     timeout: float
     sleep: float = 1.0
     pace: float = 0.0
-    """At least so many times as long as a look took, nothing is asked."""
+    """The least pause after a look, as a multiple of the time that the look took."""
     hands_back: bool = False
-    """Whether at the end the verdict is given as it is, `waiting`, because the caller can do something about it."""
+    """Whether `waiting` is given at the end, and no refusal, because the caller can do something about it."""
     hands_back_after: float | None = None
-    """Seconds with an answer after which the verdict is so given: while nothing answers, nobody can do anything."""
+    """The same after these seconds. Only time with an answer counts, since nobody can do anything without one."""
     in_vain: Callable[[], bool] | None = None
     """Asked after each look that says to wait: whether only the caller can do something about it. Then the verdict is
     given at once."""
     limit: float | None = None
-    """The most that the wait may last in all, however much what is waited for advances."""
+    """The most that the wait may last in all, also if it makes progress."""
     remaining: Callable[[Any], Remaining] | None = None
-    """How much is left of what is waited for, on a look: the time-out counts from when less was left than ever."""
+    """Tells from a look how much is left to wait for. Whenever that is less than ever, the time-out begins anew."""
 
     def pause_after(self, took: float) -> float:
         """Seconds until the next look. One that took long, since it waited at the server, has been the sleep."""

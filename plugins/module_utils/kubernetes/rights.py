@@ -24,7 +24,7 @@ class Right:
     group: str
     resource: str
     explains: bool = False
-    """Whether it is done without where it is missing: it says why a pod is stuck, or keeps to a budget."""
+    """Not refused if missing: without it only explanations suffer, or PodDisruptionBudgets are not kept."""
 
 
 ROLE = (
