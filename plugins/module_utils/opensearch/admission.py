@@ -49,6 +49,33 @@ def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdi
     return Verdict((refused("remote_store_migration", message, remedy),))
 
 
+FORMAT_CHANGED, FORMATS_CONFUSED = Version(3, 0, 0), Version(3, 8, 0)
+"""From the first version on a primary describes its segments in a remote store in another format. Up to the second one
+a member reads all of them in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler)."""
+
+
+def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
+    """The members of the target version can read what older and newer members write in a remote store.
+
+    Seen from 2.19.6 to 3.8.0: the second upgraded member found both formats, took other bytes for a length, and ended
+    with an OutOfMemoryError at each start. Soon the first one did, too, and no primary was left.
+    """
+    before = [m for m in state.members.values() if m.has_remote_store and m.version < FORMAT_CHANGED]
+    if not before or not FORMAT_CHANGED <= target <= FORMATS_CONFUSED:
+        return Verdict()
+    versions = " and ".join(sorted({str(member.version) for member in before}))
+    message = (
+        f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}. A"
+        f" member of {target} reads what older members have written there and what newer ones write as if both had one"
+        " format: it ends with an OutOfMemoryError, or fails the shard."
+    )
+    remedy = (
+        f"Take a target above {FORMATS_CONFUSED} that reads both, and try it before on a copy; or move the indices into"
+        " a new cluster, by a snapshot or by reindexing."
+    )
+    return Verdict((refused("remote_store_format", message, remedy),))
+
+
 def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
     """The names of the members, in the cluster or not, that do not run the target version after the plan."""
     there = {member.name for member in state.members.values() if member.version == target}

@@ -59,6 +59,7 @@ CHECKS: tuple[Check, ...] = (
         "index_version_unknown",
         "major_unknown",
         "majors_skipped",
+        "remote_store_format",
         "remote_store_migration",
         "wire_incompatible",
         proof=True,

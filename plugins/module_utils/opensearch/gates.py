@@ -15,7 +15,7 @@ from functools import cached_property
 from ..common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ..common.words import enumerate_few
 from ..planning.versions import Version, judge_created, judge_path
-from .admission import MODE, judge_migration
+from .admission import MODE, judge_migration, judge_stored_format
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .disk import judge_disks
@@ -236,7 +236,8 @@ def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Ve
     members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
     created = [(index.name, index.created) for index in state.indices.values()]
     path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
-    return combine((path, readable, judge_migration(state, settings.effective(MODE), scope.target)))
+    migration = judge_migration(state, settings.effective(MODE), scope.target)
+    return combine((path, readable, migration, judge_stored_format(state, scope.target)))
 
 
 def _judge_allocation(settings: Settings) -> Verdict:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admiss
     admits,
     judge_left,
     judge_migration,
+    judge_stored_format,
     left_by,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
@@ -181,3 +182,30 @@ def test_while_a_cluster_moves_to_a_remote_store_no_newer_member_joins(
         [] if passes else [("remote_store_migration", State.REFUSED)]
     )
     assert all(MODE in reason.message and "a has a remote store" in reason.message for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "versions", "target", "passes"),
+    [
+        (REMOTE, ["2.19.6", "2.19.6"], "3.8.0", False),
+        (REMOTE, ["2.19.6", "2.19.6"], "3.0.0", False),
+        # Half of it is upgraded already, by hand.
+        (REMOTE, ["3.8.0", "2.19.6"], "3.8.0", False),
+        (REMOTE, ["3.6.0", "3.6.0"], "3.8.0", True),
+        (REMOTE, ["2.19.1", "2.19.1"], "2.19.6", True),
+        (REMOTE, ["2.19.6", "2.19.6"], "3.8.1", True),
+        ({}, ["2.19.6", "2.19.6"], "3.8.0", True),
+        ({"remote_store.state.repository": "state"}, ["2.19.6", "2.19.6"], "3.8.0", True),
+    ],
+)
+def test_a_target_that_confuses_the_formats_of_a_remote_store_is_refused(
+    attributes: Mapping[str, str], versions: Sequence[str], target: str, passes: bool
+) -> None:
+    state = cluster(
+        {name: info(name, one) | {"attributes": attributes} for name, one in zip("ab", versions, strict=True)}
+    )
+    verdict = judge_stored_format(state, Version.parse(target))
+    assert [(reason.code, reason.state) for reason in verdict.reasons] == (
+        [] if passes else [("remote_store_format", State.REFUSED)]
+    )
+    assert all("2.19.6" in reason.message and target in reason.message for reason in verdict.reasons)

@@ -113,7 +113,7 @@ def test_what_stops_every_gate(moment: str, changes: Json, expected: tuple[str, 
         ({"present": "ab", "copies": WHOLE[:2], "batch": "c"}, set()),
         (
             {"settings": Settings({MODE: "mixed"}, {}), "attributes": {"remote_store.segment.repository": "s"}},
-            {("remote_store_migration", State.REFUSED)},
+            {("remote_store_migration", State.REFUSED), ("remote_store_format", State.REFUSED)},
         ),
         ({"settings": Settings({MODE: "mixed"}, {})}, set()),
         ({"settings": Settings({ENABLE: "none"}, {})}, {("allocation_disabled", State.REFUSED)}),
