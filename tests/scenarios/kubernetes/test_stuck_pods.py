@@ -12,7 +12,10 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import (
+    kubernetes_node_is_ready,
+    pod_path,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.replacement import SLOW
 from kubernetes import client
@@ -73,6 +76,22 @@ def test_a_pod_that_is_never_ready(room: Room) -> None:
     assert again.verdict.passed, again.verdict
     assert not again.changed
     assert room.uids() == uids
+
+
+def test_a_pod_that_a_finalizer_of_the_users_own_keeps(room: Room) -> None:
+    room.up()
+    room.set_image()
+    path, uids = pod_path(room.namespace, member(1)), room.uids()
+    room.admin.patch(path, {"metadata": {"finalizers": ["example.com/guard"]}}, "merge")
+    until_stuck(room, member(1), "pod_held_by_finalizer", says="its finalizer example.com/guard keeps")
+    assert room.uids() == uids
+
+    # As the sentence says it, the last way out.
+    room.admin.patch(path, {"metadata": {"finalizers": None}}, "merge")
+    cured = room.roll(member(1))
+    assert cured.verdict.passed, cured.verdict
+    assert not cured.changed, "it was deleted once"
+    assert {name for name, uid in room.uids().items() if uids[name] != uid} == {member(1)}
 
 
 def test_a_container_that_crashes_again_and_again(room: Room) -> None:
