@@ -136,7 +136,9 @@ class HandOver:
         self._await(self._task.still_wanted, lambda _wanted: Verdict())
         failed = refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
         settled = failed is not None or self._has_elected(before, state, down)
-        others = self._await(lambda: take_back(self._task, self._client, names), lambda _others: Verdict())
+        others = self._await(
+            lambda: take_back(self._task, self._client, observe_voting(self._client), names), lambda _others: Verdict()
+        )
         if others:
             raise refusal(
                 "voting_exclusions",

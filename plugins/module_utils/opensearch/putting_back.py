@@ -15,7 +15,8 @@ from .client import OpenSearchClient
 from .lock_watch import judge_writer
 from .settings import DELAY, ENABLE, EXCLUDE, UNDO, Change, Settings, Undo, request_of, split_ours
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
-from .voting import excluded_nobodies, refused_by_server, take_back
+from .state import Voting
+from .voting import observe_voting, refused_by_server, take_back
 
 ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
 """The settings that a state puts back alone, whatever else the undo names."""
@@ -31,7 +32,9 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
     # Putting everything back also lifts our voting exclusions; putting a single setting back does not.
     voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
-    unknown = excluded_nobodies(client, voters) if voters else frozenset()
+    voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
+    # A run excludes members only. One that is away meanwhile was a member when it was excluded.
+    unknown = voting.nobodies.intersection(voters)
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
     if undo is None or ((kept or undo.excluded or undo.foreign) and not going and not voters):
@@ -39,7 +42,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     strangers, failed = set[str](), None
     if voters:
         # That they cannot vote again keeps no setting from being put back.
-        failed = refused_by_server(lambda: strangers.update(take_back(task, client, voters)), lost=False)
+        failed = refused_by_server(lambda: strangers.update(take_back(task, client, voting, voters)), lost=False)
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
     removed = to_remove(task, settings)

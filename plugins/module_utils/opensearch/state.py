@@ -127,6 +127,13 @@ class Voting:
     committed: frozenset[str]
     accepted: frozenset[str]
     exclusions: frozenset[str] = frozenset()
+    """The names of the members that are excluded."""
+    nobodies: frozenset[str] = frozenset()
+    """Those of these names that no member had when they were excluded."""
+
+
+_NOBODY = "_absent_"
+"""The id that an exclusion has of a name that no member had (server source, VotingConfigExclusion)."""
 
 
 @dataclass(frozen=True)
@@ -336,12 +343,16 @@ def parse_voting(coordination: Json) -> Voting:
     Raises:
         Unreadable: one is missing. Whoever is excluded stands in a list that is there even when it is empty.
     """
+    excluded = listed(
+        coordination,
+        "voting_config_exclusions",
+        lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
+    )
     return Voting(
         committed=frozenset(texts(coordination, "last_committed_config")),
         accepted=frozenset(texts(coordination, "last_accepted_config")),
-        exclusions=frozenset(
-            listed(coordination, "voting_config_exclusions", lambda entry: text(entry, "node_name", ""))
-        ),
+        exclusions=frozenset(name for _identity, name in excluded),
+        nobodies=frozenset(name for identity, name in excluded if identity == _NOBODY),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ..common.errors import Refusal, Unreachable
-from ..common.reading import Json, Read, listed, optional_text, text, within
+from ..common.reading import optional_text, within
 from ..common.task import Task
 from .answers import reading
 from .client import OpenSearchClient
@@ -28,14 +28,10 @@ def observe_voting(client: OpenSearchClient) -> Voting:
     Raises:
         Refusal: the answer cannot be had or read.
     """
-    return _read_coordination(client, parse_voting)
-
-
-def _read_coordination(client: OpenSearchClient, read: Callable[[Json], Read]) -> Read:
     path = "/_cluster/state/metadata"
     answer = client.get(path, filter_path="metadata.cluster_coordination")
     with reading(f"GET {path}"):
-        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", read))
+        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
@@ -73,12 +69,12 @@ def prove_take_back(task: Task, client: OpenSearchClient) -> None:
         client.order("DELETE", EXCLUSIONS)
 
 
-def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
+def take_back(task: Task, client: OpenSearchClient, voting: Voting, names: Collection[str]) -> frozenset[str]:
     """Let these members vote again. The server can only remove all exclusions: it does where all are of these names.
 
-    Gives the exclusions of others, for which nothing was done.
+    `voting` is as it was observed just now. Gives the exclusions of others, for which nothing was done.
     """
-    there = observe_voting(client).exclusions
+    there = voting.exclusions
     others = there.difference(names)
     if there and not others:
         if not task.check_mode:
@@ -87,29 +83,6 @@ def take_back(task: Task, client: OpenSearchClient, names: Collection[str]) -> f
             if not task.check_mode:
                 client.order("DELETE", EXCLUSIONS, wait_for_removal="false")
     return others
-
-
-_NOBODY = "_absent_"
-"""The id that an exclusion has of a name that no member had (server source, VotingConfigExclusion)."""
-
-
-def excluded_nobodies(client: OpenSearchClient, names: Collection[str]) -> frozenset[str]:
-    """Those of these names that are excluded, and that no member had when they were.
-
-    A run excludes members only. One that is away meanwhile was a member when it was excluded.
-
-    Raises:
-        Refusal: the answer cannot be had or read.
-    """
-    found = _read_coordination(
-        client,
-        lambda coordination: listed(
-            coordination,
-            "voting_config_exclusions",
-            lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
-        ),
-    )
-    return frozenset(name for identity, name in found if identity == _NOBODY and name in names)
 
 
 def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:
