@@ -59,8 +59,8 @@ options:
         members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
         majority. A member that is not in the cluster goes alone and first.
-      - The elected manager goes last. It shares its batch only if it can hand over before, which needs StatefulSets and
-        a majority of voting members outside the batch.
+      - The elected manager goes last. It shares its batch only if it can hand over before, which needs a majority of
+        voting members outside the batch.
     type: str
     choices: [serial, zones, disjoint]
     default: serial
@@ -92,9 +92,10 @@ options:
     default: false
   hand_over:
     description:
-      - Whether an elected manager that is a pod will hand over to another one before its batch goes down, as
-        M(stateful.upgrade.pod_ondelete_roll) does it. Without that a cluster of two manager-eligible members stands
-        still while the elected one restarts, and the plan asks for O(allow_quorum_loss).
+      - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
+        M(stateful.upgrade.pod_ondelete_roll) does it, for any other M(stateful.upgrade.cluster_health_gate). Without
+        that a cluster of two manager-eligible members stands still while the elected one restarts, and the plan asks
+        for O(allow_quorum_loss).
     type: bool
     default: true
   allow_field_managers:

@@ -11,7 +11,8 @@ DOCUMENTATION = r"""
 module: cluster_health_gate
 short_description: Judge a whole OpenSearch cluster at a moment of its upgrade
 description:
-  - Looks at the whole cluster and gives a verdict with reasons. It changes nothing, except with O(allocation).
+  - Looks at the whole cluster and gives a verdict with reasons. It changes nothing, except for V(before_stop) with
+    O(allocation) and O(hands_over).
   - Safety and progress are different questions. I(Safety) asks whether every shard keeps a started copy and every
     quorum its majority without the members of O(batch). I(Progress) asks whether waiting longer would change anything.
   - Yellow that only the upgrade itself can cure (decider C(node_version)) is not waited for. Every other unassigned
@@ -85,7 +86,8 @@ options:
         M(stateful.upgrade.pod_ondelete_roll) does it. It may then share the batch with others if those who stay can
         elect another one. If it alone votes it may go too, since another one then votes in its place. By default an
         elected manager goes alone.
-      - For V(before_batch) only.
+      - For V(before_batch) it is only taken into account. For V(before_stop) the module makes it hand over, in the same
+        way and with the same undo, proves the batch again, and then restricts allocation.
     type: bool
     default: false
   wait_timeout:
@@ -110,7 +112,7 @@ attributes:
     support: full
   diff_mode:
     support: none
-    details: Nothing is changed but allocation with O(allocation); RV(ignore:actions) tells it.
+    details: Nothing is changed but by O(allocation) and O(hands_over); RV(ignore:actions) tells it.
   idempotent:
     support: full
 extends_documentation_fragment:
@@ -126,7 +128,9 @@ notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
     C(cluster:monitor/tasks/lists); for bytes to count as progress C(indices:monitor/recovery); with O(allocation)
-    C(cluster:admin/settings/update)."
+    C(cluster:admin/settings/update). For O(hands_over) at V(before_stop) C(cluster:admin/settings/update),
+    C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
+    these an elected manager goes as it is where it is alone, and a batch that it shares with others is not proven."
 seealso:
   - module: stateful.upgrade.pool_order
 """

@@ -93,8 +93,7 @@ def run(task: Task) -> Outcome:
     target = target_of(params["target_version"])
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
     state, pools = drawn.state, drawn.pools
-    # On plain hosts the members are stopped by the user's own tasks, and nothing of ours comes just before.
-    hands_over = params["hand_over"] and not _on_hosts(params)
+    hands_over = params["hand_over"]
     cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]

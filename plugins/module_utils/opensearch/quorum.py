@@ -148,5 +148,5 @@ def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], 
     return refused(
         "elected_manager_not_alone",
         f"{message}{', and there is no other one to hand over to' if hands_over else ''}.",
-        "Run again: the new plan takes it alone and last.",
+        f"Run again{'' if hands_over else ' with hand_over=false'}: the new plan takes it alone and last.",
     )

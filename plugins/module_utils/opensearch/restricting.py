@@ -17,9 +17,10 @@ from ..common.arguments import Options
 from ..common.errors import refusal
 from ..common.preparing import proven_and_prepared
 from ..common.task import Outcome, Task
-from ..common.verdict import Reason, State, Verdict, waiting
+from ..common.verdict import Reason, State, Verdict, combine, waiting
 from ..common.waiting import Patience, wait_for
 from .client import OpenSearchClient
+from .hand_over import HandOver
 from .last_look import LastLook, prove
 from .policy import Policy
 from .settings import ALLOCATING, ENABLE
@@ -130,22 +131,27 @@ def wait_proven(
 ) -> tuple[ClusterState, Verdict, tuple[Reason, ...]]:
     """Wait until the proof holds, with allocation restricted where that is asked for, and what was said of that.
 
+    If the policy says so, an elected manager in the batch hands over first, as before pods are deleted.
     A proof that has not held for `PROOF` seconds with answers, or cannot as long as allocation stays as it is, is given
     as it is. Whoever restricted allocation puts it back then, so that the proof can come true.
 
     Raises:
         Refusal: the answer cannot be had, or the batch was begun too often.
     """
+    hand_over = HandOver(task, client, batch, policy)
     restriction = Restriction(task, client, batch, policy.allow_red_indices)
 
     def look() -> tuple[ClusterState, Verdict]:
         return task.wait(
             restriction.last.see,
-            lambda state: prove(state, members, batch, policy),
+            lambda state: combine((prove(state, members, batch, policy), hand_over.judge(state))),
             stoppable=True,
             hands_back_after=min(PROOF, float(task.params["wait_timeout"])),
             in_vain=restriction.last.in_vain,
         )
 
-    state, verdict = proven_and_prepared(look, lambda _state: restriction.make(), restriction.again)
+    def prepare(_seen: ClusterState) -> bool:
+        return (not task.check_mode and hand_over.make(batch)) or restriction.make()
+
+    state, verdict = proven_and_prepared(look, prepare, restriction.again)
     return state, verdict, restriction.remarks

@@ -51,6 +51,12 @@ def left_behind(cluster: HostCluster) -> tuple[Any, Any]:
     return settings, [each["name"] for each in locks if each["name"].startswith("stateful-upgrade")]
 
 
+def elected_of(cluster: HostCluster) -> str:
+    """The name of the elected manager."""
+    (elected,) = json.loads(cluster.ask("/_cat/cluster_manager?format=json"))
+    return str(elected["node"])
+
+
 NOTHING: tuple[Any, Any] = ({"persistent": {}, "transient": {}}, [])
 
 
@@ -125,26 +131,37 @@ def test_what_fails_stops_the_run_and_is_gone_on_with(
 def test_members_go_together_and_one_out_of_reach_stops_the_run(
     tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    layout = {"search": [("data", "ingest")] * 3 + [("cluster_manager",)]}
+    """Of two managers only the elected one votes, and nobody has consented to a standstill."""
+    layout = {"search": [("data", "ingest")] * 2 + [("cluster_manager",)] * 2}
     cluster = HostCluster.start(lab_directory(), layout, FROM)
-    options = {"upgrade_batching": "disjoint", "upgrade_allow_quorum_loss": True}
     try:
         seed(cluster.target, tmp_path, documents=2_000)
-        cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
-        cluster.until_green()
-        # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
-        lost = upgrade(cluster, ansible_environment, lab_lost=["es-search-1"], **options)
-        print(lost.output)
-        assert lost.code != 0
-        assert "es-search-1 could not be reached any more." in lost.message
-        assert "2 members without whom every shard keeps a copy" in lost.output
-        assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
-        assert left_behind(cluster) == NOTHING
+        elected = elected_of(cluster)
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
+            lost = upgrade(cluster, ansible_environment, lab_lost=["es-search-1"], upgrade_batching="disjoint")
+            print(lost.output)
+            assert lost.code != 0
+            assert "es-search-1 could not be reached any more." in lost.message
+            assert "2 members without whom every shard keeps a copy" in lost.output
+            assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
+            assert left_behind(cluster) == NOTHING
+            assert elected_of(cluster) == elected
 
-        gone_on = upgrade(cluster, ansible_environment, **options)
-        print(gone_on.output)
+            gone_on = upgrade(cluster, ansible_environment, upgrade_batching="disjoint")
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        print(gone_on.output, report.table(), sep="\n")
         assert gone_on.code == 0, gone_on.message
+        assert "the elected manager goes last, and hands over first" in gone_on.output
+        assert f"{elected} has handed over to {elected_of(cluster)}" in gone_on.output
         assert set(cluster.versions().values()) == {TO}
+        assert report.unharmed
+        # The vote has gone over for good, although nobody is excluded any more.
+        voting = json.loads(cluster.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
+        coordination = voting["metadata"]["cluster_coordination"]
+        assert len(coordination["last_committed_config"]) == 1
+        assert coordination.get("voting_config_exclusions", []) == []
         assert left_behind(cluster) == NOTHING
     finally:
         cluster.remove()

@@ -10,8 +10,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pod_roll, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     coordination,
@@ -107,3 +108,57 @@ def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_con
     assert votes == {"passed": [(["data-2" if params else "data-0"], [])], "refused": []}[state]
     lost = "ephemeral_pool" in {reason["code"] for reason in result["verdict"]["reasons"]}
     assert lost is (not kept and state == "refused")
+
+
+BEFORE_STOP = {"moment": "before_stop", "allocation": "restrict", "lock": {"run": "night"}, "wait_timeout": 60}
+
+
+@pytest.mark.parametrize(
+    ("managers", "batch", "stubborn", "params", "state", "votes"),
+    [
+        ("ab", "a", False, {"hands_over": True}, "passed", "b"),
+        ("ab", "a", False, {}, "refused", "a"),
+        ("ab", "a", False, {"allow_quorum_loss": True}, "passed", "a"),
+        ("ab", "a", True, {"hands_over": True}, "refused", "a"),
+        ("ab", "b", False, {"hands_over": True}, "passed", "a"),
+        ("ab", "ad", False, {"hands_over": True}, "passed", "b"),
+        ("abc", "ad", False, {"hands_over": True}, "passed", "abc"),
+        ("abc", "ad", False, {}, "refused", "abc"),
+        ("abc", "ad", True, {"hands_over": True}, "waiting", "abc"),
+    ],
+)
+def test_before_members_on_plain_hosts_stop_the_elected_one_hands_over_as_before_pods_are_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+    managers: str,
+    batch: str,
+    stubborn: bool,
+    params: Mapping[str, Any],
+    state: str,
+    votes: str,
+) -> None:
+    servers = Voters(managers=managers, stubborn=stubborn)
+    if stubborn and managers == "ab":
+        servers.votes = ["a"]
+        servers.state["metadata"]["cluster_coordination"] = coordination("a")
+    for module in (health_gate, shard_allocation):
+        monkeypatch.setattr(module, "connect", lambda *_options: servers)
+    given = {"batch": list(batch), "members": [*managers, *servers.others], **BEFORE_STOP, **params}
+    result = perform(health_gate.run, Task(health_gate.CONTRACT.arguments({}, **given), clock=World()))
+    assert (result["verdict"]["state"], servers.excluded, sorted(servers.votes)) == (state, [], list(votes))
+    # What is restricted stays so for the batch that goes, and for no other.
+    assert (servers.settings["persistent"].get(ENABLE) == "primaries") is (state == "passed")
+    handed_over = [each["target"] for each in result["actions"] if each["action"] == "handed_over"]
+    assert handed_over == (["a"] if params.get("hands_over") and "a" in batch and not stubborn else [])
+    if handed_over:
+        # Restricted last of all: what is made under the restriction lacks its replicas.
+        assert [each["action"] for each in result["actions"]][-1] == "set"
+
+
+def test_in_check_mode_nobody_hands_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = Voters(managers="ab")
+    for module in (health_gate, shard_allocation):
+        monkeypatch.setattr(module, "connect", lambda *_options: servers)
+    given = {"batch": ["a"], "members": ["a", "b", *servers.others], **BEFORE_STOP, "hands_over": True}
+    task = Task(health_gate.CONTRACT.arguments({}, **given), clock=World(), check_mode=True)
+    assert perform(health_gate.run, task)["verdict"]["state"] == "passed"
+    assert changing(servers) == []

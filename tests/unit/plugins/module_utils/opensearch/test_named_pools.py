@@ -13,6 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
+    coordination,
     copy,
     info,
 )
@@ -114,6 +115,44 @@ def test_the_digest_stays_while_the_plan_is_carried_out(planner: Planner) -> Non
     assert (broken["digest"], broken["broken"], order_of(broken)) == (first, ["d-0"], ["d-0", "b-0", "m-0"])
     fewer = planner.plan(hosts={"search": sorted(without("d-1"))}, allow_quorum_loss=True)
     assert fewer["digest"] != first
+
+
+def of_managers(count: int, voters: Sequence[str]) -> tuple[dict[str, list[str]], ClusterState]:
+    """As many data members as managers, of whom some vote and the first is elected: groups, and the cluster."""
+    groups = {"data": [f"d-{n}" for n in range(count)], "managers": [f"m-{n}" for n in range(count)]}
+    members = {name: info(name, roles=DATA) for name in groups["data"]}
+    members |= {name: info(name, roles=MANAGER) for name in groups["managers"]}
+    copies = [copy("logs", name, primary=name == "d-0") for name in groups["data"]]
+    return groups, cluster(members, copies, elected="m-0", voting=coordination(voters))
+
+
+@pytest.mark.parametrize(
+    ("params", "state", "codes"),
+    [
+        ({}, "passed", ["only_voter_hands_over"]),
+        ({"hand_over": False}, "refused", ["no_majority"]),
+        ({"hand_over": False, "allow_quorum_loss": True}, "passed", ["no_majority"]),
+    ],
+)
+def test_two_managers_on_hosts_need_no_consent_where_one_hands_over(
+    planner: Planner, params: Mapping[str, Any], state: str, codes: list[str]
+) -> None:
+    hosts, planner.state = of_managers(2, ["m-0"])
+    result = planner.plan(hosts=hosts, **params)
+    assert (result["verdict"]["state"], [each["code"] for each in result["verdict"]["reasons"]]) == (state, codes)
+    assert result["batches"][-1]["reason"].endswith("hands over first") is params.get("hand_over", True)
+    assert (result["digest"] == planner.plan(hosts=hosts)["digest"]) is (not params)
+
+
+@pytest.mark.parametrize(
+    ("params", "last"), [({}, [["d-1", "m-1"], ["d-0", "m-0"]]), ({"hand_over": False}, [["d-0"], ["m-0"]])]
+)
+def test_on_hosts_an_elected_manager_that_hands_over_shares_the_last_batch(
+    planner: Planner, params: Mapping[str, Any], last: list[list[str]]
+) -> None:
+    hosts, planner.state = of_managers(3, ["m-0", "m-1", "m-2"])
+    result = planner.plan(hosts=hosts, batching="disjoint", max_unavailable="1", **params)
+    assert [batch["members"] for batch in result["batches"]][-2:] == last
 
 
 @pytest.mark.parametrize("given", [{}, {"namespace": "search", "hosts": GROUPS}])
