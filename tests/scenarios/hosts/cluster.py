@@ -82,19 +82,27 @@ class HostCluster:
     def inventory(self) -> Path:
         """The inventory as its users write it; the member has another name than the host."""
         of_host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-        of_all = {**of_host, "lab_python": sys.executable, "lab_root": str(ROOT)}
+        of_all = {
+            **of_host,
+            "lab_python": sys.executable,
+            "lab_root": str(ROOT),
+            "lab_members": len(self.addresses),
+        }
         groups = {
-            group: {
-                "hosts": {
-                    f"es-{name}": {"upgrade_member": name, "lab_directory": str(self.directory / name)}
-                    for name in names
-                }
-            }
+            group: {"hosts": {f"es-{name}": self._of_host(name) for name in names}}
             for group, names in self.groups.items()
         }
         path = self.directory / "inventory.json"
         path.write_text(json.dumps({"all": {"children": {"servers": {"children": groups, "vars": of_all}}}}))
         return path
+
+    def _of_host(self, member: str) -> dict[str, Any]:
+        """The variables of the host of a member."""
+        return {
+            "upgrade_member": member,
+            "lab_directory": str(self.directory / member),
+            "lab_address": self.addresses[member],
+        }
 
     def variables(self, target_version: str, **more: Any) -> dict[str, Any]:
         """The variables of the playbook."""

@@ -148,12 +148,21 @@ def test_members_go_together_and_one_out_of_reach_stops_the_run(
             assert left_behind(cluster) == NOTHING
             assert elected_of(cluster) == elected
 
-            gone_on = upgrade(cluster, ansible_environment, upgrade_batching="disjoint")
+            # Somebody repairs it while the next run has begun, with the new version.
+            gone_on = upgrade(
+                cluster,
+                ansible_environment,
+                lab_upgraded_by_another=["es-search-1"],
+                upgrade_batching="disjoint",
+            )
             traffic.stop()
         report = check(cluster.target, tmp_path)
         print(gone_on.output, report.table(), sep="\n")
         assert gone_on.code == 0, gone_on.message
         assert "the elected manager goes last, and hands over first" in gone_on.output
+        assert "Somebody else has upgraded search-1: " in gone_on.output
+        assert re.search(r"search-1 +upgraded by somebody else", gone_on.output)
+        assert gone_on.changed["es-search-1"] == 2  # what the other one did, and no step of the run
         assert f"{elected} has handed over to {elected_of(cluster)}" in gone_on.output
         assert set(cluster.versions().values()) == {TO}
         assert report.unharmed

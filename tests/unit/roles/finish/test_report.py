@@ -67,10 +67,10 @@ def test_what_could_not_be_put_back_and_a_lock_that_is_still_held_are_told() -> 
 
 def test_plain_hosts_tell_the_cause_too() -> None:
     facts = {"finish_all": [CAUSE], "roll_failure": {}, "settle_failures": [], "settle_remarks": []}
-    lines = rendered("roles/finish/templates/hosts.j2", **facts, roll_took=[("data-0", 9)])
+    lines = rendered("roles/finish/templates/hosts.j2", **facts, roll_took=[("data-0", 9)], roll_kept=["data-1"])
     assert lines[0] == CAUSE
     assert lines[1].startswith("Allocation is as it was before the run.")
-    assert lines[2].split() == ["data-0", "9", "s"]
+    assert [" ".join(line.split()) for line in lines[2:]] == ["data-0 9 s", "data-1 upgraded by somebody else"]
 
 
 def test_both_reports_say_what_was_upgraded() -> None:
