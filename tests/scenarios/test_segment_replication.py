@@ -30,7 +30,7 @@ def of_the_primary(lab: Lab) -> Cluster:
 
 
 def of_a_remote_store(lab: Lab) -> Cluster:
-    """From 3.x, for what members of 2.x have written in a remote store is refused; all indices are in it."""
+    """From 3.x, for there the plan refuses to go on from 2.x; all indices are in the store."""
     shared = lab.directory / "remote-store"
     shared.mkdir()
     if user := pod_user():

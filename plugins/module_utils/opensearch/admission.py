@@ -50,8 +50,9 @@ def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdi
 
 
 FORMAT_CHANGED, FORMATS_CONFUSED = Version(3, 0, 0), Version(3, 8, 0)
-"""From the first version on a primary describes its segments in a remote store in another format. Up to the second one
-a member reads all of them in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler)."""
+"""From the first version on a primary describes its segments in a remote store in another format. A member reads all of
+them in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler); up to the second version
+that is known."""
 
 
 def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
@@ -61,19 +62,19 @@ def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
     with an OutOfMemoryError at each start. Soon the first one did, too, and no primary was left.
     """
     before = [m for m in state.members.values() if m.has_remote_store and m.version < FORMAT_CHANGED]
-    if not before or not FORMAT_CHANGED <= target <= FORMATS_CONFUSED:
+    if not before or target < FORMAT_CHANGED:
         return Verdict()
     versions = " and ".join(sorted({str(member.version) for member in before}))
     message = (
-        f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}. A"
-        f" member of {target} reads what older members have written there and what newer ones write as if both had one"
-        " format: it ends with an OutOfMemoryError, or fails the shard."
+        f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}."
+        f" Members of {FORMAT_CHANGED} to {FORMATS_CONFUSED} read what older members have written there and what newer"
+        " ones write as if both had one format: they end with an OutOfMemoryError, or fail the shard."
     )
-    remedy = (
-        f"Take a target above {FORMATS_CONFUSED} that reads both, and try it before on a copy; or move the indices into"
-        " a new cluster, by a snapshot or by reindexing."
-    )
-    return Verdict((refused("remote_store_format", message, remedy),))
+    another_way = "move the indices into a new cluster, by a snapshot or by reindexing."
+    if target <= FORMATS_CONFUSED:
+        return Verdict((refused("remote_store_format", message, f"Instead of upgrading this cluster, {another_way}"),))
+    unknown = f"{message} Whether {target} reads both is not known."
+    return Verdict((remark("remote_store_format", unknown, f"Try this upgrade on a copy before; or {another_way}"),))
 
 
 def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
