@@ -46,7 +46,7 @@ options:
         proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
       - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
         batch is begun again after a pause, twelve times at the most.
-      - With V(unchanged) the module changes nothing, and allocation stays as it is found.
+      - With V(unchanged) allocation stays as it is found.
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
@@ -208,7 +208,7 @@ before:
     cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg
     state_version: 118
 actions:
-  description: Each change of allocation, with its time. Empty unless O(allocation) is given.
+  description: Each change of allocation and of votes, with its time. Empty unless O(allocation) or O(hands_over) is given.
   returned: always
   type: list
   elements: dict
