@@ -208,7 +208,7 @@ before:
     cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg
     state_version: 118
 actions:
-  description: Each change of allocation and of votes, with its time. Empty unless O(allocation) or O(hands_over) is given.
+  description: Each change of allocation and of votes, with its time. Empty without O(allocation) and O(hands_over).
   returned: always
   type: list
   elements: dict
