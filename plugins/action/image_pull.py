@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..module_utils.kubernetes.image_pull import CONTRACT, run
+from ..module_utils.pools.image_pull import CONTRACT, run
 from ..plugin_utils.in_process import InProcessAction
 
 

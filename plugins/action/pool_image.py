@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..module_utils.kubernetes.pool_image import CONTRACT, run
+from ..module_utils.pools.pool_image import CONTRACT, run
 from ..plugin_utils.in_process import InProcessAction
 
 

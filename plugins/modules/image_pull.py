@@ -134,7 +134,7 @@ next:
   sample: ''
 """
 
-from ..module_utils.kubernetes.image_pull import CONTRACT, run
+from ..module_utils.pools.image_pull import CONTRACT, run
 from ..module_utils.running.entry import run_as_module
 
 

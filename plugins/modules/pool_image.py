@@ -171,7 +171,7 @@ next:
   sample: Replace the pods batch by batch (pod_ondelete_roll).
 """
 
-from ..module_utils.kubernetes.pool_image import CONTRACT, run
+from ..module_utils.pools.pool_image import CONTRACT, run
 from ..module_utils.running.entry import run_as_module
 
 

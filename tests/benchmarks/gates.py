@@ -25,11 +25,15 @@ from typing import Any
 import conftest  # noqa: F401  # makes the collection importable; pylint: disable=unused-import
 
 # isort: split
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import MOMENTS
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look, look
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looking import look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import (
+    OpenSearchClient,
+    connect,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
 CREATED = 136408427

@@ -20,11 +20,15 @@ from typing import Any
 import conftest  # noqa: F401  # makes the collection importable; pylint: disable=unused-import
 
 # isort: split
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs, placement_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import Batch, Cutting, batches_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import Member, Pool
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import (
+    Batch,
+    Cutting,
+    batches_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Member, Pool
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.proof import Proofs, placement_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
 NEW = Version(3, 8, 0)
 CREATED = 136408427

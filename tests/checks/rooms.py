@@ -1,38 +1,45 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rooms of plugins/ and who may import whom.
 
-Imports go one way: action plugins and modules → systems → planning and record → common. Systems may use one another
-(OpenSearch runs on Kubernetes), but not in a circle. What judges is pure: no client, no clock, no Ansible; nor is
-anything that it imports. Pure is planning/, common/verdict.py, and every file whose docstring says "Pure:".
+Imports go one way: action plugins and modules → running → systems → pools → kubernetes → engine → common. A system
+shows the one data flow in its folders: observe ← judge ← act ← the work of its modules, which lies above them. What
+judges is pure: no client, no clock, no Ansible; nor is anything that it imports. Pure is every folder judge/,
+common/verdict.py, and every file whose docstring says "Pure:". The engine knows no system, in words neither.
 Sleeping is done in one place, common/waiting.py.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PLUGINS = Path("plugins")
+SYSTEMS = ("longhorn", "machines", "opensearch", "openshift")
 FLOORS = {
     "common": 0,
-    "planning": 1,
-    "record": 1,
-    "alerting": 2,
+    "engine": 1,
     "kubernetes": 2,
-    "longhorn": 2,
-    "machines": 2,
-    "opensearch": 2,
-    "openshift": 2,
-    "running": 3,
-    "doc_fragments": 3,
-    "modules": 3,
-    "plugin_utils": 4,
-    "action": 5,
-    "inventory": 5,
-    "lookup": 5,
+    "alerting": 3,
+    "pools": 3,
+    **dict.fromkeys(SYSTEMS, 4),
+    "running": 5,
+    "doc_fragments": 5,
+    "modules": 5,
+    "plugin_utils": 6,
+    "action": 7,
+    "inventory": 7,
+    "lookup": 7,
 }
 """A room imports from its own floor or one below."""
+FOLDERS = {"observe": 0, "judge": 1, "act": 2, "": 3}
+"""Within a system a file imports from its own folder or one before; what lies beside them imports from all."""
+ENGINE_KNOWS_NOT = re.compile(
+    r"shard|(?<!context)manager|\belected\b|index\b|indices|opensearch|elasticsearch|longhorn|openshift|machineset",
+    re.IGNORECASE,
+)
+"""Words of one system."""
 
 WAITING = Path("plugins/module_utils/common/waiting.py")
 IMPURE = frozenset(
@@ -60,6 +67,12 @@ IMPURE = frozenset(
 IMPURE_PARTS = frozenset({("urllib", "request")})
 CLOCKS = frozenset({"now", "today", "utcnow"})
 """Ways of datetime to ask for the time."""
+
+
+def folder_of(path: Path) -> str:
+    """The folder within a room, such as judge; empty for a file that lies beside them."""
+    parts = path.relative_to(PLUGINS).parts
+    return parts[2] if parts[0] == "module_utils" and len(parts) > 3 else ""
 
 
 def room_of(path: Path) -> str:
@@ -104,7 +117,9 @@ def room_breaches(files: Mapping[Path, ast.Module]) -> Iterator[str]:
     """What breaks the order of the rooms in these files of plugins/, one line each, path first."""
     imports = {path: list(own_imports(path, tree, files)) for path, tree in files.items()}
     yield from wrong_way(imports)
+    yield from against_the_flow(imports)
     yield from circles(imports)
+    yield from words_of_a_system(files)
     for path, origin in sorted(pure_files(files, imports).items()):
         because = "is pure" if path == origin else f"is imported by {origin}, which is pure"
         yield from (f"{path}:{line}: {what}, but this file {because}" for line, what in impurities(files[path]))
@@ -123,6 +138,29 @@ def wrong_way(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator[str]:
         for line, target in targets:
             if FLOORS.get(room_of(target), 0) > FLOORS[room]:
                 yield f"{path}:{line}: {room} imports {room_of(target)}; imports go the other way"
+
+
+def against_the_flow(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator[str]:
+    """Imports within a system that go up from observe or judge, and folders that are none of these."""
+    for path, targets in imports.items():
+        room, folder = room_of(path), folder_of(path)
+        if room not in SYSTEMS:
+            continue
+        if folder not in FOLDERS:
+            yield f"{path}:1: a system has the folders {', '.join(filter(None, FOLDERS))}, and no {folder}"
+            continue
+        for line, target in targets:
+            if room_of(target) == room and FOLDERS.get(folder_of(target), 0) > FOLDERS[folder]:
+                yield f"{path}:{line}: {folder} imports {folder_of(target) or target.stem}; imports go the other way"
+
+
+def words_of_a_system(files: Mapping[Path, ast.Module]) -> Iterator[str]:
+    """Words of one system in the engine, in names, texts and documentation."""
+    for path, tree in files.items():
+        if room_of(path) == "engine":
+            for number, text in enumerate(ast.unparse(tree).splitlines(), start=1):
+                for found in ENGINE_KNOWS_NOT.finditer(text):
+                    yield f"{path}:1: the engine knows no system, and says {found[0]} (line {number} without comments)"
 
 
 def circles(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator[str]:
@@ -154,7 +192,7 @@ def pure_files(files: Mapping[Path, ast.Module], imports: Mapping[Path, list[tup
 
 def declared_pure(path: Path, tree: ast.Module) -> bool:
     """Whether the room or the docstring says that a file is pure."""
-    return room_of(path) == "planning" or path.name == "verdict.py" or "Pure:" in (ast.get_docstring(tree) or "")
+    return folder_of(path) == "judge" or path.name == "verdict.py" or "Pure:" in (ast.get_docstring(tree) or "")
 
 
 def impurities(tree: ast.Module) -> Iterator[tuple[int, str]]:

@@ -23,9 +23,12 @@ def test_the_right_way_down() -> None:
             "plugins/action/act.py": "from ..plugin_utils.base import Base\n",
             "plugins/plugin_utils/base.py": "from ..module_utils.common.task import Task\n",
             "plugins/modules/act.py": "from ..module_utils.opensearch.gates import gate\n",
-            f"{UTILS}/opensearch/gates.py": "from ..kubernetes import client\nfrom ..planning.pools import Pool\n",
+            f"{UTILS}/opensearch/gates.py": "from ..kubernetes import client\nfrom .judge.pools import Pool\n",
             f"{UTILS}/kubernetes/client.py": "import kubernetes\nfrom ..common.task import Task\n",
-            f"{UTILS}/planning/pools.py": "from ..common.verdict import Verdict\n",
+            f"{UTILS}/opensearch/judge/pools.py": "from ...common.words import few\nfrom ..observe import state\n",
+            f"{UTILS}/opensearch/observe/state.py": "from ...engine.colouring import Placement\n",
+            f"{UTILS}/engine/colouring.py": "",
+            f"{UTILS}/common/words.py": "",
             f"{UTILS}/common/task.py": "import time\n",
             f"{UTILS}/common/verdict.py": "from enum import Enum\n",
         }
@@ -35,9 +38,11 @@ def test_the_right_way_down() -> None:
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("common/task", "planning/pools"),
-        ("planning/pools", "kubernetes/client"),
-        ("record/store", "opensearch/client"),
+        ("common/task", "engine/plan"),
+        ("engine/plan", "kubernetes/client"),
+        ("kubernetes/pods", "pools/pod_roll"),
+        ("pools/pod_roll", "opensearch/gates"),
+        ("opensearch/gates", "running/guard"),
     ],
 )
 @pytest.mark.parametrize("form", ["from ..{room} import {name}", "from ..{room}.{name} import thing"])
@@ -48,18 +53,49 @@ def test_the_wrong_way_up(importer: str, imported: str, form: str) -> None:
 
 
 def test_an_absolute_import_counts_too() -> None:
-    text = "from ansible_collections.stateful.upgrade.plugins.module_utils.record.store import Store\n"
-    files = {f"{UTILS}/common/task.py": text, f"{UTILS}/record/store.py": ""}
-    assert _breaches(files) == [f"{UTILS}/common/task.py:1: common imports record; imports go the other way"]
+    text = "from ansible_collections.stateful.upgrade.plugins.module_utils.engine.store import Store\n"
+    files = {f"{UTILS}/common/task.py": text, f"{UTILS}/engine/store.py": ""}
+    assert _breaches(files) == [f"{UTILS}/common/task.py:1: common imports engine; imports go the other way"]
 
 
 def test_systems_in_a_circle() -> None:
     files = {
-        f"{UTILS}/opensearch/roll.py": "from ..kubernetes.pods import Pod\n",
-        f"{UTILS}/kubernetes/pods.py": "",
-        f"{UTILS}/kubernetes/roll.py": "from ..opensearch.roll import roll\n",
+        f"{UTILS}/opensearch/roll.py": "from ..longhorn.volumes import Volume\n",
+        f"{UTILS}/longhorn/volumes.py": "",
+        f"{UTILS}/longhorn/roll.py": "from ..opensearch.roll import roll\n",
     }
     assert any("imports itself" in found for found in _breaches(files))
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("observe/cluster", "judge/gates"),
+        ("observe/cluster", "act/flush"),
+        ("judge/gates", "act/flush"),
+        ("act/flush", "health_gate"),
+    ],
+)
+def test_a_system_imports_along_its_flow(importer: str, imported: str) -> None:
+    system = f"{UTILS}/opensearch"
+    name = imported.replace("/", ".")
+    up = {f"{system}/{importer}.py": f"from ..{name} import thing\n", f"{system}/{imported}.py": ""}
+    assert any("imports go the other way" in found for found in _breaches(up))
+    dots = "..." if "/" in imported else "."
+    down = {f"{system}/{imported}.py": f"from {dots[1:] or '.'}{importer.replace('/', '.')} import thing\n"}
+    assert not _breaches({**down, f"{system}/{importer}.py": ""})
+
+
+def test_a_system_has_no_other_folders() -> None:
+    assert any("and no parsing" in found for found in _breaches({f"{UTILS}/opensearch/parsing/state.py": ""}))
+
+
+@pytest.mark.parametrize(
+    "text", ["SHARDS = 3\n", '"""Moves the elected manager."""\n', "def ask_opensearch() -> None: ...\n"]
+)
+def test_the_engine_knows_no_system(text: str) -> None:
+    assert any("the engine knows no system" in found for found in _breaches({f"{UTILS}/engine/plan.py": text}))
+    assert not _breaches({f"{UTILS}/opensearch/observe/plan.py": text})
 
 
 def test_a_room_without_a_floor() -> None:
@@ -78,20 +114,20 @@ def test_a_room_without_a_floor() -> None:
     ],
 )
 def test_what_is_not_pure(text: str) -> None:
-    assert _breaches({f"{UTILS}/planning/pools.py": text})
+    assert _breaches({f"{UTILS}/opensearch/judge/pools.py": text})
     assert _breaches({f"{UTILS}/opensearch/safety.py": f'"""Judges. Pure: no client."""\n{text}'})
     assert not _breaches({f"{UTILS}/opensearch/client.py": text})
 
 
 def test_pure_files_need_pure_files() -> None:
     files = {
-        f"{UTILS}/planning/pools.py": "from ..common.words import few\n",
+        f"{UTILS}/opensearch/judge/pools.py": "from ...common.words import few\n",
         f"{UTILS}/common/words.py": "from . import clocks\n",
         f"{UTILS}/common/clocks.py": "import time\n",
     }
     (found,) = _breaches(files)
     assert found.startswith(f"{UTILS}/common/clocks.py:1: imports time")
-    assert f"{UTILS}/planning/pools.py" in found
+    assert f"{UTILS}/opensearch/judge/pools.py" in found
 
 
 def test_one_place_to_sleep() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -179,3 +180,9 @@ def test_differences_are_seen() -> None:
     assert not list(differences(right, spec))
     wrong = {"a": {"type": "int"}, "b": {"type": "dict", "suboptions": {"c": {"choices": ["y"]}, "d": {}}}}
     assert [found.split(":")[0] for found in differences(wrong, spec)] == ["a", "b.d is only documented", "b.c"]
+
+
+def test_the_files_that_the_design_names_exist() -> None:
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", (ROOT / "docs" / "design.md").read_text()))
+    there = [path.as_posix() for folder in ("plugins", "tests") for path in (ROOT / folder).rglob("*.py")]
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in there)] == []

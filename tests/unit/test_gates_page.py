@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import (
     ADDABLE,
     CHECKS,
     SKIPPABLE,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 
 FILE = Path(__file__).resolve().parents[2] / "roles" / "begin" / "files" / "role.yml"
 

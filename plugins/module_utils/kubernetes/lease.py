@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..common.reading import part, text, text_map, whole, within
-from ..record.lock import Lock
+from ..engine.lock import Lock
 from .answers import reading_object
 from .client import Json, KubernetesClient
 from .paths import in_namespace

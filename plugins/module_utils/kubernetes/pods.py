@@ -7,19 +7,7 @@ from __future__ import annotations
 
 from ..common.errors import Refusal, Unreachable
 from ..common.reading import Json as Part
-from ..common.reading import (
-    Unreadable,
-    flag,
-    listed,
-    named,
-    one_of,
-    part,
-    text,
-    text_map,
-    texts,
-    whole,
-    within,
-)
+from ..common.reading import Unreadable, flag, listed, named, one_of, part, text, text_map, texts, whole, within
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace

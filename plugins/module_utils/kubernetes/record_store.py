@@ -12,8 +12,8 @@ from ..common.errors import Refusal
 from ..common.reading import part, text, within
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, remark
-from ..record.record import Record, parse_record
-from ..record.size import record_text
+from ..engine.record import Record, parse_record
+from ..engine.size import record_text
 from .answers import reading_object
 from .client import Json, KubernetesClient
 from .lease import MANAGED_BY, list_managed

@@ -27,31 +27,6 @@ class Right:
     """Not refused if missing: without it only explanations suffer, or PodDisruptionBudgets are not kept."""
 
 
-ROLE = (
-    Right("get", "apps", "statefulsets"),
-    Right("list", "apps", "statefulsets"),
-    Right("patch", "apps", "statefulsets"),
-    Right("list", "", "pods"),
-    Right("create", "", "pods"),
-    Right("delete", "", "pods"),
-    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
-    *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
-    Right("get", "", "pods/log", explains=True),
-    Right("list", "", "events", explains=True),
-    Right("create", "", "events", explains=True),
-    Right("list", "policy", "poddisruptionbudgets", explains=True),
-)
-"""All that the modules of this collection ask of a namespace."""
-
-_LEASES, _PROOF = "leases", Right("create", "", "pods")
-
-
-def rights_for(*, locks: bool, proves_images: bool) -> tuple[Right, ...]:
-    """What a run asks of a namespace: without leases where its lock is kept elsewhere, and without making pods where
-    the images are not proven."""
-    return tuple(right for right in ROLE if (locks or right.resource != _LEASES) and (proves_images or right != _PROOF))
-
-
 PORT_FORWARD = (
     Right("get", "", "services"),
     Right("get", "", "pods/portforward"),

@@ -184,3 +184,24 @@ class Event:
         """One line for people."""
         times = f" ({self.count} times)" if self.count > 1 else ""
         return f"{self.last_seen} {self.reason}{times}: {' '.join(self.message.split())}"
+
+
+Selector = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One budget as its controller sees it."""
+
+    name: str
+    selector: Selector | None
+    allowed: int
+    """How many more of its pods may be away now."""
+    healthy: int
+    desired: int
+    expected: int
+
+    @property
+    def most(self) -> int:
+        """How many of its pods may be away at once when all are healthy."""
+        return max(0, self.expected - self.desired)

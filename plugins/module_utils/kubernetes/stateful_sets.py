@@ -10,18 +10,7 @@ from typing import Any
 
 from ..common.errors import Refusal
 from ..common.reading import Json as Part
-from ..common.reading import (
-    flag,
-    listed,
-    one_of,
-    optional_text,
-    part,
-    text,
-    text_map,
-    texts,
-    whole,
-    within,
-)
+from ..common.reading import flag, listed, one_of, optional_text, part, text, text_map, texts, whole, within
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .owners import missing

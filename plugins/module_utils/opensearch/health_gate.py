@@ -11,22 +11,24 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
-from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
 from ..common.words import enumerate_few
-from ..planning.parts import safe_part
-from ..planning.versions import Version
-from .checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
-from .client import OpenSearchClient, connect
-from .gates import UPGRADED, Scope, judge, judge_upgraded
+from ..engine.parts import safe_part
+from .act.restricting import RESTRICTING, wait_proven
 from .joining import wait_joined
-from .looks import Look, look, polls
-from .policy import policy_of
-from .remaining import UNKNOWN, remaining, under_way
-from .restricting import RESTRICTING, wait_proven
-from .state import ClusterMember
+from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
+from .judge.gates import UPGRADED, Scope, judge, judge_upgraded
+from .judge.policy import policy_of
+from .judge.remaining import remaining
+from .judge.upgrade_path import target_of
+from .looking import look, polls
+from .observe.client import OpenSearchClient, connect
+from .observe.copies import under_way
+from .observe.look import Look
+from .observe.recoveries import UNKNOWN
+from .observe.state import ClusterMember
 
 JOINED = "joined"
 """The moment that asks for the members alone, and not for their shards."""
@@ -192,32 +194,6 @@ def scope_of(task: Task) -> Scope:
         policy=policy_of(params, hands_over=params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
     )
-
-
-def target_of(text: str) -> Version:
-    """The target version from its text.
-
-    Raises:
-        Refusal: it is not a version.
-    """
-    try:
-        version = Version.parse(text)
-    except ValueError as error:
-        raise refusal(
-            "version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0."
-        ) from error
-    if version.elasticsearch:
-        said = f"target_version {text} is a version of Elasticsearch."
-        raise refusal("version_unreadable", said, "Give a version of OpenSearch, such as 3.8.0.")
-    if str(version) != text.strip():
-        raise refusal(
-            "pre_release",
-            f"target_version {text} is not the version of a release. Its members report {version}, as those of the"
-            " release do, so the two cannot be told apart.",
-            f"Give the version that they report, target_version {version}, and the whole image with image"
-            " (upgrade_image).",
-        )
-    return version
 
 
 def _shown(seen: Look) -> dict[str, Any]:

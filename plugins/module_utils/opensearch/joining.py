@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine, waiting
-from ..planning.versions import Version
-from .client import OpenSearchClient
-from .gates import judge_joined
-from .observe import observe_members
-from .state import ClusterMember
+from .judge.gates import judge_joined
+from .observe.client import OpenSearchClient
+from .observe.cluster import observe_members
+from .observe.state import ClusterMember
+from .observe.version import Version
 
 Members = Mapping[str, ClusterMember]
 

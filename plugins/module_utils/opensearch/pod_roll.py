@@ -8,30 +8,26 @@ Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch ha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
-from ..kubernetes.judge import pod_is_current, pool_of
-from ..kubernetes.partition import judge_rolling
-from ..kubernetes.pod_roll import Questions, roll
-from ..kubernetes.state import Namespace, Pod, StatefulSet
-from ..planning.versions import Version
-from .client import connect
-from .data_paths import DataPaths, keeps_data, said_by_all
-from .gates import judge_joined
-from .hand_over import HandOver
-from .health_gate import target_of
-from .last_look import prove
-from .lost_data import judge_lost, judge_unseen
-from .observe import observe_data_paths, observe_members
-from .policy import Policy, awaiting, policy_of
-from .restricting import RESTRICTING, Restriction
-from .standing import holding_unseen, judge_leaving, judge_recognised, need_pods
-from .state import ClusterMember, ClusterState
+from ..kubernetes.state import Namespace, StatefulSet
+from ..pools.pod_roll import Questions, roll
+from .act.hand_over import HandOver
+from .act.restricting import RESTRICTING, Restriction
+from .judge.gates import judge_joined
+from .judge.last_look import prove
+from .judge.pods import have_come_back, judge_ephemeral, judge_other_pools, judge_pods
+from .judge.policy import awaiting, policy_of
+from .judge.standing import need_pods
+from .judge.upgrade_path import target_of
+from .observe.client import connect
+from .observe.cluster import observe_data_paths, observe_members
+from .observe.data_paths import said_by_all
 
 CONTRACT = Contract(
     argument_spec={
@@ -97,57 +93,3 @@ def run(task: Task) -> Outcome:
     cluster = kubernetes.connect(params["kubernetes"])
     outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
     return replace(outcome, verdict=combine((outcome.verdict, Verdict(restriction.remarks))))
-
-
-def judge_pods(
-    state: ClusterState, pods: Collection[Pod], batch: Collection[str], deleted: Collection[str] = frozenset()
-) -> Verdict:
-    """What the pods of the namespace say of the members that stay, and of those of the batch that are still to go.
-
-    A batch that is away as a whole takes nothing down, so it is cured whoever else goes. One of it that is Ready and no
-    member may have lost its connection for just a moment, so that is waited for: the plan has refused what stays so.
-    """
-    going = [pod for pod in pods if pod.name in batch and pod.name not in deleted]
-    staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()
-    return combine((staying, judge_recognised(state, going, pods, may_pass=True)))
-
-
-def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[StatefulSet]) -> Verdict:
-    """No other pool of the cluster is being rolled by its own controller, which waits for nobody's proof."""
-    found = [(other, there.pods_of(other)) for other in there.sets if other not in pools]
-    return combine([judge_rolling(other, pods) for other, pods in found if state.ids(pods)])
-
-
-def judge_ephemeral(
-    state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[Pod], paths: DataPaths, policy: Policy
-) -> Verdict:
-    """What would be lost for good with the pods of each pool that keeps no data.
-
-    Copies that only several members hold between them are the proof's: without a copy outside the batch nothing goes.
-    """
-    verdicts: list[Verdict] = []
-    for pool in pools:
-        own = [pod for pod in batch if pool_of([pool], pod.name)]
-        if not keeps_data(pool, paths):
-            going = [pod.name for pod in own]
-            verdicts.append(judge_lost(state, going, pool.name, policy))
-            away = holding_unseen(state, [pod for pod in own if not pod_is_current(pool, pod)])
-            verdicts.append(judge_unseen(state, away, pool.member_names(), pool.name, policy.allow_red_indices))
-    return combine(verdicts)
-
-
-def have_come_back(
-    seen: Mapping[str, ClusterMember], names: Collection[str], former: Mapping[str, str], target: Version | None
-) -> bool:
-    """Whether all these members are in the cluster as other processes than before, on the target version.
-
-    `former` holds their ephemeral ids at the proof: a node that died without a word is listed for a while after its
-    successor was started.
-    """
-    return all(
-        name in former
-        and name in seen
-        and seen[name].ephemeral_id != former[name]
-        and (target is None or seen[name].version == target)
-        for name in names
-    )

@@ -13,21 +13,17 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, refused
-from ..kubernetes.judge import judge_owner
-from ..planning.batches import BATCHING, Batch, Cutting, batches_of
-from ..planning.pools import Pool, digest_of, order_pools
-from ..planning.versions import Version
-from .admission import judge_left, left_by
-from .client import connect, judge_connection
-from .health_gate import target_of
-from .named_pools import by_kind, cures_data_of, cures_manager_of, judge_groups, pools_named
-from .observe import observe
-from .policy import Policy, policy_of
-from .proof import Proofs, placement_of
-from .roles import judge_roles
-from .safety import judge_consent
-from .set_pools import (
-    Seen,
+from ..pools.judge import judge_owner
+from .both_sides import see
+from .judge.admission import judge_left, left_by
+from .judge.batches import BATCHING, Batch, Cutting, batches_of
+from .judge.named_pools import by_kind, cures_data_of, cures_manager_of, judge_groups, pools_named
+from .judge.policy import Policy, policy_of
+from .judge.pools import Pool, digest_of, order_pools
+from .judge.proof import Proofs, placement_of
+from .judge.roles import judge_roles
+from .judge.safety import judge_consent
+from .judge.set_pools import (
     in_cluster,
     judge_membership,
     judge_outside,
@@ -36,9 +32,13 @@ from .set_pools import (
     judge_sets,
     pool_of,
     pools_outside,
-    see,
 )
-from .state import ClusterState, voting_again
+from .judge.upgrade_path import target_of
+from .observe.client import connect, judge_connection
+from .observe.cluster import observe
+from .observe.pools import Seen
+from .observe.state import ClusterState, voting_again
+from .observe.version import Version
 
 SERVER = "opensearch"
 

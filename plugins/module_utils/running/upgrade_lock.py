@@ -20,11 +20,12 @@ from ..common.errors import Conflict
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark, waiting
-from ..opensearch.client import connect
-from ..opensearch.lock_watch import Watch, shown
-from ..opensearch.observe import cluster_uuid
-from ..record.lock import Lock, held_sentence, judge_free, name_for
-from .guard import processes_of, store_of
+from ..engine.held_lock import processes_of
+from ..engine.lock import Lock, held_sentence, judge_free, name_for
+from ..engine.lock_watch import Watch, shown
+from ..opensearch.observe.client import connect
+from ..opensearch.observe.cluster import cluster_uuid
+from .guard import store_of
 
 STATES = ("free", "held", "stopped", "released")
 

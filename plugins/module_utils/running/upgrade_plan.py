@@ -15,16 +15,17 @@ from ..common.errors import Refusal
 from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task, sentences
 from ..common.verdict import State, Verdict, combine
+from ..engine.begin_and_end import Parts, begin, end, judge_same, part_of
+from ..engine.lock import name_for
+from ..engine.pace import seconds_a_batch
 from ..kubernetes import client as kubernetes
-from ..kubernetes import image_pull
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.record_store import list_records
 from ..kubernetes.warning_events import warn
 from ..opensearch import health_gate, pool_order, shard_allocation
-from ..record.lock import name_for
-from ..record.pace import seconds_a_batch
+from ..pools import image_pull
 from . import upgrade_lock, upgrade_record
-from .begin_and_end import begin, end, judge_same
+from .guard import under_lock
 
 CONTRACT = Contract(
     argument_spec={
@@ -52,9 +53,48 @@ CONTRACT = Contract(
 )
 
 
+PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
+"""Seconds for the lock and for each API, whatever the time for the cluster to be fit."""
+
+
 def run(task: Task) -> Outcome:
     """Bring the plan into the wanted state."""
-    return {"planned": plan, "begun": begin, "ended": end}[task.params["state"]](task)
+    state = task.params["state"]
+    if state == "planned":
+        return plan(task)
+    parts = Parts(_hold, under_lock, _plan_again, _put_back, _note_begin, _note_end, _release)
+    return {"begun": begin, "ended": end}[state](task, parts, PATIENCE)
+
+
+def _hold(task: Task) -> Outcome:
+    return part_of(task, upgrade_lock.CONTRACT, upgrade_lock.run, state="held", lock=None)
+
+
+def _release(task: Task) -> Outcome:
+    return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, upgrade_lock.run, state="released")
+
+
+def _plan_again(task: Task) -> Outcome:
+    return pool_order.run(task)
+
+
+def _put_back(task: Task) -> Outcome:
+    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored", members=[])
+
+
+def _note_begin(task: Task, again: Outcome) -> Outcome:
+    return _record(task, state="begun", plan={**again.more, "before": again.before})
+
+
+def _note_end(task: Task) -> Outcome:
+    return _record(task, state="ended")
+
+
+def _record(task: Task, **own: Any) -> Outcome:
+    """Note it in the record; there is none where the members are on plain hosts."""
+    if not task.params["namespace"]:
+        return Outcome(Verdict())
+    return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, members=[], **own)
 
 
 def plan(task: Task) -> Outcome:

@@ -13,13 +13,13 @@ from ..common.errors import Denied, Refusal, refusal
 from ..common.moments import now_seconds, now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, remark
+from ..engine.lock import Lock
+from ..engine.lock_watch import life_of
+from ..engine.pace import duration_text, seconds_left
+from ..engine.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import change_record, read_records, unreadable
-from ..opensearch.lock_watch import life_of
-from ..record.lock import Lock
-from ..record.pace import duration_text, seconds_left
-from ..record.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
 from .upgrade_lock import who
 
 CONTRACT = Contract(

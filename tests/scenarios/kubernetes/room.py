@@ -11,16 +11,14 @@ from typing import Any
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull, pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path, pods_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import (
-    get_stateful_set,
-    path_of,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set, path_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull, pool_image
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll import Questions, roll
 
 from tests.lab.lab import Lab
 from tests.lab.waiting import until

@@ -7,7 +7,7 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pull_pod import POOL_LABEL
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pull_pod import POOL_LABEL
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, codes

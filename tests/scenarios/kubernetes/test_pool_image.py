@@ -9,11 +9,12 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, State
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 
 from tests.scenarios.kubernetes.room import NEW, OLD, Room, image_of
 

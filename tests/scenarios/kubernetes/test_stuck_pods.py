@@ -12,12 +12,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import (
-    kubernetes_node_is_ready,
-    pod_path,
-)
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.replacement import SLOW
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready, pod_path
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.replacement import SLOW
 from kubernetes import client
 
 from tests.lab.waiting import until

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import HANDSHAKE_BROKEN_OFF, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as of_kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import client as of_opensearch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import client as of_opensearch
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import client as opensearch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import client as opensearch
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
 PAGE = "<html><body><h1>Bad day</h1></body></html>"

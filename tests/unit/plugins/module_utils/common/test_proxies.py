@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxies import (
-    is_spared,
-    parse_proxy,
-    proxy_for,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxies import is_spared, parse_proxy, proxy_for
 
 URL = "https://search.example.com:9200"
 

@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.packages import needed
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.time_limit import TimeLimit, retrying
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import client as opensearch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import client as opensearch
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import answering
 
 PATH = "/api/v1/namespaces/search/pods"

@@ -11,7 +11,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import request_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, Right, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
 TOKEN = "a-secret-token"

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.disruption import (
-    Budget,
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.disruption import (
     judge_budgets,
     judge_planned,
     matches,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import member
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import World, turn
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World, turn
 
 Json = dict[str, Any]
 LABELS = {"app": "search", "tier": "hot"}

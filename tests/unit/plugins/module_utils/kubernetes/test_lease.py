@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease, lease_path, list_locks
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import Lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 
 PATH = lease_path("search", "lock")

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World, turn
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World, turn
 
 Json = dict[str, Any]
 ANOTHER: Json = {

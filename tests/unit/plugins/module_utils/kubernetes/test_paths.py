@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.paths import CORE, in_namespace
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import ROLE, Right, rights_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE, rights_for
 
 
 def test_a_path_names_what_is_asked_for() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     NAMES,
     PASSED,
     Asked,

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState, Health
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState, Health
 
 Json = dict[str, Any]
 

@@ -8,18 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import LongTask
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
-    CHECKS,
-    Selection,
-)
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disks
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import CHECKS, Selection
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disks
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

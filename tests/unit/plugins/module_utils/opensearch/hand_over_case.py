@@ -9,14 +9,13 @@ from typing import Any, cast
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, combine
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.hand_over import HandOver
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import prove
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import read_settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.allocation import CONTRACT, restrict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.hand_over import HandOver
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe, read_settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import Voters
 
 SETTINGS = "/_cluster/settings"
@@ -78,10 +77,10 @@ class Turn:
 
 
 def allocation(servers: Voters, state: str, *, check: bool = False, run: str = "night", **params: Any) -> Any:
-    defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
+    defaults = {name: option.get("default") for name, option in CONTRACT.argument_spec.items()}
     task = Task({**defaults, **RESTRICTED, "state": state, "lock": {"run": run}, **params}, check_mode=check)
     client = cast(OpenSearchClient, servers)
-    act = shard_allocation.restrict if state == "restricted" else restore
+    act = restrict if state == "restricted" else restore
     return act(task, client, read_settings(client)), task.journal.as_result()
 
 

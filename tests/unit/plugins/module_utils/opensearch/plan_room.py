@@ -11,11 +11,10 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order, set_pools
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool_json
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,
@@ -24,6 +23,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     index_metadata,
     info,
 )
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World
 
 OLD, NEW = "2.19.6", "3.8.0"
 PODS, SETS = "/api/v1/namespaces/search/pods", "/apis/apps/v1/namespaces/search/statefulsets"
@@ -109,10 +109,10 @@ def furnished(monkeypatch: pytest.MonkeyPatch) -> Room:
     """The room in the place of both APIs."""
     made = Room()
     monkeypatch.setattr(kubernetes, "connect", lambda _options: made.api.client())
-    monkeypatch.setattr(set_pools, "missing_rights", lambda *_asked: Verdict())
-    monkeypatch.setattr(set_pools, "connect", lambda *_options: None)
-    monkeypatch.setattr(set_pools, "observe", lambda _client: made.state)
-    monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: dict.fromkeys(made.versions, ()))
+    monkeypatch.setattr(both_sides, "missing_rights", lambda *_asked: Verdict())
+    monkeypatch.setattr(both_sides, "connect", lambda *_options: None)
+    monkeypatch.setattr(both_sides, "observe", lambda _client: made.state)
+    monkeypatch.setattr(both_sides, "observe_data_paths", lambda _client: dict.fromkeys(made.versions, ()))
     return made
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import (
     MODE,
     admits,
     judge_left,
@@ -15,10 +15,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admiss
     judge_stored_format,
     left_by,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import Pool
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import pools_named
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Pool
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

@@ -6,19 +6,19 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.background import (
     judge_snapshots,
     judge_snapshots_of,
     judge_tasks,
-    parse_tasks,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.disk import judge_disks
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
     Disks,
-    judge_disks,
     parse_disks,
     parse_watermarks,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import parse_snapshots
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_snapshots
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import parse_tasks
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

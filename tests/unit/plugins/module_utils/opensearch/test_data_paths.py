@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.data_paths import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_data_paths
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.data_paths import (
     DEFAULT,
     keeps_data,
     parse_data_paths,
     said_by_all,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe_data_paths
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
 
 HOME = "/usr/share/opensearch"

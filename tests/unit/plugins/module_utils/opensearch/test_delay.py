@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.delay import choose, seconds_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.delay import choose, seconds_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
     identity,

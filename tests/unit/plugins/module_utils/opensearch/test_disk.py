@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.disk import judge_disks
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
     Disk,
     Disks,
-    judge_disks,
     parse_disks,
     parse_watermark,
     parse_watermarks,

@@ -14,8 +14,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.flush import LINE, flush, slices
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.flush import LINE, flush, slices
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from hypothesis import given
 from hypothesis import strategies as st

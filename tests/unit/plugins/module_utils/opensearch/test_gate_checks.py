@@ -6,19 +6,19 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.background import LongTask
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.health_gate import CONTRACT, run
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import (
     ADDABLE,
     CHECKS,
     MOMENTS,
     SKIPPABLE,
     Selection,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.disk import Disk, Disks, Watermark
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import JUDGES
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.health_gate import CONTRACT, run
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import JUDGES
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disk, Disks, Watermark
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,

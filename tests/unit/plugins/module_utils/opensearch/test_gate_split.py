@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import Look
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import Settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     coordination,

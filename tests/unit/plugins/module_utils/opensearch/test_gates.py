@@ -6,14 +6,17 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.admission import MODE
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import (
-    MOMENTS,
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG, judge_joined
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
+    UNDO,
+    Change,
+    Settings,
+    Undo,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import BACKLOG, judge_joined
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import UNDO, Change, Settings, Undo
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
     RECOVERING,

@@ -13,10 +13,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO, Undo
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.voting import observe_elected
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.voting import observe_elected
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     identity,
@@ -31,6 +30,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     codes,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import EXCLUSIONS, Voters
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World
 
 
 @pytest.mark.parametrize(

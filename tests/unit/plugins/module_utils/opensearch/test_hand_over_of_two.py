@@ -11,9 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pod_roll, shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     coordination,
 )
@@ -23,6 +22,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     codes,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import EXCLUSIONS, Voters
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World
 
 PATH = "/usr/share/opensearch/data"
 SERVER = {"name": "server", "image": "opensearch:2.19.6", "volumeMounts": [{"name": "data", "mountPath": PATH}]}

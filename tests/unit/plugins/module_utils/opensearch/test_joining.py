@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.joining import judge_back
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterMember
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import look
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import Explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_batch, judge_consent
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import Selection
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import judge_batch, judge_consent
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looking import look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.checks import Selection
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.explanations import EXPLANATIONS
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.gates import Scope, judge
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import prove
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looks import (
-    LONG_POLL,
-    look,
-    polls,
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import Selection
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looking import LONG_POLL, look, polls
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import (
+    observe,
+    observe_members,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import observe, observe_members
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explaining import EXPLANATIONS
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,

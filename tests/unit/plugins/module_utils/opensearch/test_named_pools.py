@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import named_pools, pool_order
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge import named_pools
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     coordination,

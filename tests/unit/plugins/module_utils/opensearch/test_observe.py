@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import (
     LOOKS,
     observe,
     observe_disks,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import set_pools
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -124,7 +124,7 @@ def test_planning_waits_until_every_member_has_said_where_its_data_is(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[Json] = [{"data-0": ()}, dict.fromkeys(room.versions, ())]
-    monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: answers.pop(0))
+    monkeypatch.setattr(both_sides, "observe_data_paths", lambda _client: answers.pop(0))
     result = room.plan()
     assert (said(result), result["waited"][0]["code"]) == ([], "opensearch_incomplete")
 

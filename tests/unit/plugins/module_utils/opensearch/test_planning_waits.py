@@ -11,9 +11,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order, set_pools
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import World
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides, pool_order
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import cluster, copy, info
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World
 
 BUSY = Unreachable(refused("opensearch_unavailable", "It cannot answer now (503).", "Wait."))
 AWAY = Unreachable(refused("kubernetes_unreachable", "The API is away.", "Wait."))
@@ -30,10 +30,10 @@ class Planned:
     api: list[Refusal] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for room in (pool_order, set_pools):
+        for room in (pool_order, both_sides):
             self.monkeypatch.setattr(room, "connect", lambda *_options: None)
             self.monkeypatch.setattr(room, "observe", lambda _client: self._seen())
-        self.monkeypatch.setattr(set_pools, "observe_data_paths", lambda _client: dict.fromkeys("abc", ()))
+        self.monkeypatch.setattr(both_sides, "observe_data_paths", lambda _client: dict.fromkeys("abc", ()))
         self.monkeypatch.setattr(kubernetes, "connect", lambda _options: self._reached())
 
     def _seen(self) -> Any:

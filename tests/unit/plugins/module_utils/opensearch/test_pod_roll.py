@@ -9,16 +9,15 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import (
     have_come_back,
     judge_ephemeral,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterMember
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterMember
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import member as pod_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     coordination,
@@ -28,6 +27,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     state_answer,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
 

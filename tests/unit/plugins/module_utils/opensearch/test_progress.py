@@ -9,17 +9,22 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.progress import (
     Expectation,
-    Explanation,
     cured_by_upgrade,
     judge_overrides,
     judge_progress,
-    parse_explanation,
-    unassigned,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState, parse_health
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.copies import unassigned
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import (
+    Explanation,
+    parse_explanation,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import (
+    ClusterState,
+    parse_health,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

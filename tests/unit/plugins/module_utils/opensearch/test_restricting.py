@@ -12,19 +12,14 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
-    health_gate,
-    pod_roll,
-    shard_allocation,
-)
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pod_roll, shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     DELAY,
     ENABLE,
     EXCLUDE,
     REBALANCE,
     UNDO,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.world import NAMES, World
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,
@@ -33,6 +28,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     state_answer,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World
 
 LOOK = "/_cluster/state/metadata"
 KEPT = [copy("kept", "data-2", primary=True), copy("kept", "data-1")]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.named_pools import pools_named
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import placement_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_batch
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.batches import Cutting, batches_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.pools import order_pools
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import Cutting, batches_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import pools_named
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import order_pools
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.proof import placement_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import judge_batch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     coordination,

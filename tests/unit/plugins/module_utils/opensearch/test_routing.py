@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.routing import parse_copies
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import parse_index
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.routing import parse_copies
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_index
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.quorum import judge_voting, successors
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import judge_voting, successors
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import (
     judge_batch,
     judge_blocks,
     judge_consent,
     judge_present,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
     RECOVERING,

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.set_pools import (
-    Seen,
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.set_pools import (
     judge_membership,
     judge_rolls,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.pools import Seen
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import (
+    plan_changes,
+    removals,
+    request_of,
+    split_ours,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     DELAY,
     ENABLE,
     EXCLUDE,
@@ -25,10 +31,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settin
     carried_undo,
     is_known,
     parse_settings,
-    plan_changes,
-    removals,
-    request_of,
-    split_ours,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import recorded
 from hypothesis import given

@@ -14,15 +14,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.settings_change import OF_RUN
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import read_settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     DELAY,
     ENABLE,
     EXCLUDE,
     UNDO,
     names_in,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import OF_RUN, read_settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     copy,
     identity,
@@ -37,9 +39,9 @@ RECOVERIES, RECOVERY_BYTES, REBALANCE = OF_RUN
 LIMITS = {"recoveries": 10, "recovery_bytes": "200mb", "rebalance": "none"}
 OURS = {RECOVERIES: "10", RECOVERY_BYTES: "200mb", REBALANCE: "none"}
 WORKS = {
-    "prepared": shard_allocation.prepare,
-    "restricted": shard_allocation.restrict,
-    "drained": shard_allocation.drain,
+    "prepared": allocation.prepare,
+    "restricted": allocation.restrict,
+    "drained": allocation.drain,
 }
 VALUES: Mapping[str, list[str]] = {
     ENABLE: ["all", "none"],

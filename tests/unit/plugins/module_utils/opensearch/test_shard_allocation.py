@@ -14,10 +14,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.putting_back import restore
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import ENABLE, UNDO
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings_change import read_settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import read_settings
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -49,7 +50,7 @@ def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outco
     given = {**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **params}
     task = Task(params=given, check_mode=check)
     settings = read_settings(client)
-    works: dict[str, Act] = {"restricted": shard_allocation.restrict, "prepared": shard_allocation.prepare}
+    works: dict[str, Act] = {"restricted": allocation.restrict, "prepared": allocation.prepare}
     outcome = works.get(state, restore)(task, client, settings)
     return replace(outcome, more={"actions": task.journal.as_result()})
 
@@ -249,7 +250,7 @@ def test_an_orphan_changes_nothing() -> None:
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     task = Task(params={**defaults, "state": "restricted"}, parents=("1.0",))
     with pytest.raises(Refusal) as caught:
-        shard_allocation.restrict(task, client, read_settings(client))
+        allocation.restrict(task, client, read_settings(client))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["orphaned"]
     assert client.settings == {"persistent": {}, "transient": {}}
 

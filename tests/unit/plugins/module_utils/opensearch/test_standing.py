@@ -9,13 +9,13 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.pod_roll import judge_pods
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.standing import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import judge_pods
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.standing import (
     Standing,
     judge_leaving,
     judge_recognised,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import (
     pod_json,
     terminated,

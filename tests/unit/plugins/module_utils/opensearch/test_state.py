@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import parse_state
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.proof import Proofs
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.safety import judge_consent
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.proof import Proofs
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import judge_consent
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import (
     Block,
     ShardCopy,
     Voting,
@@ -25,7 +25,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state 
     parse_voting,
     voting_again,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.planning.versions import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
     RECOVERING,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect as connect_kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import connect
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import connect
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.forwarding_api import (
     ForwardingApi,

@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common import anc
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import Lock
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock
 
 Json = dict[str, Any]

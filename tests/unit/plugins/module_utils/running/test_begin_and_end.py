@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order, shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import (
     guard,
     upgrade_lock,

@@ -12,19 +12,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common import anc
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.cluster_lock import ClusterLock
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import guard as guards
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.guard import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.held_lock import (
     ATTEMPTS,
     BETWEEN_LOOKS,
     LONGEST,
     RENEWALS,
     HeldLock,
-    perform,
-    store_of,
-    under_lock,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import ClusterLock
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import guard as guards
+from ansible_collections.stateful.upgrade.plugins.module_utils.running.guard import perform, store_of, under_lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import (
     OTHER,
     LockMemory,

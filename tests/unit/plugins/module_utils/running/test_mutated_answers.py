@@ -14,35 +14,38 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.disruption import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import record_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.answers import reading
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.cluster_lock import NAME, STOP, ClusterLock
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.last_look import prove
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import (
+    NAME,
+    STOP,
+    ClusterLock,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import removals, split_ours
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.answers import reading
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import (
     observe_disks,
     observe_tasks,
     parse_state,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.progress import parse_explanation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.settings import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import parse_explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     UNDO,
     Change,
     Settings,
     Undo,
     carried_undo,
     parse_settings,
-    removals,
-    split_ours,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.state import parse_health
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.pool_status import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_health
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json, recorded
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.lock_watch import life_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import Life, name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Life, name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock_watch import life_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import (
     DEAD,

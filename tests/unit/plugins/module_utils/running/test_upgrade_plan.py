@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.lock import name_for
-from ansible_collections.stateful.upgrade.plugins.module_utils.record.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock, upgrade_plan
 
 Json = dict[str, Any]

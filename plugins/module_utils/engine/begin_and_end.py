@@ -1,0 +1,122 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The begin of a run, from its lock to its record, and its end, each as one piece of work.
+
+Either a run has begun as a whole, or it has given its lock back. A system hands in what these consist of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.task import Contract, Outcome, Task, attempt
+from ..common.verdict import State, Verdict, combine, refused
+
+Work = Callable[[Task], Outcome]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the begin and the end of a run consist of."""
+
+    hold: Work
+    """Takes the lock; the outcome has it as `lock`."""
+    under_lock: Callable[[Task], Task]
+    """The same task, whose looks and acts ask for the lock first."""
+    plan: Work
+    """Makes the plan again; the outcome has its `digest`."""
+    put_back: Work
+    """Puts back what an interrupted run has left."""
+    note_begin: Callable[[Task, Outcome], Outcome]
+    """Records what is about to be done; the outcome of the plan is given."""
+    note_end: Work
+    """Records how the run ended."""
+    release: Work
+    """Gives the lock back."""
+
+
+def begin(task: Task, parts: Parts, patience: float) -> Outcome:
+    """Take the lock, plan again, put back what an interrupted run has left, and record what is about to be done.
+
+    If anything but the confirmed plan comes out, the lock is given back. All of it is waited for in one pass too, which
+    could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded. `patience` is for
+    the lock and for each API, in seconds, whatever the time for the cluster to be fit.
+    """
+    patient = with_arguments(task, wait=True, wait_timeout=patience)
+    begun = (
+        attempt(lambda given: _begun(given, parts), patient) if task.check_mode else _begun_with_lock(patient, parts)
+    )
+    # What is still waited for has not begun.
+    reasons = (
+        replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in begun.verdict.reasons
+    )
+    return replace(begun, verdict=Verdict(tuple(reasons)))
+
+
+def end(task: Task, parts: Parts, patience: float) -> Outcome:
+    """Record how the run ended, and give its lock back whatever becomes of the record."""
+    patient = with_arguments(task, wait=True, wait_timeout=patience)
+    with _given_back_on_failure(patient, parts):
+        recorded = attempt(lambda given: parts.note_end(parts.under_lock(given)), patient)
+    released = attempt(parts.release, patient)
+    verdict = combine((recorded.verdict, released.verdict))
+    return Outcome(verdict, recorded.changed or released.changed, more=recorded.more)
+
+
+def judge_same(digest: str, confirmed: str) -> Verdict:
+    """The plan is still the one that was agreed to."""
+    if digest == confirmed:
+        return Verdict()
+    changed = f"The plan has changed since it was shown: it was {confirmed} and is {digest} now."
+    return Verdict((refused("plan_changed", changed, "Run again, and look at the new plan."),))
+
+
+def with_arguments(task: Task, **own: Any) -> Task:
+    """The same task with these arguments."""
+    return replace(task, params={**task.params, **own})
+
+
+def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
+    """What another module gives in this task."""
+    return run(replace(task, params=contract.arguments(task.params, **own)))
+
+
+@contextmanager
+def _given_back_on_failure(task: Task, parts: Parts) -> Iterator[None]:
+    """The lock is given back on what is no verdict, too: an interruption, the time-out of the task, a bug."""
+    try:
+        yield
+    except BaseException:
+        attempt(parts.release, with_arguments(task, wait=False))
+        raise
+
+
+def _begun_with_lock(task: Task, parts: Parts) -> Outcome:
+    held = attempt(parts.hold, task)
+    if not held.verdict.passed:
+        return held
+    locked = with_arguments(task, lock=held.more["lock"])
+    with _given_back_on_failure(locked, parts):
+        begun = attempt(lambda given: _begun(parts.under_lock(given), parts), locked)
+    verdict = combine((held.verdict, begun.verdict))
+    if verdict.passed:
+        return replace(begun, verdict=verdict, more={**begun.more, "lock": held.more["lock"]})
+    return replace(begun, verdict=combine((verdict, attempt(parts.release, locked).verdict)))
+
+
+def _begun(task: Task, parts: Parts) -> Outcome:
+    """What is done under the lock."""
+    plan = parts.plan(task)
+    verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
+    if not verdict.passed:
+        return replace(plan, verdict=verdict)
+    restored = parts.put_back(task)
+    verdict = combine((verdict, restored.verdict))
+    if verdict.passed and not task.check_mode:
+        verdict = combine((verdict, parts.note_begin(task, plan).verdict))
+    # The difference is what was put back, the rest is the plan.
+    return replace(restored, verdict=verdict, next=plan.next, more={**plan.more, "before": plan.before})

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Units that can go down together, in as few batches as are found. Pure: no client, no clock.
+
+A unit is what goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps
+a holder outside it and every set of voters its majority. Finding the fewest such batches is colouring a graph, so it is
+done greedily, the unit with the fewest batches left to it first (Brélaz 1979, DSATUR).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+
+class Unit(Protocol):
+    """What a plan is cut into batches of."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which no other unit has."""
+
+    @property
+    def group(self) -> str:
+        """The group that it belongs to, such as a pool."""
+
+
+AnyUnit = TypeVar("AnyUnit", bound=Unit)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the copies are and who votes, by the names of units."""
+
+    holders: Sequence[frozenset[str]] = ()
+    """For each set of copies that can stand in for one another, the units that hold one."""
+    voters: Sequence[frozenset[str]] = ()
+    """The sets of voters of which a majority has to stay; none where nothing is voted on."""
+    electable: frozenset[str] = frozenset()
+    """The units that can become voters, whether they vote now or not."""
+    held: Mapping[str, Sequence[int]] = field(init=False)
+    """Unit → the places in `holders` of the sets of which it holds a copy."""
+
+    def __post_init__(self) -> None:
+        """Find the sets of each unit."""
+        held: dict[str, list[int]] = defaultdict(list)
+        for place, names in enumerate(self.holders):
+            for name in names:
+                held[name].append(place)
+        object.__setattr__(self, "held", dict(held))
+
+    def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
+        """This placement, in which one unit of each of these groups has to stay, too."""
+        return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters, self.electable)
+
+
+def keeps_majority(names: Collection[str], placement: Placement) -> bool:
+    """Whether every set of voters that these units belong to keeps its majority without them."""
+    touched = (voters for voters in placement.voters if not voters.isdisjoint(names))
+    return all(2 * len(voters.difference(names)) > len(voters) for voters in touched)
+
+
+def may_join(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement) -> bool:
+    """Whether one more unit may go with a batch: copies, majorities and `most` of its group are kept."""
+    names = {unit.name, *(each.name for each in batch)}
+    if not _has_room(unit, batch, most):
+        return False
+    held = [placement.holders[place] for place in placement.held.get(unit.name, ())]
+    return keeps_majority(names, placement) and all(len(holders) == 1 or holders - names for holders in held)
+
+
+def _has_room(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None]) -> bool:
+    """Whether the batch has fewer units of its group than may be away at once."""
+    limit = most[unit.group]
+    return limit is None or sum(each.group == unit.group for each in batch) < limit
+
+
+def disjoint(
+    units: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement
+) -> list[tuple[AnyUnit, ...]]:
+    """Units in as few batches as greedy colouring finds, in the order of the first unit of each.
+
+    `most` is for each group the greatest number of its units in one batch; None sets no limit.
+    """
+    colouring = _Colouring(units, most, placement)
+    for _unit in units:
+        colouring.place_next()
+    order = {unit.name: number for number, unit in enumerate(units)}
+    batches = [sorted(batch, key=lambda unit: order[unit.name]) for batch in colouring.batches]
+    return [tuple(batch) for batch in sorted(batches, key=lambda batch: order[batch[0].name])]
+
+
+class _Colouring(Generic[AnyUnit]):
+    """Batches as they grow."""
+
+    def __init__(self, units: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement) -> None:
+        self.batches: list[list[AnyUnit]] = []
+        self._most = most
+        self._placement = placement
+        self._left = {unit.name: unit for unit in units}
+        self._order = {unit.name: number for number, unit in enumerate(units)}
+        # Of each set of copies, how many holders each batch has; and the batches closed to each unit by it.
+        self._count: dict[tuple[int, int], int] = defaultdict(int)
+        self._closed: dict[str, set[int]] = {unit.name: set() for unit in units}
+
+    def place_next(self) -> None:
+        """Place the unit that has the fewest batches left to it; of the same ones that with the most copies."""
+        name = max(
+            self._left,
+            key=lambda name: (len(self._closed[name]), len(self._placement.held.get(name, ())), -self._order[name]),
+        )
+        unit = self._left.pop(name)
+        number = next((n for n in range(len(self.batches)) if self._fits(unit, n)), len(self.batches))
+        if number == len(self.batches):
+            self.batches.append([])
+        self.batches[number].append(unit)
+        self._close(name, number)
+
+    def _fits(self, unit: AnyUnit, number: int) -> bool:
+        batch = self.batches[number]
+        if number in self._closed[unit.name] or not _has_room(unit, batch, self._most):
+            return False
+        return keeps_majority({unit.name, *(each.name for each in batch)}, self._placement)
+
+    def _close(self, name: str, number: int) -> None:
+        """Close the batch to every unit that would take the last copy outside it away."""
+        for place in self._placement.held.get(name, ()):
+            holders = self._placement.holders[place]
+            self._count[place, number] += 1
+            if self._count[place, number] == len(holders) - 1:
+                for other in holders:
+                    if other in self._left:
+                        self._closed[other].add(number)
+
+
+def most_of(text: str | None, size: int) -> int | None:
+    """The greatest number of units of a group of this size that may be away, from a number or a percentage.
+
+    A percentage is rounded down, and one unit is always allowed, as Kubernetes does it for `maxUnavailable` of a
+    Deployment's surge. None sets no limit. Raises ValueError for anything else.
+    """
+    if text is None:
+        return None
+    digits = text.strip().removesuffix("%")
+    if not digits.isdigit() or int(digits) < 1 or (text.strip().endswith("%") and int(digits) > 100):
+        raise ValueError(f"{text!r} is neither a number from 1 on nor a percentage up to 100%")
+    return max(1, int(digits) * size // 100) if text.strip().endswith("%") else int(digits)

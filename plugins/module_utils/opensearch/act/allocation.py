@@ -1,0 +1,249 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an upgrade changes of allocation and recovery, each change with its undo in the same request.
+
+Some changes are for a batch (the restriction, the exclusion of what is drained), some for the whole run (limits of
+recoveries, rebalancing). One undo in the cluster carries both; it is only ever extended by the run that wrote it, and
+rewritten in the request that puts a part of it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...common.arguments import CONNECTIONS, WAIT
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_text
+from ...common.task import Contract, Outcome, Task, passed_or_raise
+from ...common.verdict import Reason, State, Verdict, combine, remark
+from ...engine.lock_watch import place_of
+from ..judge.changes import plan_changes, split_ours, with_names
+from ..judge.delay import choose
+from ..judge.drain import judge_drained, judge_room
+from ..observe.client import OpenSearchClient
+from ..observe.cluster import observe, read_settings
+from ..observe.copies import left_on, standing_still
+from ..observe.moves import explain_moves
+from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Change, Settings, Undo
+from ..observe.state import ClusterState
+from .flush import FLUSHED, flush, indices_on
+from .last_look import wait_calm
+from .putting_back import left_alone, restore
+from .settings_change import OF_RUN, change_settings, shown, undo_here
+
+DEFAULT_RECOVERIES = 2
+"""The servers' own (server source, ThrottlingAllocationDecider)."""
+UNCHANGED = "unchanged"
+
+_Act = Callable[[Task, OpenSearchClient, Settings], Outcome]
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "state": {
+            "type": "str",
+            "required": True,
+            "choices": ["prepared", "restricted", "unrestricted", "drained", "undrained", "restored"],
+        },
+        "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
+        "method": {"type": "str", "default": "restrict", "choices": ["restrict", "delay", "auto"]},
+        "delay": {"type": "str", "default": "1h"},
+        "recoveries": {"type": "int"},
+        "recovery_bytes": {"type": "str"},
+        "rebalance": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "none"]},
+        "part": {"type": "str", "default": "all", "choices": ["all", "batch"]},
+        "flush": {"type": "bool", "default": True},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "take_over": {"type": "str", "default": ""},
+        "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
+    },
+    required_if=[("state", "drained", ("members",))],
+)
+
+
+def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] = ()) -> Outcome:
+    """`run` over a client that there is already; no copy of an index that `may_be_red` is waited for.
+
+    Raises:
+        Refusal: it was not done, or not as a whole.
+    """
+    acts: dict[str, _Act] = {
+        "prepared": prepare,
+        "restricted": partial(restrict, may_be_red=may_be_red),
+        "drained": drain,
+    }
+    act, seen = acts.get(task.params["state"], restore), list[Outcome]()
+
+    def look() -> Outcome:
+        seen.append(act(task, client, read_settings(client)))
+        return seen[-1]
+
+    # What moves away takes nothing down, so an abort may end that wait.
+    _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=act is drain)
+    remarks = Verdict(tuple(reason for reason in seen[0].verdict.reasons if reason.state is State.PASSED))
+    return replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
+
+
+def restrict(
+    task: Task,
+    client: OpenSearchClient,
+    settings: Settings,
+    may_be_red: Collection[str] = (),
+    flushed: tuple[Reason, ...] | None = None,
+) -> Outcome:
+    """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts.
+
+    `flushed` is what was said of the flush, where it has been made.
+    """
+    undo = undo_here(client, settings)
+    method, state, said, delays = task.params["method"], None, Verdict(), False
+    if method != "restrict":
+        state = observe(client)
+        delays, said = choose(state, task.params["delay"], only=method == "delay")
+        passed_or_raise(said)
+    wanted = {DELAY: task.params["delay"]} if delays else {ENABLE: task.params["enable"]}
+    fresh = _fresh(task, settings, undo, wanted)
+    before = shown(settings)
+    if not fresh:
+        verdict = Verdict((*_adopted(undo, settings, wanted), *said.reasons))
+        return Outcome(verdict, before=before, after=before, next="replace the members")
+    state = state or observe(client)
+    if flushed is None:
+        after, flushed = _flush_batch(task, client, settings, state)
+        if after is not settings:
+            return restrict(task, client, after, may_be_red, flushed)
+    if not delays:
+        state = wait_calm(task, client, state, task.params["members"], may_be_red)
+    done = change_settings(
+        task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
+    )
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
+
+
+def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Flush what will restart, and set for the whole run what is given; what another has changed since stays."""
+    state = observe(client)
+    settings, flushed = _flush_batch(task, client, settings, state)
+    undo = undo_here(client, settings)
+    before = shown(settings)
+    others = split_ours(undo, settings)[1] if undo else ()
+    remarks = tuple(left_alone(undo, change, settings) for change in others if undo and change.setting in OF_RUN)
+    given = {name: task.params[option] for name, option in OF_RUN.items()}
+    wanted = {
+        name: str(value)
+        for name, value in given.items()
+        if value not in (None, UNCHANGED, 0)
+        and name not in {change.setting for change in others}
+        and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
+    }
+    fresh = _fresh(task, settings, undo, wanted)
+    following, remarks = "prove that the batch may go down", (*remarks, *flushed)
+    if not fresh:
+        return Outcome(Verdict(remarks), before=before, after=before, next=following)
+    done = change_settings(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
+
+
+def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
+    """How many shards a member may recover at a time now: what a cluster setting, its own file or the server says."""
+    present = settings.effective(RECOVERIES)
+    if present is None:
+        path = f"defaults.{RECOVERIES}"
+        found: Any = client.get("/_cluster/settings", include_defaults="true", filter_path=path)
+        for name in path.split("."):
+            found = found.get(name, {}) if isinstance(found, dict) else {}
+        present = found or DEFAULT_RECOVERIES
+    return int(present) if str(present).isdigit() else DEFAULT_RECOVERIES
+
+
+def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Exclude the members, where it is shown that all their shards fit elsewhere; then see whether they are empty.
+
+    Members that are not in the cluster hold nothing, nor do those without a data role.
+    """
+    undo = undo_here(client, settings)
+    _judge_unrestricted(settings)
+    state, before = observe(client), shown(settings)
+    there = {member.name for member in state.members.values() if member.holds_data}
+    names = [name for name in task.params["members"] if name in there]
+    fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
+    left, following = left_on(state, names), "prove that the batch may go down"
+    if not fresh:
+        moves = explain_moves(client, state, left) if standing_still(state) else ()
+        verdict, changed = judge_drained(names, left, moves), bool(task.journal.as_result())
+        return Outcome(verdict, changed, before, before, following)
+    passed_or_raise(judge_room(names, explain_moves(client, state, left)))
+    done = change_settings(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
+    waits = Verdict() if task.check_mode else judge_drained(names, left, ())
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *waits.reasons)))
+
+
+def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The changes that are still to be made.
+
+    Raises:
+        Refusal: the undo that the cluster carries is of another run, or of the same setting.
+    """
+    changes = plan_changes(settings, wanted)
+    if undo is None or not changes:
+        return changes
+    again = {change.setting for change in changes} & {change.setting for change in undo.changes}
+    if again or undo.run != task.run:
+        raise _in_the_way(undo, again, settings)
+    return changes
+
+
+def _extended(task: Task, undo: Undo | None, fresh: Sequence[Change], cluster: str) -> Undo:
+    if undo is None:
+        return Undo(task.run, now_text(), cluster, tuple(fresh), lock=place_of(task.params["lock"]))
+    return replace(undo, changes=(*undo.changes, *fresh))
+
+
+def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refusal:
+    ours = [change for change in split_ours(undo, settings)[0] if change.setting in again]
+    if ours:
+        return refusal(
+            "restricted_otherwise",
+            f"Run {undo.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.at}, which is not what is"
+            " asked for now, and its undo is still there.",
+            "Restore first: shard_allocation with state=restored.",
+        )
+    return refusal(
+        "undo_left",
+        f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
+        "Restore first: shard_allocation with state=restored.",
+    )
+
+
+def _judge_unrestricted(settings: Settings) -> None:
+    present = settings.effective(ENABLE)
+    if present not in (None, "all"):
+        raise refusal(
+            "drain_restricted",
+            f"Allocation is restricted ({ENABLE} is {present}), so no replica would move to another member.",
+            "Put allocation back first (shard_allocation with state=restored), or set it to all or null.",
+        )
+
+
+def _flush_batch(
+    task: Task, client: OpenSearchClient, settings: Settings, state: ClusterState
+) -> tuple[Settings, tuple[Reason, ...]]:
+    """Flush what restarts, once in this task. The settings after it, for it may take long, and what is said of it."""
+    indices = indices_on(state.ids(task.params["members"]), state.copies)
+    done = any(act["action"] == FLUSHED for act in task.journal.as_result())
+    if task.check_mode or done or not indices or not task.params["flush"]:
+        return settings, ()
+    said = flush(task, client, indices)
+    return read_settings(client), said
+
+
+def _adopted(undo: Undo | None, settings: Settings, wanted: Collection[str]) -> tuple[Reason, ...]:
+    if undo is None or all(change.setting not in wanted for change in split_ours(undo, settings)[0]):
+        return ()
+    return (remark("undo_adopted", f"Run {undo.run} restricted allocation at {undo.at}; its undo stays in force."),)

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock inside the OpenSearch cluster, for runs that share no Kubernetes namespace.
+
+A component template is made atomically with `create=true`: of twenty attempts at once one was answered 200 and the
+others 400 (seen on 2.19). It lives in the cluster state, so it needs no shard. There is no guarded replacement, so the
+locks are numbered and the highest number counts: taking over is making the next one. After every write it is looked
+again: whoever wrote a lower number, because another took the lock in between, does not hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from ...common.errors import Conflict, Refusal, refusal
+from ...common.reading import Json, Unreadable, listed, part, text, texts, whole, within
+from ...common.verdict import refused
+from ...engine.lock import Lock
+from ..observe.answers import reading
+from ..observe.client import OpenSearchClient
+
+NAME = "stateful-upgrade-lock"
+STOP = "stateful-upgrade-stop"
+"""Beside the lock, since whoever holds it writes it without a guard."""
+
+_TEMPLATES = "/_component_template"
+_WRITTEN = frozenset(field.name for field in fields(Lock)) - {"version", "stop"}
+
+
+class ClusterLock:
+    """One lock. `Lock.version` is its number. Raises `Conflict` from `write` where another was faster."""
+
+    def __init__(self, client: OpenSearchClient) -> None:
+        self._client = client
+
+    def read(self) -> Lock | None:
+        """The lock with the highest number, or None where there is none."""
+        found = self._all()
+        locks = {_number(name): meta for name, meta in found.items() if _number(name)}
+        if not locks:
+            return None
+        number = max(locks)
+        return _lock_of(locks[number], found.get(STOP, {}), number)
+
+    def write(self, lock: Lock, over: Lock | None) -> Lock:
+        """Renew one's own lock, ask its holder to stop, or take the next number where it belongs to another."""
+        if over is not None and lock.stop and lock.run == over.run and lock.stop != over.stop:
+            self._put(STOP, {"run": lock.run, "stop": lock.stop})
+            return replace(lock, version=over.version)
+        if over is not None and over.run == lock.run:
+            self._put(_name(int(over.version)), _meta(lock))
+            return self._held(replace(lock, version=over.version))
+        number = int(over.version) + 1 if over is not None else 1
+        try:
+            self._put(_name(number), _meta(lock), create="true")
+        except Refusal as error:
+            if "already exists" in str(error):
+                raise Conflict(*error.verdict.reasons) from error
+            raise
+        held = self._held(replace(lock, version=str(number)))
+        if over is not None:
+            self._delete(_name(int(over.version)))
+        return held
+
+    def remove(self, lock: Lock) -> None:
+        """Remove this lock, those of lower numbers that a late renewal may have left, and what was asked of them."""
+        found = self._all()
+        locks = [name for name in found if _number(name)]
+        ours = sorted(name for name in locks if _number(name) <= int(lock.version))
+        if STOP in found and ours == sorted(locks):
+            self._delete(STOP)
+        for name in ours:
+            self._delete(name)
+
+    def _held(self, lock: Lock) -> Lock:
+        """The lock that was just written, if it is the one that counts."""
+        now = self.read()
+        if now is None or (now.run, now.version) != (lock.run, lock.version):
+            raise Conflict(
+                refused("lock_contended", "Another run took the lock in this moment.", "Look with the status playbook.")
+            )
+        return lock
+
+    def _all(self) -> dict[str, Json]:
+        answer = self._client.get(
+            _TEMPLATES, filter_path="component_templates.name,component_templates.component_template._meta"
+        )
+        with reading(f"GET {_TEMPLATES}"):
+            return dict(listed(answer, "component_templates", _template, ()))
+
+    def _put(self, name: str, meta: dict[str, Any], **params: str) -> None:
+        self._client.put(f"{_TEMPLATES}/{name}", {"template": {}, "_meta": meta}, **params)
+
+    def _delete(self, name: str) -> None:
+        self._client.delete(f"{_TEMPLATES}/{name}")
+
+
+def _template(found: Json) -> tuple[str, Json]:
+    """The name of a template and what is noted in it; of those of others nothing is read."""
+    name = text(found, "name")
+    if name != STOP and not _number(name):
+        return name, {}
+    with _kept_in(name):
+        return name, within(found, "component_template", lambda template: part(template, "_meta", {}), {})
+
+
+def _name(number: int) -> str:
+    return f"{NAME}-{number:06d}"
+
+
+def _number(name: str) -> int:
+    head, _dash, number = name.rpartition("-")
+    return int(number) if head == NAME and number.isascii() and number.isdecimal() else 0
+
+
+def _lock_of(meta: Json, stop: Json, number: int) -> Lock:
+    """The lock of a template; one without a holder, whoever wrote it, is free.
+
+    Raises:
+        Refusal: it is there, and is none that this collection writes.
+    """
+    with _kept_in(_name(number)):
+        lock = Lock(
+            **{name: text(meta, name, "") for name in _WRITTEN - {"seconds", "processes"}},
+            seconds=whole(meta, "seconds", 0),
+            processes=texts(meta, "processes", ()),
+            version=str(number),
+        )
+    with _kept_in(STOP):
+        asked = text(stop, "stop", "") if text(stop, "run", "") == lock.run else ""
+    return replace(lock, stop=asked)
+
+
+@contextmanager
+def _kept_in(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Unreadable as error:
+        raise refusal(
+            "lock_not_readable",
+            f"The component template {name} in OpenSearch is not a lock that this collection writes: _meta.{error}.",
+            f"Find out who wrote it (GET {_TEMPLATES}/{name}), and that no run is at work; then DELETE it.",
+        ) from error
+
+
+def _meta(lock: Lock) -> dict[str, Any]:
+    return {name: value for name, value in asdict(lock).items() if name in _WRITTEN}

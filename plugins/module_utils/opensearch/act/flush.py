@@ -1,0 +1,146 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Flushing what restarts: its shards start without replaying the translog.
+
+That only makes the restart faster. So each index is flushed once, and what keeps it from being flushed is a remark.
+Only a missing permission is refused, since it would keep every flush of the upgrade from being made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ...common.errors import Refusal, refusal
+from ...common.reading import Json, listed, text, within
+from ...common.side_by_side import answered
+from ...common.task import Task
+from ...common.verdict import Reason, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.answers import reading
+from ..observe.client import MORE_RIGHTS, OpenSearchClient
+from ..observe.state import ShardCopy
+
+LONGEST = 300.0
+"""Seconds that one request may take: what was not flushed for long is written to disk as a whole."""
+LINE = 3000
+"""Bytes of names in one request. The servers take 4,096 of a request line (server source, HttpTransportSettings,
+`http.max_initial_line_length`)."""
+
+FLUSHED = "flushed"
+"""The act, as the journal notes it."""
+
+
+def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> tuple[Reason, ...]:
+    """Flush the indices with shards on the batch, so that they start without replaying the translog.
+
+    System indices are left out where nobody may touch them, not even who may do everything else
+    (`plugins.security.system_indices.permission.enabled` of the security plugin). Which they are is not known, so it is
+    all whose names begin with a dot, but for those behind data streams.
+
+    Gives what is said of a flush that was not made, after which no further one is sent.
+
+    Raises:
+        Refusal: an index may not be flushed. That each shard needs a permission of its own (`indices:admin/flush[s]`)
+            is said in the answer alone, whose status is success.
+    """
+    done, lost, said = 0, dict[str, str](), list[Reason]()
+    for names in slices(indices):
+        try:
+            flushed, failed = _flush_slice(task, client, names)
+        except Refusal as error:
+            if not _is_of_server(error) or _is_denial(error):
+                raise
+            lost = {"answer": "lost"}
+            said.append(_unfinished(names, error.verdict.reasons[0].message))
+            break
+        done += flushed
+        if failed:
+            said.append(_unfinished(failed, failed[min(failed)]))
+    if done or said:
+        task.journal.did(FLUSHED, f"{done} indices", **lost)
+    for reason in said:
+        task.progress(reason.message)
+    return tuple(said)
+
+
+def slices(indices: Iterable[str]) -> Iterator[list[str]]:
+    """The names in parts, each of which fits into a request line."""
+    part: list[str] = []
+    length = 0
+    for name in sorted(indices):
+        size = len(quote(name, safe="")) + 1
+        if part and length + size > LINE:
+            yield part
+            part, length = [], 0
+        part.append(name)
+        length += size
+    if part:
+        yield part
+
+
+def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str]) -> tuple[int, dict[str, str]]:
+    """How many of these were flushed, and why others were not."""
+    ordinary = {name for name in names if not name.startswith(".") or name.startswith(".ds-")}
+    try:
+        answer = _flush(task, client, names)
+    except Refusal as error:
+        if not _is_denial(error) or len(ordinary) == len(names):
+            raise
+        answer, names = _flush(task, client, ordinary), ordinary
+    forbidden, failed = _failures(answer)
+    if kept := sorted(ordinary & forbidden.keys()):
+        message = f"OpenSearch does not allow the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}."
+        raise refusal("opensearch_rights", message, MORE_RIGHTS)
+    return len({*names} - forbidden.keys() - failed.keys()), failed
+
+
+def _flush(task: Task, client: OpenSearchClient, names: Collection[str]) -> Mapping[str, Any]:
+    if not names:
+        return {}
+    task.still_wanted()
+    target = ",".join(quote(name, safe="") for name in sorted(names))
+    options = {"expand_wildcards": "open,hidden", "ignore_unavailable": "true"}
+    reason = waiting("flushing", f"The flush of {enumerate_few(names)} has not ended.", "It ends by itself.")
+    return answered(task, lambda: client.post_once(f"/{target}/_flush", LONGEST, **options), reason)
+
+
+def _failures(answer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Why, by index, of those with a shard that was not flushed: since the user may not, and for other reasons."""
+    with reading("POST /_flush"):
+        said = within(answer, "_shards", lambda shards: listed(shards, "failures", _failure, ()), {})
+    found: dict[bool, dict[str, str]] = {True: {}, False: {}}
+    for index, forbidden, why in said:
+        found[forbidden][index] = why
+    return found[True], found[False]
+
+
+def _failure(each: Json) -> tuple[str, bool, str]:
+    """The index, whether the user may not flush it, and why it was not flushed; an exception may have no message."""
+    why = within(each, "reason", lambda reason: text(reason, "reason", "") or text(reason, "type", "no reason given"))
+    return text(each, "index"), text(each, "status", "") == "FORBIDDEN", why
+
+
+def _is_denial(error: Refusal) -> bool:
+    return error.verdict.reasons[0].code == "opensearch_rights"
+
+
+def _is_of_server(error: Refusal) -> bool:
+    """Whether the flush was refused, and not the run."""
+    return all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons)
+
+
+def _unfinished(names: Collection[str], why: str) -> Reason:
+    return remark(
+        "flush_unfinished",
+        f"The flush of {enumerate_few(names)} did not end well: {why.rstrip('.')}. Shards that restart replay more of"
+        " their translog; nothing is lost by it.",
+    )
+
+
+def indices_on(members: frozenset[str], copies: Iterable[ShardCopy]) -> set[str]:
+    """The indices with copies on these members, without those of which a copy recovers: their flush would wait."""
+    recovering = {copy.index for copy in copies if copy.state == "INITIALIZING"}
+    return {copy.index for copy in copies if copy.member in members} - recovering

@@ -1,0 +1,219 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The elected manager hands over before its batch goes down, so that no election has to be waited for then.
+
+Its members are excluded from voting until another one is elected, and vote again at once; the undo of that is in the
+cluster before. Whether it may hand over is judged in `safety`; that it has is seen by the proof, which is made again.
+
+Of two that can be elected one votes, the elected one. There the vote goes over with the office, and does not come back
+when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and never the elected one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TypeVar
+
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_text
+from ...common.task import Task
+from ...common.verdict import Reason, Verdict, remark, waiting
+from ...common.waiting import Patience, wait_for
+from ...common.words import enumerate_few
+from ...engine.lock_watch import place_of
+from ..judge.changes import request_of
+from ..judge.policy import Policy
+from ..judge.quorum import judge_majorities, successors, votes_alone
+from ..observe.client import OpenSearchClient
+from ..observe.cluster import read_settings
+from ..observe.settings import UNDO, Undo, carried_undo
+from ..observe.state import ClusterState, Voting
+from ..observe.voting import observe_elected, observe_voting
+from .voting import exclude, prove_take_back, refused_by_server, take_back
+
+EFFECT = 10.0
+"""Seconds that the server waits for an exclusion to take effect, before it says that it has not."""
+PATIENCE = 30.0
+"""Seconds that another member may take to be elected, and a request to be answered."""
+PAUSE = 0.1
+"""Seconds between two looks meanwhile."""
+
+Seen = TypeVar("Seen")
+
+
+class HandOver:
+    """The hand-over before one batch: tried once, at the most, for each task, where the policy says so."""
+
+    def __init__(self, task: Task, client: OpenSearchClient, batch: Collection[str], policy: Policy) -> None:
+        self._task = task
+        self._client = client
+        self._batch = batch
+        self._policy = policy
+        self._seen: ClusterState | None = None
+        self._tried = False
+        self._voters = 0
+        self._freed: frozenset[str] = frozenset()
+        self._why = ""
+
+    def judge(self, state: ClusterState, gone: Collection[str] = ()) -> Verdict:
+        """What fresh state says of a hand-over that was tried: another one is elected, and all that voted vote again.
+
+        If nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
+        the user has consented. Once some of the batch are `gone`, fewer vote.
+        """
+        self._seen = state
+        down = state.ids(self._batch)
+        if not self._tried:
+            return Verdict()
+        reasons: list[Reason] = []
+        elected = state.members.get(state.elected or "")
+        if elected is not None and elected.id in down:
+            message = f"{elected.name} has not handed over: {self._why or 'it was elected again.'}"
+            stands = judge_majorities(state, down, replace(self._policy, hands_over=False))
+            if not stands.passed:
+                reasons += [replace(reason, message=f"{message} {reason.message}") for reason in stands.reasons]
+            elif len(down) == 1:
+                reasons.append(remark("elected_manager_stays", f"{message} It goes down as the elected manager."))
+            else:
+                reasons.append(waiting("hand_over_unfinished", message, "Look at the manager-eligible members' logs."))
+        if not gone and not self._is_whole(state.voting):
+            reasons.append(self._incomplete(state.voting))
+        return Verdict(tuple(reasons))
+
+    def is_ahead(self, state: ClusterState) -> bool:
+        """Whether it can be made, and has not been tried: before this batch goes, another one is elected."""
+        return self._policy.hands_over and not self._tried and bool(successors(state, state.ids(self._batch)))
+
+    def make(self, going: Collection[str]) -> bool:
+        """Let the elected manager hand over, where it is one of those going; whether anything was done.
+
+        Raises:
+            Refusal: what was excluded could not be taken back; then the undo is still in the cluster.
+        """
+        state = self._seen
+        if not self._policy.hands_over or state is None or self._tried or state.elected not in state.ids(going):
+            return False
+        down = state.ids(self._batch)
+        if not successors(state, down):
+            return False
+        voting = len(state.voting.committed & state.members.keys())
+        self._tried, self._voters = True, voting - (voting % 2 == 0)
+        names = tuple(sorted(state.members[each].name for each in down if state.members[each].manager_eligible))
+        failed = self._may_not_take_back() or self._note(names, state) or self._change(names, state, down)
+        if failed is not None:
+            self._why = failed.verdict.reasons[0].message
+        if self._why:
+            self._task.progress(f"No hand-over: {self._why}")
+        return True
+
+    def _may_not_take_back(self) -> Refusal | None:
+        """What would keep the exclusion in the cluster, asked while there is none."""
+
+        def ask() -> Refusal | None:
+            return refused_by_server(lambda: prove_take_back(self._task, self._client), lost=False)
+
+        return self._await(ask, lambda _refused: Verdict())
+
+    def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:
+        """Write the undo, before anything is changed; what kept it from being written."""
+        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
+        if undo is None:
+            undo = Undo(self._task.run, now_text(), state.uuid, (), lock=place_of(self._task.params.get("lock")))
+        if (undo.run, undo.cluster) != (self._task.run, state.uuid):
+            return refusal(
+                "undo_left",
+                f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
+                "Restore first: shard_allocation with state=restored.",
+            )
+        return self._write(replace(undo, excluded=tuple(sorted({*undo.excluded, *names}))))
+
+    def _change(self, names: tuple[str, ...], state: ClusterState, down: frozenset[str]) -> Refusal | None:
+        """Exclude, wait for another one to be elected, and take the exclusion back at once, whatever became of it.
+
+        Gives what the server has refused.
+        """
+        before = state.members[state.elected or ""].name
+        self._await(self._task.still_wanted, lambda _wanted: Verdict())
+        failed = refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
+        settled = failed is not None or self._has_elected(before, state, down)
+        others = self._await(
+            lambda: take_back(self._task, self._client, observe_voting(self._client), names), lambda _others: Verdict()
+        )
+        if others:
+            raise refusal(
+                "voting_exclusions",
+                f"Something else has excluded {enumerate_few(others)} from voting in this moment.",
+                "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
+            )
+        if settled:
+            self._forget()
+        # Otherwise a request whose answer was lost may still be on its way: who puts the batch back looks once more.
+        self._await(lambda: observe_voting(self._client), self._judge_whole, hands_back=True)
+        return failed
+
+    def _has_elected(self, before: str, state: ClusterState, down: frozenset[str]) -> bool:
+        """Whether a member outside the batch is elected in time; the server answers when there is one."""
+
+        def judge(elected: str | None) -> Verdict:
+            if elected is not None and elected not in down:
+                return Verdict()
+            message = f"{before} hands over: no other member is elected yet."
+            return Verdict((waiting("hand_over_unfinished", message, "It takes less than a second."),))
+
+        elected = self._await(lambda: observe_elected(self._client, state), judge, hands_back=True)
+        if elected is None or not judge(elected).passed:
+            self._why = f"no other member was elected within {PATIENCE:.0f} s."
+            return False
+        after = state.members[elected].name if elected in state.members else elected
+        self._freed = down if votes_alone(state) else frozenset()
+        self._task.journal.did("handed_over", before, to=after)
+        self._task.progress(f"{before} has handed over to {after}")
+        return True
+
+    def _forget(self) -> None:
+        """Drop the undo where it is of nothing else; otherwise the names go with the rest of the batch's."""
+        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
+        if undo is not None and undo.excluded and not undo.changes:
+            self._write(None)
+
+    def _write(self, undo: Undo | None) -> Refusal | None:
+        """Write the undo, or drop it; what the server has refused."""
+        excluded = list(undo.excluded) if undo else []
+
+        def put() -> None:
+            self._task.still_wanted()
+            with self._task.journal.doing(("noted", UNDO, {"voting_exclusions": excluded})):
+                self._client.put("/_cluster/settings", request_of((), undo, back=False))
+
+        return self._await(lambda: refused_by_server(put, lost=False), lambda _refused: Verdict())
+
+    def _await(self, look: Callable[[], Seen], judge: Callable[[Seen], Verdict], *, hands_back: bool = False) -> Seen:
+        """Wait also in one pass, and whatever is asked of the run: nothing stays excluded for longer than it has to."""
+
+        def guarded() -> Seen:
+            self._task.may_look()
+            return look()
+
+        task, patience = self._task, Patience(PATIENCE, PAUSE, hands_back=hands_back)
+        return wait_for(guarded, judge, patience, task.clock, task.progress, task.waited)[0]
+
+    def _is_whole(self, voting: Voting) -> bool:
+        """Whether as many vote as before: the servers bring it about themselves, by an odd number (Reconfigurator)."""
+        if self._freed & (voting.committed | voting.accepted):
+            return False
+        return min(len(voting.committed), len(voting.accepted)) >= self._voters and not voting.exclusions
+
+    def _judge_whole(self, voting: Voting) -> Verdict:
+        return Verdict() if self._is_whole(voting) else Verdict((self._incomplete(voting),))
+
+    def _incomplete(self, voting: Voting) -> Reason:
+        there = min(len(voting.committed), len(voting.accepted))
+        kept = self._freed & (voting.committed | voting.accepted)
+        said = "a member of the batch still votes" if kept else f"{there} of {self._voters} members vote again"
+        return waiting(
+            "hand_over_unfinished",
+            f"After the hand-over {said}.",
+            "Look at the manager-eligible members' logs.",
+        )

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last look before a batch goes down, while allocation is restricted for it: the proof alone.
+
+What else a gate asks was asked before. Asked again now, it would refuse what the restriction itself brings about: that
+the replicas of an index made meanwhile are assigned nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ...common.task import Task
+from ...common.verdict import Verdict, waiting
+from ...common.waiting import Patience, wait_for
+from ...common.words import enumerate_few
+from ..judge.last_look import needs_allocation
+from ..observe.client import OpenSearchClient
+from ..observe.cluster import observe
+from ..observe.state import ClusterState
+
+
+class LastLook:
+    """The proof of one batch, looked at until it holds or waiting for it is in vain."""
+
+    def __init__(
+        self,
+        client: OpenSearchClient,
+        batch: Collection[str],
+        is_restricted: Callable[[], bool],
+        may_be_red: Collection[str] = (),
+    ) -> None:
+        """`is_restricted` is asked where it matters: whether no replica is allocated anywhere."""
+        self._client = client
+        self._batch = batch
+        self._is_restricted = is_restricted
+        self._may_be_red = may_be_red
+        self._in_vain = False
+
+    def see(self) -> ClusterState:
+        """The cluster now.
+
+        Raises:
+            Refusal: the answer cannot be had.
+        """
+        state = observe(self._client)
+        self._in_vain = bool(needs_allocation(state, self._batch, self._may_be_red)) and self._is_restricted()
+        return state
+
+    def in_vain(self) -> bool:
+        """Whether what was seen last cannot come true as long as allocation is restricted."""
+        return self._in_vain
+
+
+CALM = 5.0
+"""Seconds that a moment is waited for in which no replica is about to be allocated. The proof decides in any case."""
+PAUSE = 0.1
+"""Seconds between two looks meanwhile."""
+
+
+def wait_calm(
+    task: Task,
+    client: OpenSearchClient,
+    state: ClusterState,
+    batch: Collection[str],
+    may_be_red: Collection[str] = (),
+) -> ClusterState:
+    """The cluster in a moment at which a restriction keeps no replica away that the proof of the batch needs.
+
+    An index is made in two steps: its replicas are allocated once its primary has started. Restricted in between, the
+    batch would have to be begun again. `state` is what was seen last. The proof needs no copy of an index that
+    `may_be_red`.
+
+    Raises:
+        Refusal: the run may not go on; or the answer cannot be had.
+    """
+    seen = [state]
+
+    def look() -> ClusterState:
+        task.may_look()
+        return seen.pop() if seen else observe(client)
+
+    def judge(found: ClusterState) -> Verdict:
+        missing = needs_allocation(found, batch, may_be_red)
+        text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
+        return Verdict((waiting("allocating", text),)) if missing else Verdict()
+
+    patience = Patience(CALM, PAUSE, hands_back=True)
+    return wait_for(look, judge, patience, task.clock, task.progress, task.waited)[0]

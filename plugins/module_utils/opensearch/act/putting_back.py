@@ -1,0 +1,116 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Putting settings back, and those who were excluded from voting: all that the carried undo says, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from ...common.task import Outcome, Task
+from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.words import enumerate_few
+from ..judge.changes import request_of, split_ours
+from ..observe.client import OpenSearchClient
+from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Change, Settings, Undo
+from ..observe.state import Voting
+from ..observe.voting import observe_voting
+from .lock_watch import judge_writer
+from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
+from .voting import refused_by_server, take_back
+
+ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
+"""The settings that a state puts back alone, whatever else the undo names."""
+
+
+def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+    """Put back exactly what the carried undo says, or a part of it, where the value is still ours; drop it with it."""
+    before = shown(settings)
+    undo = undo_here(client, settings)
+    if undo is not None:
+        judge_writer(task, client, undo)
+    going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
+    kept = tuple(change for change in undo.changes if change not in going) if undo else ()
+    # Putting everything back also lifts our voting exclusions; putting a single setting back does not.
+    voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
+    voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
+    # A run excludes members only. One that is away meanwhile was a member when it was excluded.
+    unknown = voting.nobodies.intersection(voters)
+    voters = () if unknown else voters
+    refusals = tuple(_refusals(undo, unknown)) if undo else ()
+    if undo is None or ((kept or undo.excluded or undo.foreign) and not going and not voters):
+        return Outcome(Verdict(refusals), before=before, after=before)
+    strangers, failed = set[str](), None
+    if voters:
+        # That they cannot vote again keeps no setting from being put back.
+        failed = refused_by_server(lambda: strangers.update(take_back(task, client, voting, voters)), lost=False)
+    ours, others = split_ours(replace(undo, changes=going), settings)
+    back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
+    removed = to_remove(task, settings)
+    acts = [
+        ("restored", name_of(each), {"value": each.was, "was": settings.scope(each.scope)[each.setting]})
+        for each in back
+    ]
+    left = replace(undo, changes=kept, excluded=undo.excluded if failed or strangers or not voters else ())
+    left_undo = left if left.changes or left.excluded or left.foreign else None
+    write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
+    if failed is not None:
+        raise failed
+    after = {**before, **{name_of(change): change.was for change in back}, **{name_of(each): None for each in removed}}
+    remarks = (
+        *(left_alone(undo, change, settings) for change in others),
+        *_strange(undo, strangers),
+        *removed_remarks(removed),
+        *refusals,
+    )
+    return Outcome(Verdict(remarks), True, before, there(after))
+
+
+def _is_asked_for(task: Task, change: Change) -> bool:
+    alone = ALONE.get(task.params["state"])
+    if alone is not None:
+        return change.setting in alone
+    return task.params["part"] == "all" or change.setting not in OF_RUN
+
+
+def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
+    """What is said of a setting that another has changed since."""
+    present = settings.scope(change.scope).get(change.setting)
+    return remark(
+        "changed_by_another",
+        f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
+        f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
+    )
+
+
+def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
+    """What the undo names and no run changes; the rest of it is put back all the same."""
+    if unknown:
+        yield refused(
+            "undo_refused",
+            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
+            f" No member was called {enumerate_few(unknown)} then, and a run excludes only members."
+            " So nothing is done about exclusions.",
+            "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
+            f" {UNDO} to null.",
+        )
+    for each in undo.foreign:
+        values = f"{each['set_to']!r}, before {each['was']!r}"
+        yield refused(
+            "undo_refused",
+            f"The undo of run {undo.run} says that the {each['scope']} setting {each['setting']} was set to"
+            f" {values}. No run of this collection changes that, so both the setting and the undo of it are left as"
+            " they are.",
+            f"Compare that setting with what is wanted, then set {UNDO} to null.",
+        )
+
+
+def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
+    if strangers:
+        yield remark(
+            "changed_by_another",
+            f"Run {undo.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
+            f" {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
+            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
+        )

@@ -1,0 +1,158 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Allocation is restricted for one batch immediately before it goes, between two proofs that it may.
+
+The replicas of an index that is made under the restriction are allocated nowhere. So where the second proof lacks a
+copy, the restriction is put back and the batch begun again: at once, and in the same task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from ...common.arguments import Options
+from ...common.errors import refusal
+from ...common.preparing import proven_and_prepared
+from ...common.task import Outcome, Task
+from ...common.verdict import Reason, State, Verdict, combine, waiting
+from ...common.waiting import Patience, wait_for
+from ..judge.last_look import prove
+from ..judge.policy import Policy
+from ..observe.client import OpenSearchClient
+from ..observe.cluster import read_settings
+from ..observe.settings import ALLOCATING, ENABLE
+from ..observe.state import ClusterState
+from .allocation import CONTRACT as ALLOCATION
+from .allocation import UNCHANGED, carry_out
+from .hand_over import HandOver
+from .last_look import LastLook
+
+RESTRICTING: Options = {
+    "allocation": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "restrict", "delay", "auto"]},
+    "archived": ALLOCATION.argument_spec["archived"],
+}
+
+ATTEMPTS = 12
+"""How often a batch is begun; with the pauses in between somewhat more than a minute."""
+LONGEST_PAUSE = 10.0
+"""Seconds between two attempts at the most. They begin at half a second, and double."""
+PROOF = 15.0
+"""Seconds with answers after which a proof that does not hold is given back."""
+
+
+class Restriction:
+    """The restriction for one batch: made once it is proven that the batch may go, put back where it does not."""
+
+    def __init__(
+        self, task: Task, client: OpenSearchClient, batch: Collection[str], allow_red: Collection[str]
+    ) -> None:
+        self.last = LastLook(client, batch, self._keeps_replicas_away, allow_red)
+        """The looks at the cluster by which the batch is proven."""
+        self.remarks: tuple[Reason, ...] = ()
+        """What was said of the restriction."""
+        self._task = task
+        self._client = client
+        self._batch = batch
+        self._allow_red = allow_red
+        self._method = task.params["allocation"]
+        self._made = self._restricts = False
+        self._attempts = 0
+
+    def make(self) -> bool:
+        """Restrict, with the undo in the same request; whether anything was to be done.
+
+        Raises:
+            Refusal: allocation could not be restricted, or the run may not act.
+        """
+        if self._method == UNCHANGED or self._made:
+            return False
+        done = self._carry_out("restricted", method=self._method, flush=False)
+        self._made = True
+        self._restricts = any(
+            name.endswith(f" {ENABLE}") and value not in ALLOCATING for name, value in (done.after or {}).items()
+        )
+        self.remarks = tuple(reason for reason in done.verdict.reasons if reason.state is State.PASSED)
+        return True
+
+    def again(self, verdict: Verdict) -> bool:
+        """Put the restriction back, since the batch does not go; whether it is begun again, after a pause.
+
+        Where nothing was restricted here, or another thing than a copy is missing, that is left to whoever asked.
+
+        Raises:
+            Refusal: it was begun too often; it was not put back; or the run may not go on.
+        """
+        if not self._made:
+            return False
+        self._carry_out("unrestricted")
+        self._made = False
+        if not self.last.in_vain() or not self._task.params["wait"]:
+            return False
+        self._attempts += 1
+        said = " ".join(reason.message for reason in verdict.deciding())
+        if self._attempts >= ATTEMPTS:
+            raise refusal(
+                "begun_in_vain",
+                f"The batch was begun {self._attempts} times. Each time the proof that it may go down did not hold any"
+                f" more once allocation was restricted, so none of it was stopped. The last time: {said}",
+                "Run again when fewer indices are made: finished members are left alone.",
+            )
+        self._pause()
+        return True
+
+    def _pause(self) -> None:
+        seconds = min(2.0 ** (self._attempts - 2), LONGEST_PAUSE)
+        text = f"Allocation is put back, and the batch is begun again in {seconds:g} s (attempt {self._attempts + 1})."
+        verdict = Verdict((waiting("begun_in_vain", text),))
+        task, patience = self._task, Patience(seconds, 1.0, hands_back=True)
+        wait_for(
+            lambda: task.may_look(stoppable=True),
+            lambda _seen: verdict,
+            patience,
+            task.clock,
+            task.progress,
+            task.waited,
+        )
+
+    def _keeps_replicas_away(self) -> bool:
+        if self._method == UNCHANGED:
+            return read_settings(self._client).effective(ENABLE) not in ALLOCATING
+        return self._made and self._restricts
+
+    def _carry_out(self, state: str, **own: Any) -> Outcome:
+        params = ALLOCATION.arguments(self._task.params, state=state, members=list(self._batch), **own)
+        return carry_out(replace(self._task, params=params), self._client, self._allow_red)
+
+
+def wait_proven(
+    task: Task, client: OpenSearchClient, members: Collection[str], batch: Collection[str], policy: Policy
+) -> tuple[ClusterState, Verdict, tuple[Reason, ...]]:
+    """Wait until the proof holds, with allocation restricted where that is asked for, and what was said of that.
+
+    If the policy says so, an elected manager in the batch hands over first, as before pods are deleted.
+    A proof that has not held for `PROOF` seconds with answers, or cannot as long as allocation stays as it is, is given
+    as it is. Whoever restricted allocation puts it back then, so that the proof can come true.
+
+    Raises:
+        Refusal: the answer cannot be had, or the batch was begun too often.
+    """
+    hand_over = HandOver(task, client, batch, policy)
+    restriction = Restriction(task, client, batch, policy.allow_red_indices)
+
+    def look() -> tuple[ClusterState, Verdict]:
+        return task.wait(
+            restriction.last.see,
+            lambda state: combine((prove(state, members, batch, policy), hand_over.judge(state))),
+            stoppable=True,
+            hands_back_after=min(PROOF, float(task.params["wait_timeout"])),
+            in_vain=restriction.last.in_vain,
+        )
+
+    def prepare(_seen: ClusterState) -> bool:
+        return (not task.check_mode and hand_over.make(batch)) or restriction.make()
+
+    state, verdict = proven_and_prepared(look, prepare, restriction.again)
+    return state, verdict, restriction.remarks

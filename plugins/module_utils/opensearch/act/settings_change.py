@@ -1,0 +1,142 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changing cluster settings: what is there, the one request that changes it with its undo, and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.task import Outcome, Task
+from ...common.verdict import Reason, Verdict, remark
+from ...common.words import enumerate_few
+from ..judge.changes import removals, request_of
+from ..observe.client import OpenSearchClient
+from ..observe.cluster import cluster_uuid
+from ..observe.settings import (
+    ARCHIVED,
+    REBALANCE,
+    RECOVERIES,
+    RECOVERY_BYTES,
+    UNDO,
+    Change,
+    Settings,
+    Undo,
+    carried_undo,
+)
+
+OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
+"""What is set for a whole run, each with the option that gives its value; everything else is set for a batch."""
+
+Act = tuple[str, str, Mapping[str, Any]]
+"""An action, its target and details, as the journal notes it."""
+
+
+def undo_here(client: OpenSearchClient, settings: Settings) -> Undo | None:
+    """The undo that the cluster carries, if any.
+
+    Raises:
+        Refusal: it cannot be read, or is of another cluster.
+    """
+    undo = carried_undo(settings)
+    if undo is not None:
+        _judge_cluster(undo, cluster_uuid(client))
+    return undo
+
+
+def _judge_cluster(undo: Undo, present: str) -> None:
+    if undo.cluster == present:
+        return
+    raise refusal(
+        "undo_of_another_cluster",
+        f"Run {undo.run} wrote the undo that this cluster carries, and it did so in the cluster {undo.cluster}. This"
+        f" is {present}. The undo came with a snapshot, and the settings in it belong to the other cluster.",
+        f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
+    )
+
+
+def change_settings(
+    task: Task, client: OpenSearchClient, settings: Settings, fresh: Sequence[Change], undo: Undo, following: str
+) -> Outcome:
+    """Make the changes, and write their undo, in one request; archived settings go with it.
+
+    Raises:
+        Refusal: it was not made; or `Unreachable`, where it may have been made.
+    """
+    removed, before = to_remove(task, settings), shown(settings)
+    acts = [("set", name_of(each), {"value": each.set_to, "was": each.was}) for each in fresh]
+    write(task, client, request_of(fresh, undo, back=False, removed=removed), [*acts, *removing(removed)])
+    after = {
+        **before,
+        **{name_of(change): change.set_to for change in fresh},
+        **{name_of(each): None for each in removed},
+    }
+    return Outcome(Verdict(removed_remarks(removed)), True, before, there(after), following)
+
+
+def write(task: Task, client: OpenSearchClient, body: Mapping[str, Any], acts: Sequence[Act]) -> None:
+    """Send the one request, and note these acts of it; in check mode only note them."""
+    if not task.check_mode:
+        task.still_wanted()
+    with task.journal.doing(*acts):
+        if not task.check_mode:
+            client.put("/_cluster/settings", body)
+
+
+def name_of(change: Change) -> str:
+    """A setting with its scope, as results show it."""
+    return f"{change.scope} {change.setting}"
+
+
+def there(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the settings that are not there any more."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def to_remove(task: Task, settings: Settings) -> tuple[Change, ...]:
+    """The archived settings that have to go, where that is wanted.
+
+    Raises:
+        Refusal: there are some, and they are not to be removed.
+    """
+    found = removals(settings)
+    if found and task.params["archived"] == "refuse":
+        names = enumerate_few(f"{change.setting} ({change.scope})" for change in found)
+        raise refusal(
+            "archived_settings",
+            f"The cluster keeps settings that this version does not know, and refuses every change of settings as long"
+            f" as they are there: {names}.",
+            "Set what replaces them, if it is still wanted, and set these to null; or let them be removed with"
+            " archived=remove (upgrade_archived).",
+        )
+    return found
+
+
+def removing(removed: Iterable[Change]) -> list[Act]:
+    """The acts of what is removed for good."""
+    return [("removed", name_of(change), {"was": change.was}) for change in removed]
+
+
+def removed_remarks(removed: Iterable[Change]) -> tuple[Reason, ...]:
+    """What is said of what is removed for good."""
+    return tuple(
+        remark(
+            "archived_setting_removed",
+            f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to this"
+            " version and was removed: as long as it was there, the server refused every change of settings.",
+            "Set what replaces it in this version, if it is still wanted.",
+        )
+        for change in removed
+    )
+
+
+def shown(settings: Settings) -> Mapping[str, Any]:
+    """The settings that an upgrade changes, by scope and name, and their neighbours."""
+    return {
+        f"{scope} {name}": value
+        for scope in ("persistent", "transient")
+        for name, value in settings.scope(scope).items()
+        if name in OF_RUN or name.startswith(("cluster.routing.", ARCHIVED))
+    }

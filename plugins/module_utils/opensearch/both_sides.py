@@ -1,0 +1,174 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Both sides of a cluster whose members are pods, looked at together, with every trouble on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..common.errors import Refusal, Unreachable
+from ..common.task import Task
+from ..common.verdict import Reason, State, Verdict, combine, refused
+from ..kubernetes import client as kubernetes
+from ..kubernetes.disruption import list_budgets
+from ..kubernetes.namespace import observe_namespace
+from ..kubernetes.owners import judge_owned, missing, pods_left
+from ..kubernetes.rights import missing_rights
+from ..kubernetes.state import Budget, Namespace, StatefulSet
+from ..kubernetes.stateful_sets import list_stateful_sets
+from ..pools.judge import pod_is_current
+from .judge.set_pools import SERVER, belongs
+from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
+from .observe.client import OpenSearchClient, connect, judge_connection
+from .observe.cluster import observe, observe_data_paths
+from .observe.data_paths import DataPaths, said_by_all
+from .observe.pools import Seen
+from .observe.state import ClusterState, voting_again
+from .rights import rights_for
+
+
+def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
+    """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
+    params = task.params
+    (there, members, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
+    troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
+    if there is None or members is None:
+        return None, troubles
+    (namespace, every, budgets), (state, paths) = there, members
+    sets = namespace.sets
+    pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in every}
+    named = sets if params["pools"] else tuple(s for s in sets if belongs(pods[s.name], state))
+    if not named:
+        troubles.append(_no_pool(params["namespace"], sets))
+        return None, troubles
+    others = tuple(s for s in every if s.name not in {one.name for one in named})
+    return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
+
+
+def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
+    """The cluster as it is to be planned with, and where its members keep their data."""
+    state = observe(search)
+    paths = said_by_all(observe_data_paths(search), [member.name for member in state.members.values()])
+    return voting_again(state), paths
+
+
+def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
+    """One look at both, and the troubles; what does not answer may do so later, and what goes will be gone."""
+    troubles: list[Verdict] = []
+    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
+    search = params["opensearch"], params["kubernetes"]
+    members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
+    if there is not None and members is not None:
+        meant = there[0].sets if params["pools"] else ()
+        troubles.append(_attempt(troubles, lambda: _judge_pods(there[0], members[0], meant)) or Verdict())
+    return there, members, troubles
+
+
+def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[StatefulSet]) -> Verdict:
+    """None of the members goes but those under way, and the pods with names of the sets that are meant are theirs.
+
+    A pod that goes to come back on the revision its set wants is followed by the run, as long as that takes.
+
+    Raises:
+        NotUnderstood: a pod that may be of the cluster, or of one of the sets `meant`, cannot be read.
+    """
+    need_pods(state, there, meant)
+    standing = Standing(state, there.pods)
+    of_members = [pod for pod in there.pods if standing.of(pod)]
+    owned = (judge_owned(one, of_members) for one in there.sets)
+    found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
+    under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}
+    return combine((judge_leaving(state, there.pods, under_way), *owned, judge_unread(there)))
+
+
+def _told_together(verdict: Verdict) -> Verdict:
+    """Where one side refuses, nobody waits for the other any more, and it is told all the same."""
+    if verdict.state is not State.REFUSED:
+        return verdict
+    reasons = (replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in verdict.reasons)
+    return Verdict(tuple(reasons))
+
+
+def _in_kubernetes(
+    params: Mapping[str, Any], troubles: list[Verdict]
+) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
+    """The sets that are meant with all pods, and all sets. Whatever right is missing, all that are missing are told."""
+    cluster = kubernetes.connect(params["kubernetes"])
+    kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
+    asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))
+    try:
+        every = observe_namespace(cluster, params["namespace"])
+        there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)
+    except Refusal as error:
+        rights = missing_rights(cluster, params["namespace"], asked) if _is_of_rights(error) else Verdict()
+        if rights.state is not State.REFUSED:
+            raise
+        troubles.append(rights)
+        return None
+    troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], asked)]
+    return there, every.sets, list_budgets(cluster, params["namespace"])
+
+
+def _is_of_rights(error: Refusal) -> bool:
+    return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
+
+
+def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except Refusal as error:
+        troubles.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
+        return None
+
+
+def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: str | None) -> Namespace:
+    """The namespace with those of its sets that match the label selector."""
+    if not selector:
+        return every
+    names = {one.name for one in list_stateful_sets(cluster, every.name, selector)}
+    return replace(every, sets=tuple(one for one in every.sets if one.name in names))
+
+
+def _meant(every: Namespace, there: Namespace, params: Mapping[str, Any]) -> Namespace:
+    """The namespace with those of its selected sets that are named, in that order; all of them where none is."""
+    pools: Sequence[str] = params["pools"]
+    if not pools:
+        return there
+    known = {stateful_set.name: stateful_set for stateful_set in there.sets}
+    unknown = [name for name in pools if name not in known]
+    if unknown:
+        raise Refusal(*(_unknown(every, there, name, params["label_selector"]) for name in unknown))
+    return replace(there, sets=tuple(known[name] for name in pools))
+
+
+def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None) -> Reason:
+    those = ", ".join(sorted(one.name for one in there.sets)) or "none"
+    if name in {one.name for one in every.sets}:
+        return refused(
+            "pool_unknown",
+            f"The label selector {selector} does not select pool (StatefulSet) {name} of namespace {there.name}.",
+            f"Correct label_selector or pools (upgrade_pools); it selects: {those}.",
+        )
+    if pods_left(name, there.pods):
+        return missing(there.name, name, there.pods)
+    return refused(
+        "pool_unknown",
+        f"There is no pool (StatefulSet) {name} in namespace {there.name}.",
+        f"Correct pools (upgrade_pools); those there are: {those}.",
+    )
+
+
+def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
+    there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
+    return Verdict(
+        (
+            refused(
+                "no_pools",
+                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (there: {there}).",
+                "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
+            ),
+        )
+    )

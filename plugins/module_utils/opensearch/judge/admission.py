@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which versions the cluster lets join, and whom a plan would lock out. Pure.
+
+The elected manager refuses a member whose major version is below that of every member in the cluster, and one that is
+older than an index was created in (server source, JoinTaskExecutor.ensureMajorVersionBarrier and
+ensureIndexCompatibility). A new index has the version of the oldest member that holds data or can be elected
+(MetadataCreateIndexService), so members that only coordinate hold no version down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.words import enumerate_few
+from ..observe.state import ClusterMember, ClusterState
+from ..observe.version import Version
+from .pools import Pool
+
+
+def admits(state: ClusterState, version: Version) -> bool:
+    """Whether a member of this version may join; where an index does not tell its version that is not known."""
+    lowest = min((member.version.major for member in state.members.values()), default=version.major)
+    created = [index.created for index in state.indices.values()]
+    return version.major >= lowest and all(one is not None and one <= version for one in created)
+
+
+MODE = "remote_store.compatibility_mode"
+"""The setting with which a cluster takes members with and without a remote store, to migrate from one to the other."""
+
+
+def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdict:
+    """No migration to a remote store is under way, in which the servers let no newer member join.
+
+    `mode` is the value of `MODE`. As long as it is `mixed` and a member has a remote store, a member that is newer than
+    all others is refused (server source, JoinTaskExecutor.ensureRemoteStoreNodesCompatibility).
+    """
+    stored = sorted(member.name for member in state.members.values() if member.has_remote_store)
+    newest = max((member.version for member in state.members.values()), default=target)
+    if str(mode).lower() != "mixed" or not stored or newest >= target:
+        return Verdict()
+    message = (
+        f"{MODE} is {mode}, and {enumerate_few(stored)} {'has' if len(stored) == 1 else 'have'} a remote store: the"
+        f" cluster is being migrated, and lets no member join that is newer than {newest}."
+    )
+    remedy = f"End the migration on {newest} and set {MODE} to strict, or null; then run again."
+    return Verdict((refused("remote_store_migration", message, remedy),))
+
+
+FORMAT_CHANGED, FORMATS_CONFUSED = Version(3, 0, 0), Version(3, 8, 0)
+"""From the first version on a primary describes its segments in a remote store in another format. A member reads all of
+them in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler); up to the second version
+that is known."""
+
+
+def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
+    """The members of the target version can read what older and newer members write in a remote store.
+
+    Seen from 2.19.6 to 3.8.0: the second upgraded member found both formats, took other bytes for a length, and ended
+    with an OutOfMemoryError at each start. Soon the first one did, too, and no primary was left.
+    """
+    before = [m for m in state.members.values() if m.has_remote_store and m.version < FORMAT_CHANGED]
+    if not before or target < FORMAT_CHANGED:
+        return Verdict()
+    versions = " and ".join(sorted({str(member.version) for member in before}))
+    message = (
+        f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}."
+        f" Members of {FORMAT_CHANGED} to {FORMATS_CONFUSED} read what older members have written there and what newer"
+        " ones write as if both had one format: they end with an OutOfMemoryError, or fail the shard."
+    )
+    another_way = "move the indices into a new cluster, by a snapshot or by reindexing."
+    if target <= FORMATS_CONFUSED:
+        return Verdict((refused("remote_store_format", message, f"Instead of upgrading this cluster, {another_way}"),))
+    unknown = f"{message} Whether {target} reads both is not known."
+    return Verdict((remark("remote_store_format", unknown, f"Try this upgrade on a copy before; or {another_way}"),))
+
+
+def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
+    """The names of the members, in the cluster or not, that do not run the target version after the plan."""
+    there = {member.name for member in state.members.values() if member.version == target}
+    every = {member.name for member in state.members.values()} | {m.name for pool in pools for m in pool.members}
+    return sorted(every - there - set(going))
+
+
+def judge_left(
+    state: ClusterState, pools: Sequence[Pool], going: Collection[str], target: Version, *, allowed: bool
+) -> Verdict:
+    """Whoever the plan leaves below the target version can join again when it has stopped.
+
+    That holds as long as another one that holds data or can be elected is left there too, and where it would come back
+    on the new image. `going` are the names of the members that the plan upgrades. Where it upgrades the major version
+    the user has to consent (`allowed`); otherwise it is said.
+    """
+    return Verdict(tuple(_judged(state, pools, frozenset(going), target, allowed=allowed)))
+
+
+def _judged(
+    state: ClusterState, pools: Sequence[Pool], going: frozenset[str], target: Version, *, allowed: bool
+) -> Iterator[Reason]:
+    def is_below(version: Version) -> bool:
+        return version.major < target.major if major else version < target
+
+    major = any(m.name in going and m.version.major < target.major for m in state.members.values())
+    left = [m for m in state.members.values() if m.name not in going and is_below(m.version)]
+    holding = {member.name for member in left if member.holds_data or member.manager_eligible}
+    renewed = _renewed(pools, going)
+    away = {m.name for pool in pools for m in pool.members if m.version is None and m.name not in going}
+    stands_still = {member.name for member in left if _stands_still_without(member, state)}
+    endangered = ({member.name for member in left} | away) - renewed - stands_still
+    locked = [name for name in endangered if not holding - {name}]
+    if not locked:
+        return
+    stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
+    end = f"{it} cannot join any more" if major else f"any index made since keeps {them} out"
+    message = (
+        f"{enumerate_few(locked)} {stays} on {_versions(left, locked)}, while every other member that holds data or can"
+        f" be elected goes to {target} or runs it already. Once stopped, {end}."
+    )
+    if not major:
+        yield remark("left_behind", message, "Upgrade what is left, too.")
+    elif allowed:
+        yield remark("left_behind", f"{message} That is allowed.")
+    else:
+        yield refused(
+            "left_behind",
+            message,
+            "Upgrade all members in one run: leave out pools (upgrade_pools), members (upgrade_members) and"
+            " label_selector; or accept it with allow_left_behind.",
+        )
+
+
+def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:
+    """Whether nobody can be elected without it: when it comes back it is elected, and lets the others join."""
+    configurations = (state.voting.committed, state.voting.accepted)
+    return any(2 * len(voters - {member.id}) <= len(voters) for voters in configurations if voters)
+
+
+def _renewed(pools: Sequence[Pool], going: frozenset[str]) -> set[str]:
+    """The members that come back on the new image if they stop, since their pool has it, or gets it for others."""
+    return {
+        member.name
+        for pool in pools
+        if pool.container and not pool.by_partition
+        if pool.image == pool.target_image or any(member.name in going for member in pool.members)
+        for member in pool.members
+    }
+
+
+def _versions(left: Sequence[ClusterMember], names: Collection[str]) -> str:
+    known = sorted({member.version for member in left if member.name in names})
+    return " and ".join(str(version) for version in known) or "the image of its pool"

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: work of others in the cluster that a restart would spoil: running snapshots and long tasks.
+
+A member that stops leaves what it has not yet written of a snapshot missing, so that the snapshot ends PARTIAL. A
+reindexing or by-query task ends with the member that coordinates it, or with a scroll on the batch; a force-merge or
+a resize begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...common.verdict import Verdict, waiting
+from ...common.words import enumerate_few
+from ..observe.state import ClusterState, Snapshot
+from ..observe.tasks import LONGEST_DESCRIPTION, LongTask
+
+
+def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
+    """No task is under way that a restart would end."""
+    return Verdict(
+        tuple(
+            waiting(
+                "long_task",
+                f"A task that a restart would end runs on {task.member} ({task.kind}, task {task.id}):"
+                f" {task.description[:LONGEST_DESCRIPTION].rstrip('.')}.",
+                f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To go on nevertheless, set skip_checks:"
+                " [tasks].",
+                about=task.id,
+            )
+            for task in sorted(tasks, key=lambda task: task.id)
+        )
+    )
+
+
+def judge_snapshots(state: ClusterState) -> Verdict:
+    """No snapshot is being taken."""
+    return Verdict(
+        tuple(
+            waiting(
+                "snapshot_running",
+                f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}.",
+                _remedy(snapshot),
+                about=snapshot.name,
+            )
+            for snapshot in state.snapshots
+        )
+    )
+
+
+def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
+    """No snapshot still needs a shard from the members `down` (ids); others can go on while they are away."""
+    reasons = []
+    for snapshot in state.snapshots:
+        needed = [part for part in snapshot.unfinished if part[2] in down]
+        if needed:
+            message = f"Snapshot {snapshot.name} is being taken from a member of the batch: {_left(state, needed)}."
+            reasons.append(waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name))
+    return Verdict(tuple(reasons))
+
+
+def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> str:
+    if not parts:
+        return "it is being finished"
+    holders = {member for _index, _shard, member in parts if member}
+    members = {state.members[identity].name for identity in holders & state.members.keys()}
+    where = f" on {enumerate_few(members)}" if members else ""
+    return f"{enumerate_few(f'{index}[{shard}]' for index, shard, _member in parts)} still to be written{where}"
+
+
+def _remedy(snapshot: Snapshot) -> str:
+    repository, _slash, name = snapshot.name.partition("/")
+    return (
+        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}. To go on nevertheless, which leaves it"
+        " PARTIAL, set skip_checks: [snapshots]."
+    )

@@ -1,0 +1,226 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Batches cut from the pools: which members go down together, in which order, and why. Pure: no client, no clock.
+
+One at a time, the order is that of the pools. By zones, or where whoever can go together goes together, members of
+several pools share a batch: what must stay is proven for the batch, whatever pool its members are of.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...engine.colouring import Placement, disjoint, keeps_majority, may_join, most_of
+from ..observe.version import Version
+from .pools import Kind, Member, Pool, order_members
+
+BATCHING = ("serial", "zones", "disjoint")
+
+Step = tuple[Member, ...]
+"""The members of one batch."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """How batches are cut."""
+
+    batching: str = "serial"
+    """One of `BATCHING`: one at a time, members of one zone together, or whichever members can go together."""
+    max_unavailable: str | None = None
+    """The most members of a pool that may be away at once, as a number or a percentage."""
+    hands_over: bool = False
+    """Whether whoever takes a batch down lets the elected manager hand over first, where that is possible."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Members taken down together, and why at this place."""
+
+    name: str
+    pools: tuple[str, ...]
+    members: tuple[str, ...]
+    reason: str
+    cures: bool = False
+    """Whether a member that is away is brought back as its pool is now, to be upgraded in its turn."""
+
+
+def batches_of(
+    pools: Iterable[Pool], target: Version, only: Collection[str], cutting: Cutting, placement: Placement
+) -> tuple[Batch, ...]:
+    """The batches in order, from pools in order. Members on the target are left out, as are those not in `only`.
+
+    Broken members of all pools come first, each alone: nothing else goes while one is away.
+    Raises ValueError where `max_unavailable` is neither a number nor a percentage.
+    """
+    known = {pool.name: pool for pool in pools}
+    most = {pool.name: most_of(cutting.max_unavailable, len(pool.members)) for pool in known.values()}
+    going = [
+        member
+        for pool in known.values()
+        for member in order_members(pool)
+        if member.version != target and (not only or member.name in only)
+    ]
+    broken = [member for member in going if member.version is None]
+    cured = [member for member in broken if known[member.pool].cures(member)]
+    rest = [member for member in going if member.version is not None or member in cured]
+    if cutting.batching == "serial":
+        steps: list[Step] = [(member,) for member in rest]
+    else:
+        free = [member for member in rest if not known[member.pool].by_partition]
+        # What is not Ready holds up the batches of all others of its pool.
+        steps = [(member,) for member in free if not member.ready]
+        steps += _together([member for member in free if member.ready], known, cutting, most, placement)
+        # What a partition lets through is replaced by itself: never more than one at a time, in its order.
+        steps += [(member,) for member in rest if known[member.pool].by_partition]
+    deferred = _deferred(steps, target)
+    if deferred is not None:
+        steps = [*(step for step in steps if step is not deferred), deferred]
+    first = [_batch(number, (member,), known, cures=member in cured) for number, member in enumerate(broken, start=1)]
+    return (
+        *first,
+        *(
+            _batch(
+                number, step, known, deferred=step is deferred, hands_over=cutting.hands_over and _may(step, placement)
+            )
+            for number, step in enumerate(steps, start=len(first) + 1)
+        ),
+    )
+
+
+def _together(
+    rest: Sequence[Member],
+    pools: Mapping[str, Pool],
+    cutting: Cutting,
+    most: Mapping[str, int | None],
+    placement: Placement,
+) -> list[Step]:
+    """Batches over all pools: none of them goes away as a whole, and the elected manager is in the last one.
+
+    A pool of one zone goes with it, as long as another zone has one like it. The elected manager goes alone, unless it
+    hands over before: then it joins the last batch where it may.
+    """
+    keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
+    of_zones = placement.keeping_one_of(_staying(pools.values()))
+    others = [member for member in rest if not member.elected]
+    by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, of_zones)]
+    fewest = disjoint(others, most, keeping) if cutting.batching == "disjoint" else by_zones
+    for elected in (member for member in rest if member.elected):
+        may = cutting.hands_over and _may((elected,), placement)
+        if cutting.batching == "disjoint":
+            fewest = _joined(elected, fewest, most, keeping if may else None, of_zone=False)
+        by_zones = _joined(elected, by_zones, most, of_zones if may else None, of_zone=True)
+    return fewest if cutting.batching == "disjoint" and len(fewest) < len(by_zones) else by_zones
+
+
+def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
+    """The pools, by the names of their members, of which one has to stay while a zone is away.
+
+    A pool that is in one zone only can go with it where another zone has a pool of the same kind with the same roles.
+    """
+    zones = {pool.name: {member.zone for member in pool.members} for pool in pools}
+    alike: dict[tuple[Kind, frozenset[str]], set[str]] = defaultdict(set)
+    for pool in pools:
+        alike[pool.kind, pool.serves] |= zones[pool.name]
+    return [
+        frozenset(member.name for member in pool.members)
+        for pool in pools
+        if len(zones[pool.name]) != 1 or not alike[pool.kind, pool.serves] - zones[pool.name] - {""}
+    ]
+
+
+def _joined(
+    elected: Member, steps: Sequence[Step], most: Mapping[str, int | None], keeping: Placement | None, *, of_zone: bool
+) -> list[Step]:
+    """The batches with the elected manager in the last one; without `keeping` it is alone there."""
+    for step in reversed(steps) if keeping else ():
+        same = bool(elected.zone) and all(member.zone == elected.zone for member in step)
+        if (same or not of_zone) and keeping and may_join(elected, step, most, keeping):
+            # At the end of its batch: where that has to be divided, what comes first in it goes first.
+            return [*(other for other in steps if other is not step), (*step, elected)]
+    return [*steps, (elected,)]
+
+
+def _may(step: Step, placement: Placement) -> bool:
+    """Whether the elected manager is in the batch, and hands over before.
+
+    Others have to be able to elect one of themselves without all of the batch; or it votes alone, and any other one
+    that can be elected takes its place.
+    """
+    names = {member.name for member in step}
+    elected = [member.name for member in step if member.elected]
+    alone = bool(placement.electable - names) and list(placement.voters) == [frozenset(elected)]
+    return bool(elected and placement.voters) and (alone or keeps_majority(names, placement))
+
+
+def _is_major(members: Iterable[Member], target: Version) -> bool:
+    """Whether the major version changes; of a member that is away it is not known, and taken for granted."""
+    return any(member.version is None or member.version.major < target.major for member in members)
+
+
+def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
+    """The batch that has to wait for those after it: on a major upgrade the last one with a manager-eligible member.
+
+    Members without data that cannot be elected do not hold the version of new indices down: once all others are on
+    the new major, one new index would keep them from ever joining again (server source, JoinTaskExecutor and
+    MetadataCreateIndexService).
+    """
+    if not _is_major((member for step in steps for member in step), target):
+        return None
+    electing = [number for number, step in enumerate(steps) if any(member.manager_eligible for member in step)]
+    if not electing:
+        return None
+    after = [member for step in steps[electing[-1] + 1 :] for member in step]
+    return steps[electing[-1]] if any(not m.holds_data and not m.manager_eligible for m in after) else None
+
+
+def _batch(
+    number: int,
+    step: Step,
+    pools: Mapping[str, Pool],
+    *,
+    cures: bool = False,
+    deferred: bool = False,
+    hands_over: bool = False,
+) -> Batch:
+    more = f"-and-{len(step) - 1}-more" if len(step) > 1 else ""
+    reason = _reason(step, pools, cures=cures)
+    if hands_over:
+        reason += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
+    if deferred:
+        reason += "; it waits until the members without data that cannot be elected are on the new major version"
+    return Batch(
+        name=f"batch-{number:02d}.{step[0].name}{more}",
+        pools=tuple(dict.fromkeys(member.pool for member in step)),
+        members=tuple(member.name for member in step),
+        reason=reason,
+        cures=cures,
+    )
+
+
+def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
+    kinds: dict[Kind, None] = dict.fromkeys(pools[member.pool].kind for member in step)
+    first, words = step[0], ", ".join(kind.words for kind in kinds)
+    if len(step) > 1:
+        zones = {member.zone for member in step}
+        common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"
+        return f"{words}; {len(step)} members {common}"
+    if cures:
+        return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
+    if first.version is None:
+        return f"{words}; not in the cluster, so it is cured first"
+    if not first.ready and not pools[first.pool].by_partition:
+        return f"{words}; its pod is not Ready, so it goes before the others of its pool"
+    if first.elected and pools[first.pool].by_partition:
+        return f"{words}; it is the elected manager, and goes by its ordinal, as a partition demands"
+    return f"{words}; the elected manager goes last" if first.elected else words
+
+
+def _by_zone(members: Iterable[Member]) -> list[list[Member]]:
+    """Members of one zone together, the zones in the order of their first member; without a zone each for itself."""
+    found: dict[str, list[Member]] = defaultdict(list)
+    for member in members:
+        found[f"zone {member.zone}" if member.zone else f"member {member.name}"].append(member)
+    return list(found.values())

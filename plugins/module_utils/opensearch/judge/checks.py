@@ -1,0 +1,150 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: the checks of the gates by name: at which moments each is made, what it can say, and whether it can be skipped.
+
+What each looks at is in `gates`; docs/gates.md says what each means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ...common.verdict import Reason, Verdict, refused, remark
+
+BEFORE_UPGRADE, BEFORE_BATCH, AFTER_BATCH, AFTER_UPGRADE = MOMENTS = (
+    "before_upgrade",
+    "before_batch",
+    "after_batch",
+    "after_upgrade",
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a gate looks at.
+
+    `moments` are those at which it is made unless it is skipped, `on_request` those at which it is made when it is
+    added. What belongs to the proof that nothing is lost is never skipped.
+    """
+
+    name: str
+    moments: tuple[str, ...]
+    codes: frozenset[str]
+    """All that it can say."""
+    on_request: tuple[str, ...] = ()
+    proof: bool = False
+
+
+def _check(
+    name: str, moments: tuple[str, ...], *codes: str, on_request: tuple[str, ...] = (), proof: bool = False
+) -> Check:
+    return Check(name, moments, frozenset(codes), on_request, proof)
+
+
+_BEFORE = (BEFORE_UPGRADE, BEFORE_BATCH)
+_AFTER = (AFTER_BATCH, AFTER_UPGRADE)
+
+CHECKS: tuple[Check, ...] = (
+    _check("blocks", MOMENTS, "cluster_block", proof=True),
+    _check("pending_tasks", MOMENTS, "tasks_pending"),
+    _check("present", (*_BEFORE, AFTER_BATCH), "member_missing", "member_unrecognised", proof=True),
+    _check(
+        "versions",
+        (BEFORE_UPGRADE,),
+        "downgrade",
+        "elasticsearch",
+        "index_too_old",
+        "index_version_unknown",
+        "major_unknown",
+        "majors_skipped",
+        "remote_store_format",
+        "remote_store_migration",
+        "wire_incompatible",
+        proof=True,
+    ),
+    _check("joined", _AFTER, "not_joined", "wrong_version", proof=True),
+    _check("copies", _BEFORE, "every_copy_in_batch", "last_started_copy", "single_copy", "writes_wait", proof=True),
+    _check("recoveries", (BEFORE_BATCH,), "recovery_running", proof=True),
+    _check("voting", _BEFORE, "no_majority", "only_voter_hands_over", "voting_exclusions", proof=True),
+    _check(
+        "elected",
+        (BEFORE_BATCH,),
+        "elected_manager_hands_over",
+        "elected_manager_not_alone",
+        "no_elected_manager",
+        proof=True,
+    ),
+    _check("roles", (BEFORE_BATCH,), "role_in_batch", "role_unserved", proof=True),
+    _check("primaries", MOMENTS, "primary_unassigned", proof=True),
+    _check("unassigned", MOMENTS, "allocation_failed", "unassigned", "yellow_until_upgraded"),
+    _check("progress", _AFTER, "allocating", "not_green", "recovering", on_request=_BEFORE),
+    _check("allocation", (BEFORE_UPGRADE,), "allocation_disabled"),
+    _check("overrides", (BEFORE_UPGRADE,), "index_allocation_disabled", on_request=(BEFORE_BATCH, *_AFTER)),
+    _check("disk", (BEFORE_UPGRADE,), "disk_watermark", on_request=(BEFORE_BATCH, *_AFTER)),
+    _check("snapshots", _BEFORE, "snapshot_running"),
+    _check("tasks", _BEFORE, "long_task"),
+    _check("archived", (BEFORE_UPGRADE,), "archived_setting_found"),
+)
+"""In the order in which they speak."""
+
+SKIPPABLE = tuple(check.name for check in CHECKS if check.moments and not check.proof)
+ADDABLE = tuple(check.name for check in CHECKS if check.on_request)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user leaves out of the gates, and adds to them, by name."""
+
+    skipped: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
+
+    def at(self, moment: str) -> frozenset[str]:
+        """The names of the checks that are made at a moment."""
+        return frozenset(
+            check.name
+            for check in CHECKS
+            if (moment in check.moments and (check.proof or check.name not in self.skipped))
+            or (moment in check.on_request and check.name in self.added)
+        )
+
+    def said(self, moment: str) -> Verdict:
+        """What was skipped at a moment, so that the report tells it."""
+        return Verdict(tuple(_skipped(self.skipped, moment)))
+
+
+def judge_selection(skipped: Collection[str], added: Collection[str]) -> Verdict:
+    """Only what is no part of the proof can be skipped, and nothing both ways."""
+    return Verdict((*_part_of_proof(skipped), *_both_ways(skipped, added)))
+
+
+def _skipped(names: Collection[str], moment: str) -> Iterator[Reason]:
+    for check in CHECKS:
+        if check.name in names and moment in check.moments and not check.proof:
+            yield remark("check_skipped", f"The check {check.name} was not made {_words(moment)} (skip_checks).")
+
+
+def _words(moment: str) -> str:
+    where, what = moment.split("_")
+    return f"{where} the {what}"
+
+
+def _part_of_proof(skipped: Collection[str]) -> Iterator[Reason]:
+    found = [check.name for check in CHECKS if check.proof and check.name in skipped]
+    if found:
+        yield refused(
+            "check_is_proof",
+            f"These checks cannot be skipped: {', '.join(found)}. They are the proof that nothing is lost.",
+            f"Take them out of skip_checks. These can be skipped: {', '.join(SKIPPABLE)}.",
+        )
+
+
+def _both_ways(skipped: Collection[str], added: Collection[str]) -> Iterator[Reason]:
+    both = sorted(set(skipped) & set(added))
+    if both:
+        yield refused(
+            "check_skipped_and_added",
+            f"These checks are both to be skipped and to be added: {', '.join(both)}.",
+            "Take them out of skip_checks or out of add_checks.",
+        )

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: last copies whose replicas have no place: nobody can take their member down without the index being red.
+
+The proof alone would wait for the replica, since it cannot know that it never comes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+from ...common.verdict import Verdict, refused
+from ...common.words import enumerate_few
+from ..observe.copies import Shard, last_copies
+from ..observe.state import ClusterState
+
+
+def judge_last_copies(
+    state: ClusterState, going: Collection[str], without_place: Mapping[Shard, str], may_be_red: Collection[str]
+) -> Verdict:
+    """No member of `going` (ids) holds a last copy whose replicas have no place; `without_place` gives the deciders."""
+    stuck: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for shard, copy in last_copies(state).items():
+        if copy.member in going and shard in without_place and copy.index not in may_be_red:
+            holder = state.members.get(copy.member or "")
+            stuck[(holder.name if holder else "?", without_place[shard])].append(f"{copy.index}[{copy.shard}]")
+    return Verdict(
+        tuple(
+            refused(
+                "last_started_copy",
+                f"{name} holds the only copy of {enumerate_few(shards)} that can be assigned; the replicas fit on no"
+                f" member (deciders: {deciders}).",
+                "Cure what the deciders name; or accept with allow_red_indices that these indices are red while that"
+                " member restarts.",
+            )
+            for (name, deciders), shards in sorted(stuck.items())
+        )
+    )

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What would not come back with a member that keeps no data over a restart. Pure judgement over one cluster state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ...common.verdict import Reason, State, Verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.copies import copy_sets
+from ..observe.state import ClusterState, ShardCopy
+from .policy import Policy
+from .safety import judge_consent
+
+
+def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: Policy) -> Verdict:
+    """What would be lost for good with these members of a pool that keeps no data; no consent covers that.
+
+    What the servers make anew is not. The primary of an index with a remote store is not made anew: without a copy on
+    a member it stays red (server source, PrimaryShardAllocator: `NO_VALID_SHARD_COPY`).
+    The one manager that votes takes nothing with it where the policy says that it hands over: the one to which its
+    vote goes has accepted the whole cluster state before (CoordinationState: a majority of the new configuration, too).
+    """
+    kept = replace(state, copies=tuple(copy for copy in state.copies if not is_made_anew(state, copy)))
+    return Verdict(
+        tuple(
+            refused(
+                "ephemeral_pool",
+                f"{reason.message} Pool {pool} keeps no data over a restart, so it would be lost for good."
+                f"{_of_remote_store(kept, going)}",
+                "Give these indices a replica, run several manager-eligible members and let the elected one hand over,"
+                " or keep the data in volumes.",
+            )
+            for reason in judge_consent(kept, going, policy.without_consent()).reasons
+            if reason.state is State.REFUSED
+        )
+    )
+
+
+def judge_unseen(
+    state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Collection[str]
+) -> Verdict:
+    """What may be lost for good with members of a pool that keeps no data, and that are not in the cluster.
+
+    `away` are those whose pod is there, and with it what they hold; `peers` are all members of the pool, which tell
+    whether they hold data. The last copy of a shard may be there where none is started in the cluster. Indices in
+    `may_be_red` are given up by consent.
+    """
+    known = [member for name in peers if (member := state.named(name))]
+    if not away or (known and not any(member.holds_data for member in known)):
+        return Verdict()
+    nowhere, recovering = _without_started_copy(state, may_be_red)
+    reasons: list[Reason] = []
+    if recovering:
+        message = f"No copy of {enumerate_few(recovering)} is started; one recovers, and may fail."
+        remedy = f"It ends by itself. Until then {enumerate_few(away)} is not deleted, which may hold the last one."
+        reasons.append(waiting("ephemeral_last_copy", message, remedy))
+    if nowhere:
+        reasons.append(
+            refused(
+                "ephemeral_last_copy",
+                f"No member of the cluster holds {enumerate_few(nowhere)}. {enumerate_few(away)} is not in the cluster,"
+                " but its pod is there, and may hold the last copy. Pool"
+                f" {pool} keeps no data over a restart, so it would be lost for good.",
+                "Read the log of that member, and let it join again without deleting its pod. To give the copy up, name"
+                " the index in allow_red_indices.",
+            )
+        )
+    return Verdict(tuple(reasons))
+
+
+def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> tuple[list[str], list[str]]:
+    """The shards that have been held and have no started copy: those assigned nowhere, and those that recover."""
+    nowhere: list[str] = []
+    recovering: list[str] = []
+    for (index, shard, _search_only), copies in copy_sets(state).items():
+        given_up = index in may_be_red or is_made_anew(state, copies[0])
+        if given_up or any(state.serves(copy) for copy in copies):
+            continue
+        if any(copy.member for copy in copies):
+            recovering.append(f"{index}[{shard}]")
+        elif not any(copy.primary and copy.never_held for copy in copies):
+            nowhere.append(f"{index}[{shard}]")
+    return nowhere, recovering
+
+
+def is_made_anew(state: ClusterState, copy: ShardCopy) -> bool:
+    """Whether the servers make a copy anew where every member that held one has lost it.
+
+    A shard of a searchable snapshot reads from its repository. A copy for search only begins with an empty store, and
+    is filled with what the primary has written (server source, ShardRouting: `EmptyStoreRecoverySource`).
+    """
+    return copy.search_only or (copy.index in state.indices and state.indices[copy.index].of_snapshot)
+
+
+def _of_remote_store(state: ClusterState, going: Collection[str]) -> str:
+    down = state.ids(going)
+    held = {copy.index for copy in state.copies if copy.member in down}
+    stored = sorted(index for index in held & state.indices.keys() if state.indices[index].in_remote_store)
+    if not stored:
+        return ""
+    return f" What {enumerate_few(stored)} has in a remote store stays away until POST _remotestore/_restore."

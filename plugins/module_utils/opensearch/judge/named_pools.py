@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools made from the names of their members: what the members say of themselves, and whether the names fit. Pure.
+
+A member on a plain host is known by its `node.name` alone, so that name is all that joins it with its host.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...common.verdict import Reason, Verdict, refused, remark
+from ..observe.state import ClusterMember, ClusterState
+from ..observe.version import Version
+from .pools import Kind, Member, Pool
+
+Groups = Mapping[str, Sequence[str]]
+"""Group → the names of its members."""
+
+
+def member_of(
+    name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str, *, ready: bool = True
+) -> Member:
+    """A member, whether it is in the cluster or not; one that is away has the roles of its pool."""
+    there = state.named(name)
+    stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
+    return Member(
+        name=name,
+        pool=pool,
+        version=there.version if there else None,
+        manager_eligible=stand_in.manager_eligible,
+        holds_data=stand_in.holds_data,
+        elected=there is not None and there.id == state.elected,
+        zone=stand_in.attributes.get(zone, ""),
+        serves=stand_in.serves,
+        ready=ready or there is None,
+    )
+
+
+def cures_data_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
+    """Whether a member that holds data is away, and one of those going: then it is back before any other goes."""
+    return any(m.version is None and m.holds_data and m.name in going for pool in pools for m in pool.members)
+
+
+def cures_manager_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
+    """Whether a member that can be elected is away, and one of those going: then it is back before any other goes."""
+    return any(m.version is None and m.manager_eligible and m.name in going for pool in pools for m in pool.members)
+
+
+def pools_named(groups: Groups, state: ClusterState, zone: str) -> list[Pool]:
+    """One pool for each group, its members in the order of their names; `zone` is the attribute that says where."""
+    return [_pool(name, sorted(set(members)), state, zone) for name, members in groups.items() if members]
+
+
+def _pool(name: str, members: Sequence[str], state: ClusterState, zone: str) -> Pool:
+    known = [there for member in members if (there := state.named(member))]
+    roles = frozenset(role for member in known for role in member.roles)
+    return Pool(name, tuple(member_of(member, name, state, roles, zone) for member in members))
+
+
+def by_kind(pool: Pool) -> list[Pool]:
+    """The pool, or, where its members are of different kinds, one pool for each kind.
+
+    A group of an inventory often holds all members of a cluster, and the order goes by kinds. A member that is not in
+    the cluster goes with the last kind: it is cured first wherever it is.
+    """
+    kinds: dict[Kind, list[Member]] = {}
+    for member in pool.members:
+        if member.version is not None:
+            kinds.setdefault(Pool(pool.name, (member,)).kind, []).append(member)
+    if len(kinds) < 2:
+        return [pool]
+    away = [member for member in pool.members if member.version is None]
+    ordered = sorted(kinds, key=lambda kind: kind.position)
+    kinds[ordered[-1]] += away
+    return [_part(f"{pool.name}/{number}", kinds[kind]) for number, kind in enumerate(ordered, start=1)]
+
+
+def _part(name: str, members: Sequence[Member]) -> Pool:
+    return Pool(name, tuple(replace(member, pool=name) for member in members))
+
+
+def judge_groups(groups: Groups, state: ClusterState) -> Verdict:
+    """Every name is that of one member, and members that no group names stay as they are."""
+    there = {member.name for member in state.members.values()}
+    named = Counter(name for members in groups.values() for name in members)
+    strangers = sorted(there - named.keys())
+    missing = sorted(named.keys() - there)
+    reasons = [*_empty(groups), *_twice(groups, named)]
+    if not named.keys() & there:
+        reasons.append(_no_member(groups, strangers))
+    elif missing and strangers:
+        reasons += [_misnamed(name, strangers) for name in missing]
+    elif strangers:
+        said = f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}."
+        reasons.append(remark("members_outside", said))
+    return Verdict(tuple(reasons))
+
+
+def _empty(groups: Groups) -> Iterator[Reason]:
+    for group in sorted(name for name, members in groups.items() if not members):
+        yield refused(
+            "group_without_hosts",
+            f"The group {group} has no hosts.",
+            "Correct upgrade_groups, or the inventory (-i): a group that is not in it counts as one without hosts.",
+        )
+
+
+def _twice(groups: Groups, named: Counter[str]) -> Iterator[Reason]:
+    for name in sorted(name for name, count in named.items() if count > 1):
+        where = ", ".join(sorted(group for group, members in groups.items() if name in members))
+        yield refused(
+            "member_named_twice",
+            f"{named[name]} hosts are the member {name} (groups: {where}).",
+            "Name in upgrade_groups only groups that share no host, and give each host its own upgrade_member.",
+        )
+
+
+def _misnamed(name: str, strangers: Sequence[str]) -> Reason:
+    return refused(
+        "name_differs",
+        f"The cluster has no member {name}, and it has members that no host stands for: {', '.join(strangers)}. If the"
+        " host runs one of these under another name, its member would be taken for one that is down.",
+        "Set the variable upgrade_member of each host to the node.name of its member, and name all groups of members in"
+        " upgrade_groups.",
+    )
+
+
+def _no_member(groups: Groups, strangers: Sequence[str]) -> Reason:
+    return refused(
+        "no_pools",
+        f"No host of the groups {', '.join(sorted(groups))} is a member of this OpenSearch cluster (its members:"
+        f" {', '.join(strangers) or 'none'}).",
+        "Check opensearch.hosts, and set the variable upgrade_member of each host to the node.name of its member.",
+    )

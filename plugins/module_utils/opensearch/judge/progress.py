@@ -1,0 +1,215 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Progress: would waiting longer change anything? Pure judgement of shards that are not assigned.
+
+Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never
+by its text: on a member that is yet to be upgraded nothing but `node_version` stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain
+
+from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.copies import unassigned
+from ..observe.explanation import Explanation
+from ..observe.state import ClusterState, Health, ShardCopy
+
+_RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true"
+
+
+def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
+    """Whether upgrading one of the members `outdated` (ids) is what lets this replica be allocated.
+
+    That member may hold it as soon as it is upgraded, whatever the others have against it: being of another tier
+    (`filter`, `target_pool`), full (`disk_threshold`), or a holder of another copy (`same_shard`). Where a member that
+    is upgraded is itself too old for it, the upgrade cures nothing.
+    """
+    only = frozenset({"node_version"})
+    too_old = {identity for identity, deciders in explanation.refusing.items() if only <= deciders}
+    curable = any(explanation.refusing[identity] == only for identity in too_old)
+    return explanation.can_allocate == "no" and curable and too_old <= set(outdated)
+
+
+def without_place(explanations: Iterable[Explanation], outdated: Collection[str]) -> Mapping[tuple[str, int], str]:
+    """The shards of which a replica has no place, now and after the upgrade, each with the deciders that say so."""
+    return {
+        (one.index, one.shard): _deciders(_counted(one))
+        for one in explanations
+        if not one.primary and one.can_allocate == "no" and not cured_by_upgrade(one, outdated)
+    }
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is expected of the shards at a gate."""
+
+    outdated: frozenset[str] = frozenset()
+    """The ids of the members that the upgrade has yet to reach."""
+    may_be_red: frozenset[str] = frozenset()
+    """The indices whose shards may be missing, by the user's consent."""
+    complete: bool = False
+    """Whether no member is expected any more: a copy that nobody holds does not come back by itself."""
+
+
+class _Kind(IntEnum):
+    """What a copy that is not assigned is waiting for, in the order in which it is said."""
+
+    WITHOUT_COPY = 1
+    WITHOUT_PLACE = 2
+    PENDING = 3
+    UNEXPLAINED = 4
+    EXPECTED = 5
+    ALLOWED = 6
+
+
+@dataclass(frozen=True, order=True)
+class _Situation:
+    """What is the same of copies of which the same is said."""
+
+    kind: _Kind
+    primary: bool
+    answer: str = ""
+    members: int = 0
+    deciders: tuple[tuple[str, int], ...] = ()
+    """Each with the number of members for which it says no."""
+    never_held: bool = False
+    """Whether no member has ever held it."""
+
+
+def judge_progress(
+    state: ClusterState, health: Health, explanations: Iterable[Explanation], expectation: Expectation
+) -> Verdict:
+    """Whether the shards are where they can be."""
+    if health.status == "green" and not unassigned(state) and not _initializing(state):
+        return Verdict()
+    moving = still_moving(state, health)
+    if moving:
+        return Verdict(moving)
+    explained = {(e.index, e.shard, e.primary): e for e in explanations}
+    found: dict[_Situation, list[str]] = defaultdict(list)
+    for copy in unassigned(state):
+        situation = _situation(copy, explained.get((copy.index, copy.shard, copy.primary)), expectation)
+        found[situation].append(f"{copy.index}[{copy.shard}]")
+    reasons = tuple(_reason(each, found[each], expectation) for each in sorted(found))
+    return Verdict(reasons or (waiting("not_green", f"The cluster's health is {health.status}."),))
+
+
+def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Expectation) -> _Situation:
+    if copy.index in expectation.may_be_red:
+        return _Situation(_Kind.ALLOWED, copy.primary)
+    if explanation is None:
+        return _Situation(_Kind.UNEXPLAINED, copy.primary)
+    if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
+        return _Situation(_Kind.EXPECTED, primary=False)
+    answer = explanation.can_allocate
+    if copy.primary and answer == "no_valid_shard_copy":
+        return _Situation(_Kind.WITHOUT_COPY, primary=True)
+    if answer != "no":
+        return _Situation(_Kind.PENDING, copy.primary, answer)
+    never_held = copy.primary and copy.never_held
+    counted = _counted(explanation)
+    return _Situation(_Kind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
+
+
+def _counted(explanation: Explanation) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(chain.from_iterable(explanation.refusing.values())).items()))
+
+
+def _deciders(counted: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{decider} on {number}" for decider, number in counted)
+
+
+def _reason(situation: _Situation, names: Sequence[str], expectation: Expectation) -> Reason:
+    """What is said of copies that are in the same situation."""
+    several = len(names) > 1
+    kind = ("primaries" if several else "primary") if situation.primary else ("replicas" if several else "replica")
+    subject = f"The {kind} of {enumerate_few(names)}"
+    say = _of_primary if situation.primary else _of_replica
+    return say(situation, subject, expectation, "are" if several else "is", "fit" if several else "fits")
+
+
+def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, are: str, fit: str) -> Reason:
+    if situation.kind is _Kind.ALLOWED:
+        return remark("unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
+    if situation.kind is _Kind.EXPECTED:
+        text = f"{subject} {fit} no member until the next one is upgraded (node_version)."
+        return remark("yellow_until_upgraded", text)
+    if situation.kind is _Kind.UNEXPLAINED:
+        return waiting(
+            "unassigned", f"The server has not explained yet why {subject[0].lower()}{subject[1:]} {are} not assigned."
+        )
+    if situation.kind is _Kind.PENDING:
+        return waiting("allocating", f"{subject} {are} about to be allocated ({situation.answer}).")
+    if "max_retry" in dict(situation.deciders):
+        return refused("allocation_failed", f"{subject} failed to recover too often (decider max_retry).", f"{_RETRY}.")
+    return refused(
+        "unassigned",
+        f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}).",
+        "Cure what the deciders name, or lower number_of_replicas of that index; waiting would not change it. To"
+        " leave the index as it is, name it in allow_red_indices.",
+    )
+
+
+def _of_primary(situation: _Situation, subject: str, expectation: Expectation, are: str, fit: str) -> Reason:
+    red, leave = "the cluster is red", "or name the index in allow_red_indices, and it is left as it is"
+    if situation.kind is _Kind.ALLOWED:
+        return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
+    if situation.kind in {_Kind.UNEXPLAINED, _Kind.PENDING}:
+        said = situation.answer or "nothing yet"
+        return waiting("primary_unassigned", f"{subject} {are} not assigned (the server says: {said}): {red}.")
+    if situation.kind is _Kind.WITHOUT_COPY:
+        text = f"{subject} {are} not assigned, because no member of the cluster holds a valid copy: {red}."
+        remedy = (
+            "Bring back the member or the volume that holds one, or restore the index from a snapshot; never force an"
+            f" empty or stale copy, {leave}."
+        )
+        return (refused if expectation.complete else waiting)("primary_unassigned", text, remedy)
+    if "max_retry" in dict(situation.deciders):
+        text = f"{subject} failed to recover too often (decider max_retry): {red}."
+        return refused("primary_unassigned", text, f"{_RETRY}, {leave}.")
+    never = " No member has ever held one, so no data is lost." if situation.never_held else ""
+    return refused(
+        "primary_unassigned",
+        f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}):"
+        f" {red}.{never}",
+        f"Cure what the deciders name, or delete the index (waiting would not change it), {leave}.",
+    )
+
+
+def judge_overrides(state: ClusterState) -> Verdict:
+    """No index keeps its replicas from coming back by itself: its own allocation setting overrides the cluster's."""
+    return Verdict(
+        tuple(
+            refused(
+                "index_allocation_disabled",
+                f"Index {index.name} sets index.routing.allocation.enable to {index.allocation}: its replicas could not"
+                " come back after a restart.",
+                "Set it to all or null for that index, let the cluster recover, then run again.",
+            )
+            for index in state.indices.values()
+            if index.replicas and index.allocation not in (None, "all")
+        )
+    )
+
+
+def _initializing(state: ClusterState) -> list[str]:
+    return [f"{copy.index}[{copy.shard}]" for copy in state.copies if copy.state == "INITIALIZING"]
+
+
+def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
+    """What is under way: as long as there is anything, no shard needs an explanation."""
+    initializing = _initializing(state)
+    if initializing:
+        return (waiting("recovering", f"Shards recover ({len(initializing)}): {enumerate_few(initializing)}."),)
+    if health.delayed:
+        return (waiting("allocating", f"Shards wait for their member to come back ({health.delayed} delayed)."),)
+    if health.in_flight_fetch:
+        return (waiting("allocating", f"The members are asked for shards they hold ({health.in_flight_fetch} asked)."),)
+    return ()

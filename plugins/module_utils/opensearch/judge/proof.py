@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan is cut by and proven with: where the copies are, who serves what, and in words what stays.
+
+Judgement is in `safety`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from ...engine.colouring import Placement
+from ..observe.state import ClusterState
+from .pools import Pool
+from .quorum import successors, votes_alone
+
+_Shard = tuple[str, int, bool]
+
+
+def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
+    """Where the copies are, started or on their way, who votes, and who serves which role; by the names of members.
+
+    A member of the pools that is away will serve again what it serves, since it is cured first.
+    """
+    pools = tuple(pools)
+    names = {identity: member.name for identity, member in state.members.items()}
+    holders: dict[_Shard, set[str]] = defaultdict(set)
+    for copy in state.copies:
+        if copy.member in names:
+            holders[copy.index, copy.shard, copy.search_only].add(names[copy.member])
+    configurations = {state.voting.committed, state.voting.accepted}
+    voters = sorted(sorted(names.get(identity, identity) for identity in voters) for voters in configurations)
+    electable = {member.name for member in state.members.values() if member.manager_eligible}
+    electable |= {member.name for pool in pools for member in pool.members if member.manager_eligible}
+    placement = Placement(
+        [frozenset(found) for found in holders.values()],
+        [frozenset(found) for found in voters],
+        frozenset(electable),
+    )
+    serving: dict[str, set[str]] = defaultdict(set)
+    roles = [(member.name, member.serves) for member in state.members.values()]
+    for name, served in (*roles, *((member.name, member.serves) for pool in pools for member in pool.members)):
+        for role in served:
+            serving[role].add(name)
+    return placement.keeping_one_of(frozenset(found) for _role, found in sorted(serving.items()))
+
+
+class Proofs:
+    """The proofs of batches on one state; made once, so that each costs no more than the copies of its batch."""
+
+    def __init__(self, state: ClusterState, *, hands_over: bool = False) -> None:
+        self._state = state
+        self._hands_over = hands_over
+        self._held: dict[str | None, set[_Shard]] = defaultdict(set)
+        self._serving: dict[_Shard, set[str | None]] = defaultdict(set)
+        self._configured: dict[_Shard, int] = defaultdict(int)
+        for copy in state.copies:
+            shard = (copy.index, copy.shard, copy.search_only)
+            self._held[copy.member].add(shard)
+            self._configured[shard] += 1
+            if state.serves(copy):
+                self._serving[shard].add(copy.member)
+
+    def of(self, batch: Collection[str]) -> str:
+        """One sentence: what stays up while the members named in `batch` are down."""
+        state = self._state
+        down = state.ids(batch)
+        shards = {shard for identity in down for shard in self._held.get(identity, ())}
+        voters = state.voting.committed | state.voting.accepted
+        left = len((voters & state.members.keys()) - down)
+        lead = ""
+        if state.elected in down:
+            hands_over = self._hands_over and successors(state, down)
+            if hands_over and votes_alone(state):
+                return f"{self._copies(shards, down)}; the elected manager, which alone votes, hands over first"
+            lead = "; the elected manager hands over first" if hands_over else "; it is the elected manager"
+        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
+
+    def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
+        """What becomes of the shards of the batch: what has no started copy elsewhere is told for what it is."""
+        kept = {shard for shard in shards if self._serving[shard] - down}
+        lone = {shard for shard in shards if shard not in kept and self._configured[shard] == 1}
+        late = len(shards) - len(kept) - len(lone)
+        if not shards:
+            return "The batch holds no shard"
+        if len(kept) == len(shards):
+            return f"Every shard of the batch keeps a started copy elsewhere ({len(kept)} of {len(shards)})"
+        parts = [f"{len(kept)} of {len(shards)} shards of the batch keep a started copy elsewhere"]
+        if lone:
+            parts.append(
+                f"{len(lone)} with a single copy by configuration {'is' if len(lone) == 1 else 'are'} away meanwhile"
+            )
+        if late:
+            parts.append(f"{late} {'waits' if late == 1 else 'wait'} until a copy elsewhere has started")
+        return "; ".join(parts)

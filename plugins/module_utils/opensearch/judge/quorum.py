@@ -1,0 +1,152 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Do those that stay elect and commit, and may the elected manager go? Pure judgement over one cluster state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.state import ClusterMember, ClusterState
+from .policy import Policy
+
+
+def judge_voting(
+    state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
+) -> Verdict:
+    """More than half of the committed and of the accepted configuration stays; exclusions are empty.
+
+    `ours` are voting exclusions of this collection that an interrupted run left; they are lifted before anything goes.
+    Source: CoordinationState.isElectionQuorum: a majority of both configurations.
+    """
+    return Verdict((*_exclusions(state, ours), *judge_majorities(state, down, policy).reasons))
+
+
+def _exclusions(state: ClusterState, ours: frozenset[str]) -> Iterator[Reason]:
+    if not state.voting.exclusions <= ours:
+        yield refused(
+            "voting_exclusions",
+            f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
+            "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
+        )
+
+
+def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+    """More than half of both configurations stays, or the only one that votes hands over before it goes."""
+    return Verdict(tuple(_majorities(state, down, policy)))
+
+
+def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
+    committed, accepted = state.voting.committed, state.voting.accepted
+    both = [("", committed)] if committed == accepted else [("committed ", committed), ("accepted ", accepted)]
+    for name, configuration in both:
+        staying = len((configuration & state.members.keys()) - down)
+        lost = configuration & down
+        if not lost or 2 * staying > len(configuration):
+            continue
+        heirs = successors(state, down) if policy.hands_over else frozenset()
+        if heirs:
+            yield _only_voter(state, heirs)
+            continue
+        names = enumerate_few(state.members[each].name for each in lost)
+        message = (
+            f"Without {names} only {staying} of the {len(configuration)} members of the {name}voting configuration are"
+            " left, which is no majority."
+        )
+        if 2 * len(configuration - down) > len(configuration):
+            yield waiting("no_majority", message, "Bring the missing manager-eligible members back.")
+        elif policy.allow_quorum_loss:
+            yield remark("no_majority", f"{message} The cluster stands still for that time, as allowed.")
+        else:
+            yield refused(
+                "no_majority",
+                message,
+                "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
+            )
+
+
+def _only_voter(state: ClusterState, heirs: frozenset[str]) -> Reason:
+    elected = state.members[state.elected or ""].name
+    return remark(
+        "only_voter_hands_over",
+        f"Only {elected} votes now. Before it goes down, it hands over to {_one_of(state, heirs)}, which then votes"
+        " in its place.",
+    )
+
+
+def _one_of(state: ClusterState, heirs: frozenset[str]) -> str:
+    names = enumerate_few(state.members[identity].name for identity in heirs)
+    return f"one of {names}" if len(heirs) > 1 else names
+
+
+def votes_alone(state: ClusterState) -> bool:
+    """Whether the elected manager is the only one that votes, as of one or two that can be elected.
+
+    Source: the servers let an odd number vote, of two the elected one (Reconfigurator.reconfigure). Where they must not
+    take votes away (`cluster.auto_shrink_voting_configuration: false`) both may vote, and the user has chosen that.
+    """
+    return state.voting.committed == state.voting.accepted == {state.elected}
+
+
+def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
+    """Who could be elected before the members in `down` go, where the elected manager is one of them.
+
+    Empty where it should not hand over. Without the batch a majority of both configurations has to be there; where the
+    elected manager votes alone, any other one that can be elected takes over its vote with its office, and keeps it.
+    Source: a member that is excluded leaves the configuration, and an elected one that is in none abdicates to one
+    that is not excluded (Reconfigurator.reconfigure, Coordinator.nodeMayWinElection and abdicateTo). When the exclusion
+    ends, of two again one votes, and that is the elected one, so that the other is free to go.
+    """
+    if state.elected not in down or state.elected not in state.members or state.voting.exclusions:
+        return frozenset()
+    staying = frozenset(state.members) - down
+    if votes_alone(state):
+        return frozenset(identity for identity in staying if state.members[identity].manager_eligible)
+    return state.voting.committed & staying if _elects(state, staying) else frozenset()
+
+
+def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
+    """Whether these members are a majority of both configurations."""
+    configurations = (state.voting.committed, state.voting.accepted)
+    return all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
+
+
+def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+    """There is an elected manager, and it goes alone, unless it hands over first."""
+    elected = state.members.get(state.elected or "")
+    if elected is None:
+        return Verdict(
+            (
+                waiting(
+                    "no_elected_manager",
+                    "The cluster has no elected manager.",
+                    "An election ends within seconds; if it does not, look at the manager-eligible members' logs.",
+                ),
+            )
+        )
+    if elected.id not in down or len(down) == 1:
+        return Verdict()
+    return Verdict((_sharing(state, elected, down, hands_over=policy.hands_over and not state.voting.exclusions),))
+
+
+def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], *, hands_over: bool) -> Reason:
+    """What is said of an elected manager that shares its batch."""
+    message = f"{elected.name} is the elected manager and shares a batch with others"
+    others = successors(state, down)
+    if hands_over and others:
+        heir = _one_of(state, others)
+        return remark("elected_manager_hands_over", f"{message}, so it hands over before, to {heir}.")
+    voters = state.voting.committed | state.voting.accepted
+    if hands_over and _elects(state, voters - down):
+        return waiting(
+            "elected_manager_not_alone",
+            f"{message}, and without them there is no majority now that could elect another one.",
+            "Bring the missing manager-eligible members back.",
+        )
+    return refused(
+        "elected_manager_not_alone",
+        f"{message}{', and there is no other one to hand over to' if hands_over else ''}.",
+        f"Run again{'' if hands_over else ' with hand_over=false'}: the new plan takes it alone and last.",
+    )

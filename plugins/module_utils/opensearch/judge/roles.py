@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles that somebody has to serve while a batch is away: ingest, ml, search, warm, coordinating only. Pure.
+
+Neither copies nor votes say anything of them: members that hold no shard and do not vote could all go at once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.words import enumerate_few
+from ..observe.state import COORDINATING, ClusterState
+
+
+def judge_roles(state: ClusterState, down: frozenset[str]) -> Verdict:
+    """Every role that a member of the batch serves is served by another one in the cluster.
+
+    The only member of a role could never be upgraded otherwise, so it goes, and is named.
+    """
+    return Verdict(tuple(_judged(state, down)))
+
+
+def _judged(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
+    for role, serving in sorted(_serving(state).items()):
+        if not serving <= down:
+            continue
+        names = enumerate_few(state.members[identity].name for identity in serving)
+        if len(serving) == 1:
+            yield remark("role_unserved", f"While {names} is away, the cluster has no member {_words(role)}.")
+        else:
+            yield refused(
+                "role_in_batch",
+                f"Every member {_words(role)} is in the batch: {names}.",
+                "Take these members down one after another.",
+            )
+
+
+def _serving(state: ClusterState) -> Mapping[str, frozenset[str]]:
+    """Role → the ids of the members that serve it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for member in state.members.values():
+        for role in member.serves:
+            found[role].add(member.id)
+    return {role: frozenset(ids) for role, ids in found.items()}
+
+
+def _words(role: str) -> str:
+    return "that only coordinates" if role == COORDINATING else f"with the role {role}"

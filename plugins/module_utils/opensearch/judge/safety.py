@@ -1,0 +1,249 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Safety: is the batch allowed to go down now? Pure judgement over one consistent cluster state.
+
+A batch may go down when every shard keeps a started copy outside it, every quorum keeps its majority in both voting
+configurations, every role is still served, no recovery runs from or to it, and nothing else is down. Safety says
+nothing about progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from ...common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.copies import copy_sets
+from ..observe.state import Block, ClusterState, ShardCopy
+from .policy import Policy
+from .quorum import judge_elected, judge_majorities, judge_voting, votes_alone
+from .roles import judge_roles
+
+
+def judge_batch(
+    state: ClusterState, batch: Collection[str], policy: Policy, gone: Collection[str] = frozenset()
+) -> Verdict:
+    """Whether the members named in `batch` may be stopped together, on this state.
+
+    Those that are `gone` already count as down in everything; but that they recover after their restart keeps nobody.
+    """
+    down, left = state.ids(batch), state.ids(set(batch).difference(gone))
+    return combine(rule(state, left if name == "recoveries" else down, policy) for name, rule in BATCH_RULES.items())
+
+
+def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
+    """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
+    down = state.ids(going)
+    lone = [
+        copies[0]
+        for (index, _shard, _search_only), copies in copy_sets(state).items()
+        if len(copies) == 1 and copies[0].member in down and index not in policy.allow_red_indices
+        if not is_completed(state, copies[0], policy)
+    ]
+    holders = frozenset(copy.member for copy in lone if copy.member)
+    voters = sorted(down & (state.voting.committed | state.voting.accepted))
+    if policy.awaits_manager and policy.hands_over and votes_alone(state):
+        voters = []
+    reasons = [reason for voter in voters for reason in judge_majorities(state, frozenset({voter}), policy).reasons]
+    return Verdict(
+        (
+            *_single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy),
+            *dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING),
+        )
+    )
+
+
+def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
+    """Whether a member that is away brings another copy beside this one, which is the only one configured.
+
+    The servers take away and add replicas that follow the number of members (`auto_expand_replicas`) in the change of
+    the cluster state in which a member leaves or joins (server source, JoinTaskExecutor: `adaptAutoExpandReplicas`).
+    """
+    expands = copy.index in state.indices and state.indices[copy.index].auto_expand
+    return policy.awaits_data and expands and not copy.search_only
+
+
+def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+    """Every shard with a copy in the batch keeps a started one outside; search-only copies are a set of their own."""
+    single: list[str] = []
+    together: list[str] = []
+    endangered: list[str] = []
+    slowed: list[str] = []
+    allowed: list[str] = []
+    completed: list[str] = []
+    for (index, shard, search_only), copies in copy_sets(state).items():
+        if not any(copy.member in down for copy in copies):
+            continue
+        staying = sum(state.serves(copy) and copy.member not in down for copy in copies)
+        if staying:
+            if not search_only and index in state.indices and staying < state.indices[index].wait_for_active_shards:
+                slowed.append(index)
+        elif index in policy.allow_red_indices:
+            allowed.append(f"{index}[{shard}]")
+        elif any(copy.member not in down or copy.relocating_to not in {None, *down} for copy in copies):
+            endangered.append(f"{index}[{shard}]")
+        elif len(copies) > 1:
+            together.append(f"{index}[{shard}]")
+        else:
+            (completed if is_completed(state, copies[0], policy) else single).append(f"{index}[{shard}]")
+    return Verdict(
+        (
+            *_single(state, single, down, policy),
+            *_completed(state, completed, down, policy),
+            *_together(state, together, down),
+            *_endangered(state, endangered, down),
+            *_slowed(state, slowed, down),
+            *_allowed(state, allowed, down),
+        )
+    )
+
+
+def _names(state: ClusterState, down: frozenset[str]) -> str:
+    return enumerate_few(state.members[identity].name for identity in down)
+
+
+def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
+    if not shards:
+        return
+    message = f"The only configured copy of {enumerate_few(shards)} is on {_names(state, down)}."
+    if policy.allow_single_copy:
+        yield remark("single_copy", f"{message} It is away while that member restarts, as allowed.")
+    else:
+        yield refused(
+            "single_copy",
+            message,
+            "Give these indices a replica, or accept that they are away during the restart with allow_single_copy.",
+        )
+
+
+def _completed(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
+    if policy.allow_single_copy:
+        yield from _single(state, shards, down, policy)
+    elif shards:
+        yield waiting(
+            "single_copy",
+            f"The only copy of {enumerate_few(shards)} is on {_names(state, down)}. Their replicas follow the number of"
+            " members (auto_expand_replicas), and come back with a member that is away.",
+            "Bring the missing member back.",
+        )
+
+
+def _together(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if shards:
+        yield refused(
+            "every_copy_in_batch",
+            f"Every copy of {enumerate_few(shards)} is in the batch {_names(state, down)}.",
+            "Take these members down one after another.",
+        )
+
+
+def _endangered(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if shards:
+        yield waiting(
+            "last_started_copy",
+            f"{_names(state, down)} holds the last started copy of {enumerate_few(shards)}; the other copies are not"
+            " started yet.",
+            "Wait for the recovery, or cure what keeps the other copies from starting.",
+        )
+
+
+def _allowed(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if shards:
+        message = f"{_names(state, down)} holds the last started copy of {enumerate_few(shards)}."
+        yield remark("last_started_copy", f"{message} It is away meanwhile, as allowed by allow_red_indices.")
+
+
+def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> Iterator[Reason]:
+    if indices:
+        yield remark(
+            "writes_wait",
+            f"While {_names(state, down)} is away, writes to {enumerate_few(indices)} wait: their setting"
+            " index.write.wait_for_active_shards asks for more copies than are left.",
+            "If writes must not wait, lower it for the time of the upgrade.",
+        )
+
+
+def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
+    """No member of the batch is source or target of a copy under way: stopping it would lose the work done.
+
+    The source of a replica, also of one that relocates, is its primary (IndicesClusterStateService,
+    `findSourceNodeForPeerRecovery`). An index in search-only mode has none.
+    """
+    primaries = {(c.index, c.shard): c.member for c in state.copies if c.primary}
+    moving = [
+        f"{copy.index}[{copy.shard}]"
+        for copy in state.copies
+        if copy.state in {"INITIALIZING", "RELOCATING"}
+        and down & {copy.member, copy.relocating_to, primaries.get((copy.index, copy.shard))}
+    ]
+    if not moving:
+        return Verdict()
+    return Verdict(
+        (
+            waiting(
+                "recovery_running",
+                f"{_names(state, down)} takes part in the recovery of {enumerate_few(moving)}.",
+                "The recovery ends by itself.",
+            ),
+        )
+    )
+
+
+BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdict]] = {
+    "copies": judge_copies,
+    "recoveries": lambda state, down, _policy: judge_recoveries(state, down),
+    "voting": judge_voting,
+    "elected": judge_elected,
+    "roles": lambda state, down, _policy: judge_roles(state, down),
+}
+"""What has to hold of the members that go down together, by the name of the gate's check that asks the same."""
+
+
+def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:
+    """Nothing outside the batch is down: a second member is not taken down while one is missing.
+
+    A batch that is away as a whole takes nothing down, so it is cured whatever else is missing. That it is away is
+    believed only where every member in the cluster is known by name, or it might just be called otherwise there.
+    """
+    present = {member.name for member in state.members.values()}
+    away = sorted(set(batch) - present)
+    strangers = present - set(expected) - set(batch)
+    if away and strangers:
+        return Verdict((_unrecognised(away, strangers),))
+    missing = sorted(set(expected) - set(batch) - present)
+    if not missing or (away and not present & set(batch)):
+        return Verdict()
+    return Verdict(
+        (
+            waiting(
+                "member_missing",
+                f"Not in the cluster: {', '.join(missing)}.",
+                "Bring the missing member back first: nothing else is taken down while it is away.",
+            ),
+        )
+    )
+
+
+def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
+    return refused(
+        "member_unrecognised",
+        f"Not in the cluster under that name: {enumerate_few(away)}; but it has members that were not named:"
+        f" {enumerate_few(strangers)}. It cannot be told whether these are the same.",
+        "Name every member of the cluster in members, and give each server the name of its pod (node.name).",
+    )
+
+
+def judge_blocks(state: ClusterState) -> Verdict:
+    """A cluster-wide block would make our own settings change fail, so it refuses before anything is touched.
+
+    Blocks that the cluster lifts by itself (while it recovers its state or elects) are waited for.
+    """
+    return Verdict(tuple(_blocked(block) for block in state.blocks))
+
+
+def _blocked(block: Block) -> Reason:
+    message = f"The whole cluster is blocked: {block.description}."
+    if block.passing:
+        return waiting("cluster_block", message, "If this lasts, look at the logs of the manager-eligible members.")
+    return refused("cluster_block", message, "Remove the block, then run again.")

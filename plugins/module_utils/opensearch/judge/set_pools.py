@@ -1,0 +1,204 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools behind StatefulSets: what both sides say of them, and whether the two fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...common.verdict import Reason, State, Verdict, combine, refused, remark
+from ...common.words import enumerate_few
+from ...kubernetes.state import Pod, StatefulSet
+from ...pools.disruption import judge_planned
+from ...pools.images import container_for, name_of, with_tag
+from ...pools.partition import judge_own_partition, judge_rolling
+from ..observe.data_paths import keeps_data
+from ..observe.pools import Seen
+from ..observe.state import ClusterState
+from ..observe.version import Version
+from .admission import admits
+from .batches import Batch
+from .lost_data import judge_lost, judge_unseen
+from .named_pools import member_of
+from .policy import Policy
+from .pools import Pool
+from .quorum import successors
+from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
+
+SERVER = "opensearch"
+
+
+def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
+    names = {member.name for member in state.members.values()}
+    addresses = {member.address for member in state.members.values()}
+    return any(pod.name in names or pod.address in addresses for pod in pods)
+
+
+def in_cluster(seen: Seen) -> Iterable[StatefulSet]:
+    return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
+
+
+def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
+    """The pool behind a StatefulSet, its kind taken from what its members say of themselves.
+
+    Raises:
+        Refusal: it is not clear which container or image is meant.
+    """
+    container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
+    image = stateful_set.images[container]
+    names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
+    known = [seen.state.named(name) for name in names]
+    unready = {pod.name for pod in seen.pods[stateful_set.name] if not pod.ready}
+    zone = params["zone_attribute"]
+    roles = frozenset(role for member in known if member for role in member.roles)
+    return Pool(
+        name=stateful_set.name,
+        uid=stateful_set.uid,
+        members=tuple(
+            member_of(name, stateful_set.name, seen.state, roles, zone, ready=name not in unready) for name in names
+        ),
+        container=container,
+        image=image,
+        target_image=params["image"] or with_tag(image, str(target)),
+        strategy=stateful_set.strategy,
+        in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
+        returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
+        ephemeral=not keeps_data(stateful_set, seen.paths),
+        by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
+    )
+
+
+def _proves_image(pod: Pod, stateful_set: StatefulSet, state: ClusterState) -> bool:
+    """Whether a pod is in the cluster with the present image of its set, so that another one could join with it."""
+    there = state.named(pod.name)
+    return bool(pod.ready and pod.revision == stateful_set.update_revision and there and admits(state, there.version))
+
+
+def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
+    """The sets that are not planned for, run the same server, and have no pod in the cluster."""
+    servers = {name_of(pool.image) for pool in pools}
+    return tuple(
+        one
+        for one in seen.others
+        if servers & {name_of(image) for image in one.images.values()} and not belongs(seen.pods[one.name], seen.state)
+    )
+
+
+def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Verdict:
+    """Pools that may be of this cluster and are not in it: their members might never join it again."""
+    return Verdict(tuple(_outside(one, len(seen.pods[one.name])) for one in pools_outside(seen, pools)))
+
+
+def _outside(one: StatefulSet, pods: int) -> Reason:
+    said = f"none of its {pods} pods is a member of this cluster" if pods else "it has no pods"
+    return remark(
+        "pool_outside",
+        f"Pool {one.name} runs the same server and {said}: the plan leaves it as it is.",
+        "If it is of this cluster, name it in pools (upgrade_pools) with all others, or its pods may never join again.",
+    )
+
+
+def judge_membership(seen: Seen) -> Verdict:
+    """Every pod is the member of its own name, and every member belongs to a pool."""
+    standing = Standing(seen.state, seen.everyone)
+    reasons: list[Reason] = []
+    pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
+    for pod in pods:
+        other = standing.of(pod)
+        if other is not None and other.name != pod.name:
+            reasons.append(
+                refused(
+                    "name_differs",
+                    f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or"
+                    " it could not be recognised after the restart.",
+                    "Set node.name to the pod's name (for example from metadata.name).",
+                )
+            )
+    for stateful_set in seen.sets:
+        if not seen.pods[stateful_set.name] and stateful_set.replicas:
+            reasons.append(
+                refused(
+                    "pool_without_pods",
+                    f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
+                    "Look at the events of the StatefulSet.",
+                )
+            )
+    reasons += judge_recognised(seen.state, pods, seen.everyone).reasons
+    reasons += (
+        remark(one.code, one.message, "It is followed until it is back, before another member goes.")
+        for one in judge_leaving(seen.state, seen.everyone, ()).reasons
+    )
+    names = {pod.name for pod in pods}
+    strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
+    if strangers:
+        reasons.append(
+            remark(
+                "members_outside",
+                f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}.",
+            )
+        )
+    return Verdict(tuple(reasons))
+
+
+def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
+    """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    pools = list(pools)
+    members = {pool.name: [member.name for member in pool.members] for pool in pools}
+    by_partition = {pool.name for pool in pools if pool.by_partition}
+    leaving = {name for batch in batches for name in batch.members}
+    heirs = any(successors(seen.state, seen.state.ids(batch.members)) for batch in batches)
+    expected = replace(policy, hands_over=policy.hands_over and (heirs or policy.awaits_manager))
+    verdicts: list[Verdict] = []
+    for one in seen.sets:
+        going = [name for name in members.get(one.name, ()) if name in leaving]
+        if going and not keeps_data(one, seen.paths):
+            verdicts += _lost_with(one, seen, going, expected)
+        if going:
+            verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))
+        if going and not one.has_readiness_probe:
+            text = f"The pods of pool {one.name} have no readiness probe, so they count as Ready as soon as they run."
+            following = "The cluster is asked all the same whether a member has joined on the target version."
+            verdicts.append(Verdict((remark("no_readiness_probe", text, following),)))
+    pods = {pod.name: pod for found in seen.pods.values() for pod in found}
+    steps = [[pods[name] for name in batch.members if name in pods] for batch in batches]
+    return combine((*verdicts, judge_planned(seen.budgets, steps)))
+
+
+def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Policy) -> list[Verdict]:
+    """What is lost for good with members of a pool that keeps no data; the proof waits for what recovers."""
+    away = holding_unseen(seen.state, [pod for pod in seen.pods[one.name] if pod.name in going])
+    unseen = judge_unseen(seen.state, away, one.member_names(), one.name, policy.allow_red_indices)
+    refusing = Verdict(unseen.deciding() if unseen.state is State.REFUSED else ())
+    return [judge_lost(seen.state, going, one.name, policy), refusing]
+
+
+def judge_rolls(seen: Seen) -> Verdict:
+    """No pool of the cluster, planned for or not, is being rolled by its own controller, without any gate.
+
+    What an interrupted run has let through by its partition is waited for before the next batch.
+    """
+    found = [
+        (one, seen.pods[one.name]) for one in (*seen.sets, *seen.others) if belongs(seen.pods[one.name], seen.state)
+    ]
+    verdict = combine([judge_rolling(one, {pod.name: pod for pod in pods}) for one, pods in found])
+    return Verdict(verdict.deciding() if verdict.state is State.REFUSED else ())
+
+
+def judge_returning(pools: Iterable[Pool]) -> Verdict:
+    """Pools of which somebody has changed the image already: what dies comes back on that."""
+    return Verdict(
+        tuple(
+            remark(
+                "template_changed",
+                f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
+                f" {'runs' if len(pool.returning) == 1 else 'run'} another one. A pod of these that dies comes back on"
+                " the image of the pool.",
+                "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
+            )
+            for pool in pools
+            if pool.returning
+        )
+    )

@@ -1,0 +1,147 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which pod stands for which member, and what that says before anything is taken down. Pure.
+
+The cluster hears last that a member goes: its pod is being deleted, evicted or was lost before it leaves. Until then
+its copies count as started and its vote as there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ...kubernetes.state import Namespace, Pod, StatefulSet
+from ..observe.state import ClusterMember, ClusterState
+
+_OVER = frozenset({"Failed", "Succeeded"})
+"""The phases of a pod whose containers have all ended, and whose address may be another pod's by now."""
+
+
+class Standing:
+    """The pods of a namespace beside the members of the cluster.
+
+    A pod stands for the member of its name, or, where its server is called otherwise, for the one at its address. On
+    the host's network several share an address; then a member belongs to the pod of its name there.
+    """
+
+    def __init__(self, state: ClusterState, pods: Iterable[Pod]) -> None:
+        self._state = state
+        self._pods = tuple(pods)
+        named = {(pod.name, pod.address) for pod in self._pods}
+        self._unnamed: dict[str, list[ClusterMember]] = defaultdict(list)
+        for member in state.members.values():
+            if member.address and (member.name, member.address) not in named:
+                self._unnamed[member.address].append(member)
+
+    def of(self, pod: Pod) -> ClusterMember | None:
+        """The member that runs in a pod; None where none does, or where that cannot be told."""
+        own = self._state.named(pod.name)
+        others = self._unnamed.get(pod.address, ()) if pod.address and pod.phase not in _OVER else ()
+        if own is not None and (own.address == pod.address or not others):
+            return own
+        return next(iter(others), own)
+
+    def strangers(self) -> list[str]:
+        """The names of the members that no pod stands for."""
+        known = {member.id for pod in self._pods if (member := self.of(pod)) is not None}
+        return sorted(member.name for member in self._state.members.values() if member.id not in known)
+
+
+def need_pods(state: ClusterState, there: Namespace, meant: Collection[StatefulSet] = ()) -> None:
+    """Have it that the pods can be read which a member may run in, and those of its set and of the sets `meant`.
+
+    Raises:
+        NotUnderstood: one cannot.
+    """
+    names = {member.name for member in state.members.values()}
+    for one in there.sets:
+        own = one.member_names()
+        if one in meant or not names.isdisjoint(own):
+            names.update(own)
+    there.need(names, {member.address for member in state.members.values()} - {""})
+
+
+def judge_unread(there: Namespace) -> Verdict:
+    """The pods that cannot be read, once it is known that none of them matters."""
+    return Verdict(
+        tuple(
+            remark(
+                "pod_unread",
+                f"Pod {each.name} cannot be read, and is none of this cluster: {each.error.verdict.reasons[0].message}",
+            )
+            for each in there.unread
+        )
+    )
+
+
+def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
+    """No member outside the batch runs in a pod that goes or is gone, whatever pool or owner it is of."""
+    standing = Standing(state, pods)
+    reasons: list[Reason] = []
+    for pod in pods:
+        what = becomes_of(pod)
+        member = standing.of(pod) if what and pod.name not in batch else None
+        if member is not None and member.name not in batch:
+            reasons.append(_leaving(pod, member, what))
+    return Verdict(tuple(reasons))
+
+
+def becomes_of(pod: Pod) -> str:
+    """What a pod goes through, as a part of a sentence, because of which its member is down or soon will be."""
+    if pod.terminating:
+        return "is being deleted"
+    if pod.phase in _OVER:
+        said = ": ".join(each.rstrip(".") for each in (pod.reason, pod.message) if each)
+        return f"has ended ({said or pod.phase})"
+    running = any(each.state == "running" for each in pod.containers if not each.init)
+    return "" if running or pod.ready else "has no running container"
+
+
+def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
+    """The names of those of these pods that are no member now, and still have what they held outside of volumes.
+
+    A container that ends and begins again finds it; it goes with the pod.
+    """
+    standing = Standing(state, pods)
+    return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
+
+
+def _leaving(pod: Pod, member: ClusterMember, what: str) -> Reason:
+    called = "" if member.name == pod.name else f" with the member {member.name}"
+    return waiting(
+        "member_leaving",
+        f"Pod {pod.name}{called} {what}, so what it holds in the cluster does not count as staying.",
+        "Nothing else is taken down meanwhile. If this lasts, look at that pod and its Kubernetes node.",
+    )
+
+
+def judge_recognised(
+    state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod], *, may_pass: bool = False
+) -> Verdict:
+    """Every Ready pod among `pods` is a member of the cluster, by name or by address.
+
+    One that is none may be a member that is called otherwise and answers at another address: it would count as away,
+    and go down without any proof. Where a pod stands for every member, it has just not joined. `may_pass` says that it
+    is waited for, since it may be out of the cluster for just a moment.
+    """
+    standing = Standing(state, everyone)
+    unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]
+    strangers = standing.strangers() if unknown else []
+    if not strangers:
+        return Verdict()
+    return Verdict(
+        (
+            (waiting if may_pass else refused)(
+                "member_unrecognised",
+                f"The cluster has no member with the name or the address of these pods, although they are Ready:"
+                f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."
+                " It cannot be told whether these are the same.",
+                "Set node.name to the pod's name (for example from metadata.name). If a pod is none of these members,"
+                " read in its log why it has not joined.",
+            ),
+        )
+    )

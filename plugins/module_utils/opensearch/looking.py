@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The looks of the gates: what is asked, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+from typing import TypeVar
+
+from ..common.errors import Refusal, refusal
+from .judge.checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
+from .judge.progress import still_moving
+from .observe.client import OpenSearchClient
+from .observe.cluster import observe, observe_disks, observe_health, observe_recoveries, observe_tasks, read_settings
+from .observe.copies import last_copies, unassigned, under_way
+from .observe.disk import Disks
+from .observe.explaining import explain, still_true
+from .observe.look import Look
+from .observe.recoveries import UNKNOWN
+from .observe.settings import Settings
+
+Seen = TypeVar("Seen")
+
+LONG_POLL = 2.0
+"""Seconds the server holds the health request until green: reacts at once, without asking more often."""
+
+
+def polls(moment: str) -> Iterator[float]:
+    """For how many seconds the server holds the health request of each look; asking more often only slows recoveries.
+
+    A batch may be proven safe before the cluster is green, so the first look before it is not held.
+    """
+    return chain([0.0] if moment == BEFORE_BATCH else [], repeat(LONG_POLL))
+
+
+def look(
+    client: OpenSearchClient,
+    moment: str,
+    long_poll: float = LONG_POLL,
+    selection: Selection | None = None,
+    before: Look | None = None,
+    *,
+    measures: bool = False,
+) -> Look:
+    """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
+
+    As long as copies are under way no explanation is asked for: it would cost much and change nothing. What every
+    member has to be asked for is asked once for a gate, where `before` is its look before this one: the disks, and the
+    long tasks again only while there are any.
+
+    Raises:
+        Refusal: the answer cannot be had.
+    """
+    made = (selection or Selection()).at(moment)
+    health = observe_health(client, long_poll)
+    state = observe(client)
+    wanted = unassigned(state)
+    if not made & {"unassigned", "progress"}:
+        lone = last_copies(state) if "copies" in made else {}
+        wanted = tuple(copy for copy in wanted if copy.primary or (copy.index, copy.shard) in lone)
+    former = still_true(before.explanations, before.state, state) if before else ()
+    explanations = former if still_moving(state, health) else explain(client, state, wanted, former)
+    settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
+    disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
+    if "disk" in made and before is None:
+        disks = _unless_denied("disk", lambda: observe_disks(client))
+    if "tasks" in made and (before is None or tasks):
+        tasks = _unless_denied("tasks", lambda: observe_tasks(client))
+    recoveries = before.recoveries if before else UNKNOWN
+    if measures and under_way(state):
+        recoveries = observe_recoveries(client)
+    return Look(state, health, settings, explanations, disks, tasks, recoveries)
+
+
+def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
+    """What is asked for one check alone.
+
+    Raises:
+        Refusal: it cannot be had; where it is not allowed, with the way to go on without.
+    """
+    try:
+        return ask()
+    except Refusal as error:
+        reason = error.verdict.reasons[0]
+        if reason.code != "opensearch_rights":
+            raise
+        remedy = f"Give the user that permission, or leave the check out with skip_checks: [{check}]."
+        raise refusal("opensearch_rights", reason.message, remedy) from error

@@ -1,0 +1,36 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What OpenSearch answered and nobody can read, as one sentence: to which request, which field, and why."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from ...common.errors import NotUnderstood
+from ...common.reading import understood
+from ...common.verdict import refused
+
+EXPLAIN = "POST /_cluster/allocation/explain"
+
+
+def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
+    """The refusal for an answer that is none; `check` is the only one that needs it, and can be left out."""
+    without = f" To go on without it, set skip_checks: [{check}]." if check else ""
+    return NotUnderstood(
+        refused(
+            "opensearch_not_understood",
+            f"The answer of OpenSearch to {request} is not understood: {what}.",
+            "If this does not pass, check that opensearch.hosts names the REST port of the cluster (usually 9200), and"
+            f" report it with the OpenSearch version: nothing can be proven from a part of an answer.{without}",
+        )
+    )
+
+
+def reading(request: str, check: str = "") -> AbstractContextManager[None]:
+    """What is read in this block is understood, or refused with the request.
+
+    Raises:
+        NotUnderstood: a part of the answer is not what it has to be.
+    """
+    return understood(lambda what: not_understood(request, what, check))

@@ -1,0 +1,341 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A thin client: opensearch-py for connections and TLS, plain JSON in and out, every failure one sentence."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlencode
+
+from ...common.credentials import judge_way, refuse_in_address
+from ...common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
+from ...common.packages import needed
+from ...common.proxies import basic, proxy_for
+from ...common.reading import FOREIGN
+from ...common.time_limit import TimeLimit
+from ...common.verdict import Verdict, combine, refused
+from ...kubernetes import client as kubernetes
+from ...kubernetes.port_forward import PortForward
+from .answers import not_understood
+from .ways import connection_class
+
+SCHEMES = ("https://", "http://")
+
+PASSING = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+"""Answers that a cluster (no elected manager, overload) or a proxy before it gives for a while."""
+
+MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
+"""The remedy where an answer is 403: no permission, or an index that is blocked."""
+
+LONGEST_REASON = 400
+"""Characters of what is said in an error: a page of a proxy may be long."""
+
+OTHER_WORDS = ("message", "Message", "type")
+"""The fields in which a proxy, or a server that gives no reason, says what is wrong."""
+
+_WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
+"""What Python puts around the text of a TLS error."""
+
+
+class OpenSearchClient:
+    """Requests to one cluster through any of its hosts.
+
+    Raises:
+        Refusal: from every method, where the answer cannot be had: unreachable, not accepted, not allowed.
+    """
+
+    def __init__(
+        self, connection: Any, hosts: list[str], library: ModuleType, limit: TimeLimit, username: str = ""
+    ) -> None:
+        self._connection = connection
+        self._limit = limit
+        self._library = library
+        self._username = username
+        self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
+        self.where = ", ".join(hosts)
+
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
+        """The JSON answer to GET; `params` are query parameters."""
+        return self._ask("GET", path, params)
+
+    def put(self, path: str, body: Mapping[str, Any], **params: Any) -> dict[str, Any]:
+        """The JSON answer to PUT."""
+        return self._ask("PUT", path, params, body)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+        """The JSON answer to POST."""
+        return self._ask("POST", path, params, body)
+
+    def post_once(self, path: str, seconds: float, **params: Any) -> dict[str, Any]:
+        """The JSON answer to a POST that may take so long. It is sent once: also where no answer comes, not again."""
+        return self._ask("POST", path, params, seconds=seconds)
+
+    def delete(self, path: str, **params: Any) -> dict[str, Any]:
+        """The JSON answer to DELETE; empty where there was nothing to delete."""
+        return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
+
+    def order(self, method: str, path: str, **params: Any) -> None:
+        """A request whose answer has no body, as have those to `_cluster/voting_config_exclusions`."""
+        self._ask(method, path, params, may_be_empty=True)
+
+    def health(self, **params: Any) -> dict[str, Any]:
+        """`_cluster/health`. A wait that ran out answers 408 with a whole body, which is an answer like any other."""
+        return self._ask("GET", "/_cluster/health", params, ignore=(HTTPStatus.REQUEST_TIMEOUT,))
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
+        ignore: tuple[int, ...] = (),
+        may_be_empty: bool = False,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        errors = self._library.exceptions
+        transport = self._connection.transport
+        if seconds is not None:
+            transport = copy.copy(transport)
+            transport.max_retries = 0
+        # In the path, since opensearch-py takes a query parameter called timeout for its own.
+        url = f"{path}?{urlencode(params)}" if params else path
+        self._limit.begin(seconds)
+        try:
+            answer = transport.perform_request(method, url, params={"ignore": ignore}, body=body, timeout=seconds)
+        except errors.ConnectionError as error:
+            if isinstance(error.info, Refusal):
+                raise error.info from error
+            if not isinstance(error.info, self._failures):
+                raise  # opensearch-py wraps every exception, a mistake of ours too
+            silent = getattr(error, "silent", None)
+            if silent is not None:
+                # opensearch-py asks it again in its turn: the next look would be unanswered like this one.
+                self._connection.transport.mark_dead(silent)
+            # The host means something only where it was reached directly.
+            where = silent.host if silent is not None and silent.host in self.where else self.where
+            raise _unreachable(where, error, errors, seconds or self._limit.seconds) from error
+        except errors.TransportError as error:
+            raise _answered(self.where, method, path, error, self._username) from error
+        except (errors.SerializationError, *FOREIGN) as error:
+            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send JSON") from error
+        if may_be_empty and not answer:
+            return {}
+        if not isinstance(answer, dict):
+            raise not_understood(f"{method} {path}", f"the server at {self.where} does not send a JSON object")
+        return answer
+
+
+def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:
+    """A client for the `opensearch` argument; no request is made yet.
+
+    `kubernetes_options` is the `kubernetes` argument, for `port_forward`.
+
+    Raises:
+        Refusal: the package is missing, `hosts` cannot be used, or a certificate file is missing or cannot be read.
+    """
+    hosts = hosts_of(options)
+    library = needed("opensearchpy", "opensearch-py")
+    for option in ("ca_cert", "client_cert", "client_key"):
+        if options.get(option) and not os.path.isfile(options[option]):
+            raise refusal(
+                "opensearch_connection_options",
+                f"The file {options[option]} (opensearch.{option}) does not exist.",
+                f"Give the right path with opensearch.{option}.",
+            )
+    forward = _forward(options, kubernetes_options or {})
+    username, password = options.get("username"), options.get("password")
+    limit = TimeLimit(float(options.get("request_timeout") or 30))
+    try:
+        connection = library.OpenSearch(
+            hosts=hosts,
+            headers={"authorization": basic(f"{username}:{password or ''}")} if username else None,
+            http_compress=True,
+            verify_certs=options.get("validate_certs", True),
+            ssl_show_warn=False,
+            ca_certs=options.get("ca_cert"),
+            client_cert=options.get("client_cert"),
+            client_key=options.get("client_key"),
+            timeout=limit.seconds,
+            max_retries=max(2, len(hosts)),
+            retry_on_status=PASSING,
+            connection_class=connection_class(
+                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward, limit
+            ),
+        )
+    except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
+        raise refusal(
+            "opensearch_connection_options",
+            f"The connection to OpenSearch cannot be set up: {error}.",
+            "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
+        ) from error
+    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, limit, username or "")
+
+
+def hosts_of(options: Mapping[str, Any]) -> list[str]:
+    """The URLs of `hosts`, which all say the same: with TLS, or without.
+
+    Without a scheme the package takes http, and in a list of both a password goes to the next host without TLS as soon
+    as one with TLS is not there, or is not the one it should be.
+
+    Raises:
+        Refusal: there is none, or one is no URL, or holds credentials.
+    """
+    hosts = list(options.get("hosts") or [])
+    if not hosts:
+        raise refusal(
+            "opensearch_hosts_missing",
+            "No address of the OpenSearch cluster is given.",
+            "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
+        )
+    for host in hosts:
+        refuse_in_address(host, "opensearch.hosts", "opensearch.username and opensearch.password")
+        if not host.lower().startswith(SCHEMES):
+            raise refusal(
+                "opensearch_scheme",
+                f"The address {host} of opensearch.hosts does not say whether there is TLS.",
+                f"Write https://{host} (or http://{host} where the REST port has no TLS).",
+            )
+    if len({host.partition(":")[0].lower() for host in hosts}) > 1:
+        raise refusal(
+            "opensearch_scheme",
+            f"Some addresses of opensearch.hosts have TLS and others have none: {', '.join(hosts)}.",
+            "Give addresses of one kind: with https:// alone nothing is ever sent without encryption.",
+        )
+    return hosts
+
+
+def judge_connection(options: Mapping[str, Any]) -> Verdict:
+    """Who could read the password on its way; through the Kubernetes API it goes as safely as what is sent there."""
+    username = options.get("username")
+    if not username or options.get("port_forward"):
+        return Verdict()
+    verified = bool(options.get("validate_certs", True))
+    sent = f"The password of the OpenSearch user {username}"
+    return combine(judge_way(sent, host, verified) for host in options.get("hosts") or ())
+
+
+def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:
+    if not options.get("port_forward"):
+        return None
+    return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
+
+
+def _late(where: str, seconds: float) -> Unreachable:
+    """What is said where a connection came about and no answer: opensearch-py tells that apart from all else."""
+    return Unreachable(
+        refused(
+            "opensearch_unreachable",
+            f"OpenSearch at {where} did not answer within {seconds:g} s.",
+            "If this does not pass, see in its log whether that member hangs or is overloaded. It has more time with"
+            " opensearch.request_timeout.",
+        )
+    )
+
+
+def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal:
+    if isinstance(error, errors.ConnectionTimeout):
+        return _late(where, seconds)
+    cause = _root(error)
+    if isinstance(error, errors.SSLError) and "certificate" in cause:
+        return refusal(
+            "opensearch_certificate",
+            f"The TLS certificate of OpenSearch at {where} is not accepted: {cause}.",
+            "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
+        )
+    if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
+        return refusal(
+            "opensearch_tls",
+            f"A TLS connection to OpenSearch at {where} cannot be made: {cause}.",
+            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
+        )
+    return Unreachable(
+        refused(
+            "opensearch_unreachable",
+            f"OpenSearch at {where} cannot be reached: {cause}.",
+            "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
+            " runs, and that a member is up.",
+        )
+    )
+
+
+def _root(error: BaseException) -> str:
+    """The innermost cause in plain words: HTTP libraries wrap it in others, and put addresses of objects around it."""
+    inner: BaseException = error
+    for _depth in range(10):
+        candidates = (getattr(inner, "reason", None), getattr(inner, "info", None), *inner.args[-1:], inner.__cause__)
+        following = next((each for each in candidates if isinstance(each, BaseException)), None)
+        if following is None or following is inner:
+            break
+        inner = following
+    text = str(getattr(inner, "strerror", None) or inner)
+    return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
+
+
+def _answered(where: str, method: str, path: str, error: Any, username: str) -> Refusal:
+    said = _reason(error)
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
+        return refusal(
+            "opensearch_credentials",
+            f"OpenSearch at {where} did not accept the password of the user {username} (401)."
+            if username
+            else f"OpenSearch at {where} asks for a user (401), and no username is given.",
+            "Check opensearch.username and opensearch.password, or client_cert and client_key.",
+        )
+    if error.status_code == HTTPStatus.FORBIDDEN:
+        return refusal(
+            "opensearch_rights",
+            f"OpenSearch does not allow {method} {path}: {said}.",
+            MORE_RIGHTS,
+        )
+    if error.status_code in PASSING:
+        return Unreachable(
+            refused(
+                "opensearch_unavailable",
+                f"OpenSearch at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
+                "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
+            )
+        )
+    if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
+        return not_understood(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
+    return refusal(
+        "opensearch_answer",
+        f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",
+        "Cure the cause it names and run again.",
+    )
+
+
+def _reason(error: Any) -> str:
+    """What the server, or what answers in its place, says of an error in a text; of a page, its beginning."""
+    found = _body(error)
+    if isinstance(found, dict):
+        found = found.get("error") or found
+    if isinstance(found, dict):
+        roots = found.get("root_cause")
+        inner = [each for each in (roots[:1] if isinstance(roots, list) else ()) if isinstance(each, dict)]
+        words = [each.get("reason") for each in (*inner, found)] + [found.get(name) for name in OTHER_WORDS]
+        found = next((each for each in words if isinstance(each, str) and each), None)
+    said = " ".join(found.split()) if isinstance(found, str) else ""
+    return said[:LONGEST_REASON].rstrip(".") or "it does not say why"
+
+
+def _body(error: Any) -> Any:
+    """The body of an error; where it was not called JSON, opensearch-py has its text alone."""
+    if error.info is not None:
+        return error.info
+    try:
+        return json.loads(error.error)
+    except (RecursionError, TypeError, ValueError):
+        return error.error

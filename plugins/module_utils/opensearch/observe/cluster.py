@@ -1,0 +1,310 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The looks at an OpenSearch cluster: few calls, none that fans out to every shard.
+
+The routing table comes from the cluster state, never from `_cat/shards`, which asks every data member for all its
+statistics whatever columns are wanted (server source, RestShardsAction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...common.errors import Refusal, Unreachable
+from ...common.reading import FOREIGN, Json, Unreadable, named, optional_text, part, text, whole, whole_part, within
+from ...common.verdict import refused
+from ...common.words import enumerate_few
+from .answers import reading
+from .client import OpenSearchClient
+from .data_paths import DataPaths, parse_data_paths
+from .disk import Disks, parse_disks, parse_watermarks
+from .recoveries import UNKNOWN, Recoveries, parse_recoveries
+from .routing import parse_copies
+from .settings import (
+    Settings,
+    parse_settings,
+)
+from .state import (
+    ClusterMember,
+    ClusterState,
+    Health,
+    Index,
+    Voting,
+    parse_blocks,
+    parse_health,
+    parse_index,
+    parse_members,
+    parse_snapshots,
+    parse_voting,
+    unanswered,
+)
+from .tasks import LONG_TASKS, LongTask, parse_tasks
+
+_NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+NODES, BOTH = "GET /_nodes", "GET /_cluster/state with GET /_nodes"
+LOOKS = 3
+"""How often it is looked at once before a member that is in the cluster counts as one that does not answer."""
+ANSWERING = "5s"
+"""For how long the server waits for each member. Without a limit one that hangs would keep back the answers of all,
+until the request times out, and nobody could be named."""
+_SCOPES = ("defaults", "persistent", "transient")
+_STATE = ",".join(
+    (
+        "cluster_uuid",
+        "version",
+        "cluster_manager_node",
+        "master_node",
+        "blocks.global",
+        "nodes.*.name",
+        "nodes.*.ephemeral_id",
+        "metadata.cluster_coordination",
+        "metadata.indices.*.state",
+        "metadata.indices.*.settings.index.number_of_shards",
+        "metadata.indices.*.settings.index.number_of_replicas",
+        "metadata.indices.*.settings.index.version.created",
+        "metadata.indices.*.settings.index.auto_expand_replicas",
+        "metadata.indices.*.settings.index.unassigned.node_left.delayed_timeout",
+        "metadata.indices.*.settings.index.routing.allocation.enable",
+        "metadata.indices.*.settings.index.write.wait_for_active_shards",
+        "routing_table.indices.*.shards.*.index",
+        "routing_table.indices.*.shards.*.shard",
+        "routing_table.indices.*.shards.*.primary",
+        "routing_table.indices.*.shards.*.state",
+        "routing_table.indices.*.shards.*.node",
+        "routing_table.indices.*.shards.*.relocating_node",
+        "routing_table.indices.*.shards.*.searchOnly",
+        "routing_table.indices.*.shards.*.unassigned_info.reason",
+        "snapshots.snapshots.repository",
+        "snapshots.snapshots.snapshot",
+        "snapshots.snapshots.shards.index.index_name",
+        "snapshots.snapshots.shards.shard",
+        "snapshots.snapshots.shards.state",
+        "snapshots.snapshots.shards.node",
+    )
+)
+
+
+def observe(client: OpenSearchClient) -> ClusterState:
+    """One look: two calls, answered by the elected manager and by each member for itself.
+
+    A member that joins or leaves between the two is in one answer only, so it is then looked again.
+
+    Raises:
+        Refusal: the answer cannot be had or read; `Unreachable` where a member is in the cluster and does not answer.
+    """
+    return parse_state(*_agreeing(lambda: _both(client)))
+
+
+def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
+    """What each member says of itself, and the cluster state, asked until every member of the state has answered."""
+    for _look in range(LOOKS):
+        nodes, state = ask()
+        with reading(BOTH):
+            if not unanswered(nodes, part(state, "nodes")):
+                break
+    return nodes, state
+
+
+def _both(client: OpenSearchClient) -> tuple[Json, Json]:
+    nodes = _nodes(client)
+    with reading(NODES):
+        majors = {text(whole_part(node), "version").partition(".")[0] for node in nodes.values()}
+    elected = "master_node" if "1" in majors else "cluster_manager_node"
+    state = client.get(
+        f"/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,{elected}", filter_path=_STATE
+    )
+    _names(state)
+    return nodes, state
+
+
+def _names(state: Json) -> Mapping[str, str]:
+    """The names of the members in the cluster state, by id; there is always one, or nobody could have answered."""
+    with reading(BOTH):
+        names = named(state, "nodes", lambda _identity, node: text(node, "name"))
+        if not names:
+            raise Unreadable("is empty: the cluster has no members", "nodes")
+    return names
+
+
+def _nodes(client: OpenSearchClient) -> Json:
+    """What each member says of itself, by its id."""
+    answer = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES)
+    with reading(NODES):
+        return part(answer, "nodes", {})
+
+
+def cluster_uuid(client: OpenSearchClient) -> str:
+    """The identity of the cluster: made once at its first start, and never again.
+
+    Raises:
+        Refusal: the answer cannot be had or read. `_na_` is no identity: the cluster has not formed yet.
+    """
+    path = "/_cluster/state/version"
+    answer = client.get(path, filter_path="cluster_uuid")
+    with reading(f"GET {path}"):
+        return _uuid(answer)
+
+
+def _uuid(answer: Json) -> str:
+    uuid = text(answer, "cluster_uuid")
+    if uuid == "_na_":
+        raise Unreadable("is not there yet: it does not say which cluster it is", "cluster_uuid")
+    return uuid
+
+
+def parse_state(nodes: Json, state: Json) -> ClusterState:
+    """The cluster state from both answers.
+
+    Raises:
+        Unreachable: a member did not answer for itself, or a field that decides about safety is missing or impossible.
+    """
+    with reading(BOTH):
+        indices, voting = within(state, "metadata", _metadata)
+        members = parse_members(nodes, part(state, "nodes"))
+        seen = ClusterState(
+            uuid=_uuid(state),
+            version=whole(state, "version"),
+            elected=optional_text(state, "cluster_manager_node") or optional_text(state, "master_node"),
+            members=members,
+            copies=within(state, "routing_table", lambda table: parse_copies(table, indices, members), {}),
+            indices=indices,
+            voting=voting,
+            blocks=within(state, "blocks", parse_blocks, {}),
+            snapshots=within(state, "snapshots", parse_snapshots, {}),
+        )
+        placed = {copy.index for copy in seen.copies}
+        lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
+        # While the state is being recovered there is no routing table yet, and a block says so.
+        if lost and not seen.blocks:
+            raise Unreadable(f"does not say where the shards of {enumerate_few(lost)} are", "routing_table")
+    return seen
+
+
+def _metadata(metadata: Json) -> tuple[dict[str, Index], Voting]:
+    return named(metadata, "indices", parse_index, {}), within(metadata, "cluster_coordination", parse_voting)
+
+
+def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
+    """Health with its task queue drained once (`wait_for_events=languid`); waits up to `long_poll` seconds for green.
+
+    `green` alone is stale evidence: an index created a moment before is not counted yet (elastic/cloud-on-k8s#8267).
+    """
+    waits: dict[str, Any] = {"wait_for_status": "green"} if long_poll else {}
+    answer = client.health(wait_for_events="languid", timeout=f"{round(1000 * (long_poll or 1))}ms", **waits)
+    with reading("GET /_cluster/health"):
+        return parse_health(answer)
+
+
+def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
+    """The named members that are in the cluster now, by name; cheap enough for a tight loop.
+
+    The state is asked first, so that a new process is never seen with the version of the one before it.
+
+    Raises:
+        Refusal: the answer cannot be had or read; `Unreachable` where one that is in the cluster does not answer.
+    """
+    wanted = set(names)
+
+    def ask() -> tuple[Json, Json]:
+        state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id")
+        there = {identity: state["nodes"][identity] for identity, name in _names(state).items() if name in wanted}
+        return _nodes(client), {"nodes": there}
+
+    nodes, state = _agreeing(ask)
+    with reading(BOTH):
+        members = parse_members(nodes, part(state, "nodes"))
+    return {member.name: member for member in members.values() if member.name in wanted}
+
+
+def observe_data_paths(client: OpenSearchClient) -> DataPaths:
+    """The paths of each member's data, from its own settings; without those that have not answered in time.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    wanted = ("nodes.*.name", "nodes.*.settings.path.data", "nodes.*.settings.path.home")
+    answer = client.get("/_nodes/_all/settings", timeout=ANSWERING, filter_path=",".join(wanted))
+    with reading("GET /_nodes/_all/settings"):
+        return parse_data_paths(answer)
+
+
+def observe_disks(client: OpenSearchClient) -> Disks:
+    """The disks of the data members and the watermarks in force: one call to each data member, and one more.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    path = "cluster.routing.allocation.disk"
+    settings = client.get(
+        "/_cluster/settings", include_defaults="true", filter_path=",".join(f"{s}.{path}" for s in _SCOPES)
+    )
+    stats = client.get(
+        "/_nodes/data:true/stats/fs",
+        timeout=ANSWERING,
+        filter_path="_nodes,nodes.*.name,nodes.*.roles,nodes.*.fs.data.total_in_bytes,nodes.*.fs.data.available_in_bytes",
+    )
+    with reading("GET /_nodes/stats/fs", "disk"):
+        _all_answered(within(stats, "_nodes", lambda header: whole(header, "failed")), "disks", "disk")
+        disks = parse_disks(stats)
+    with reading("GET /_cluster/settings", "disk"):
+        return Disks(disks, parse_watermarks(settings, len(disks)))
+
+
+def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
+    """The long tasks of all members: one call, which each member answers for itself.
+
+    Raises:
+        Refusal: the answer cannot be had or read.
+    """
+    actions = ",".join(LONG_TASKS)
+    wanted = ("name", "tasks.*.id", "tasks.*.action", "tasks.*.description", "tasks.*.parent_task_id")
+    answer = client.get(
+        "/_tasks",
+        actions=actions,
+        detailed="true",
+        timeout=ANSWERING,
+        filter_path=",".join(("node_failures", "task_failures", *(f"nodes.*.{name}" for name in wanted))),
+    )
+    with reading("GET /_tasks", "tasks"):
+        _all_answered(answer.get("node_failures") or answer.get("task_failures"), "tasks", "tasks")
+        return parse_tasks(answer)
+
+
+def observe_recoveries(client: OpenSearchClient) -> Recoveries:
+    """What the recoveries under way have still to copy; unknown where that cannot be had, since no verdict needs it."""
+    figures = ("index.size.total_in_bytes", "index.size.reused_in_bytes", "index.size.recovered_in_bytes")
+    wanted = (*figures, "translog.total", "translog.recovered")
+    try:
+        paths = ",".join(f"*.shards.{name}" for name in wanted)
+        return parse_recoveries(client.get("/_recovery", active_only="true", filter_path=paths))
+    except (Refusal, *FOREIGN):
+        return UNKNOWN
+
+
+def _all_answered(failures: Any, what: str, check: str) -> None:
+    """A member that is just coming or going may not answer: it is asked again.
+
+    Raises:
+        Unreachable: one has not.
+    """
+    if failures:
+        raise Unreachable(
+            refused(
+                "opensearch_unavailable",
+                f"Not every member of OpenSearch has answered for its {what}.",
+                f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
+            )
+        )
+
+
+def read_settings(client: OpenSearchClient) -> Settings:
+    """Both scopes of the cluster settings, flat.
+
+    Raises:
+        Refusal: the answer cannot be had, or is not understood.
+    """
+    answer = client.get("/_cluster/settings", flat_settings="true")
+    with reading("GET /_cluster/settings"):
+        return parse_settings(answer)

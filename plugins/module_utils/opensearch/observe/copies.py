@@ -1,0 +1,67 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Facts about the copies of the shards: which stand in for one another, which are alone, which move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from .state import ClusterState, ShardCopy
+
+Shard = tuple[str, int]
+
+
+def last_copies(state: ClusterState) -> Mapping[Shard, ShardCopy]:
+    """The shards of which a single copy is assigned while others are not, and that copy; search-only ones are left out.
+
+    A replica is a last copy of this kind only where its primary is not assigned, which is told otherwise.
+    """
+    lone: dict[Shard, ShardCopy] = {}
+    for (index, shard, search_only), copies in copy_sets(state).items():
+        held = [copy for copy in copies if copy.member is not None]
+        if not search_only and len(held) == 1 and held[0].primary and len(copies) > 1:
+            lone[index, shard] = held[0]
+    return lone
+
+
+def under_way(state: ClusterState) -> bool:
+    """Whether any copy recovers or moves."""
+    return any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
+
+
+def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
+    """The copies without a member, one per shard (explaining twins apart is not possible for the server).
+
+    Of a shard without its primary that is the primary alone: its replicas can only follow it.
+    """
+    found = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
+    lost = {(copy.index, copy.shard) for copy in found if copy.primary}
+    seen: dict[tuple[str, int], ShardCopy] = {}
+    for copy in found:
+        if copy.primary or (copy.index, copy.shard) not in lost:
+            seen.setdefault((copy.index, copy.shard), copy)
+    return tuple(seen.values())
+
+
+def left_on(state: ClusterState, names: Collection[str]) -> tuple[ShardCopy, ...]:
+    """The copies that the named members hold; one that relocates, as long as it has not arrived."""
+    members = state.ids(names)
+    return tuple(copy for copy in state.copies if copy.member in members)
+
+
+def standing_still(state: ClusterState) -> bool:
+    """Whether no copy is under way anywhere: as long as one is, others may just be waiting for their turn."""
+    return not any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
+
+
+CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]
+
+
+def copy_sets(state: ClusterState) -> CopySets:
+    """Copies that can stand in for one another: those of a shard, where search-only copies are a set of their own."""
+    found: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
+    for copy in state.copies:
+        found[(copy.index, copy.shard, copy.search_only)].append(copy)
+    return found

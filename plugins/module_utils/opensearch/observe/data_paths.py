@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where members keep their data, and whether that outlives their pods. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from posixpath import join
+
+from ...common.reading import Json, named, optional_text, part, text, texts
+from ...kubernetes.state import StatefulSet
+from ...kubernetes.volumes import is_mounted, outlives_pods, variable
+from .state import silence
+
+DEFAULT = "/usr/share/opensearch/data"
+"""That of the official image, whose working directory is the server's home (path.home)."""
+SETTING = "path.data"
+FIRST_NODE = "nodes/0"
+"""What the server makes under each data path (server source, NodeEnvironment): a mount may be as deep as that."""
+
+DataPaths = Mapping[str, tuple[str, ...]]
+"""Data paths by the name of the member."""
+
+
+def parse_data_paths(nodes_settings: Json) -> dict[str, tuple[str, ...]]:
+    """The data paths of each member from `GET _nodes/_all/settings`: `path.data`, or `data` under `path.home`.
+
+    One that does not say where its home is has none.
+
+    Raises:
+        Unreadable: it is not such an answer.
+    """
+    return dict(named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {}).values())
+
+
+def said_by_all(known: DataPaths, members: Iterable[str]) -> DataPaths:
+    """What is known, where each of these members, which are in the cluster, has said its own.
+
+    Raises:
+        Unreachable: one has not. What others say of theirs does not stand in for it.
+    """
+    missing = set(members) - known.keys()
+    if missing:
+        raise silence("_nodes/_all/settings", missing)
+    return known
+
+
+def _paths(node: Json) -> tuple[str, ...]:
+    path = part(part(node, "settings", {}), "path", {})
+    home = optional_text(path, "home")
+    given = texts(path, "data") if isinstance(path.get("data"), list) else (text(path, "data", "data"),)
+    return tuple(join(home, each) for each in given) if home else ()
+
+
+def keeps_data(pool: StatefulSet, known: DataPaths) -> bool:
+    """Whether the members of a pool have their data again in the next pod.
+
+    The paths are those that the members of the pool say, or while none of it is there those of all members. A path that
+    no volume of the pool covers may be a link's target, so then it is what the template says (`path.data` as a
+    variable), or the default of the image.
+    """
+    own = {path for name in pool.member_names() for path in known.get(name, ())}
+    said = _mounted(pool, own or {path for paths in known.values() for path in paths})
+    given = variable(pool, SETTING)
+    return outlives_pods(pool, said or [join(each, FIRST_NODE) for each in (given.split(",") if given else [DEFAULT])])
+
+
+def _mounted(pool: StatefulSet, paths: Collection[str]) -> list[str]:
+    """Where a server begins to write, where all of that is on volumes; else none."""
+    begun = [join(path, FIRST_NODE) for path in sorted(paths)]
+    return begun if all(is_mounted(pool, path) for path in begun) else []

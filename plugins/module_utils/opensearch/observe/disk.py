@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: the disks of the members, and the watermarks of the cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...common.reading import Json, Unreadable, listed, named, one_of, part, text, texts, whole, within
+
+LEVELS = ("flood_stage", "high", "low")
+"""The watermarks, the worst first."""
+
+
+_BYTES = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>b|[kmgtp]b?)", re.IGNORECASE)
+_POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How full a disk may be, as it is written, and as the share in use (0 to 1) or the bytes that stay free."""
+
+    text: str
+    used: float | None = None
+    free: float | None = None
+
+    def exceeded(self, disk: Disk) -> bool:
+        """Whether that disk is fuller."""
+        if self.used is not None:
+            return disk.used > self.used
+        return disk.available < (self.free or 0)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The fullest data path of a member. Bytes."""
+
+    member: str
+    total: int
+    available: int
+
+    @property
+    def used(self) -> float:
+        """The share in use, from 0 to 1."""
+        return 1 - self.available / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True)
+class Disks:
+    """The disks of the data members, and the watermarks by level; none where the cluster heeds none."""
+
+    disks: tuple[Disk, ...] = ()
+    watermarks: Mapping[str, Watermark] | None = None
+
+
+def parse_watermark(text: str) -> Watermark:
+    """A watermark from a setting: `85%` or `0.85` in use, or `500mb` free.
+
+    Raises:
+        ValueError: it is written in none of these ways.
+    """
+    text = text.strip()
+    if text.endswith("%"):
+        return Watermark(text, used=float(text[:-1]) / 100)
+    found = _BYTES.fullmatch(text)
+    if found:
+        return Watermark(text, free=float(found["number"]) * 1024 ** _POWERS[found["unit"][0].lower()])
+    return Watermark(text, used=float(text))
+
+
+def parse_watermarks(answer: Json, data_members: int) -> Mapping[str, Watermark] | None:
+    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None where the cluster heeds none.
+
+    Raises:
+        Unreadable: one is missing, or cannot be read.
+    """
+    settings: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
+    for scope in ("defaults", "persistent", "transient"):
+        found = _disk(answer, scope)
+        settings.update(found)
+        marks.update(part(found, "watermark", {}))
+    if not _is_on(settings, "threshold_enabled"):
+        return None
+    if data_members == 1 and not _is_on(marks, "enable_for_single_data_node", "false"):
+        return None
+    return {level: _watermark(marks, level) for level in LEVELS}
+
+
+def _watermark(marks: Json, level: str) -> Watermark:
+    written = text(marks, level)
+    try:
+        return parse_watermark(written)
+    except ValueError as error:
+        raise Unreadable(f"is {written!r}, which is no watermark", level) from error
+
+
+def _is_on(settings: Json, name: str, default: str | None = None) -> bool:
+    return {"true": True, "false": False}[one_of({name: default, **settings}, name, ("true", "false"))]
+
+
+def _disk(answer: Json, scope: str) -> Json:
+    found = answer
+    for name in (scope, "cluster", "routing", "allocation", "disk"):
+        found = part(found, name, {})
+    return found
+
+
+def parse_disks(answer: Json) -> tuple[Disk, ...]:
+    """The fullest path of each member that keeps shards, from `_nodes/stats/fs`.
+
+    Members that hold nothing but a cache of remote data (roles `warm` and `search` alone) are left out.
+
+    Raises:
+        Unreadable: a figure is missing, or a member has no data path.
+    """
+    found = named(answer, "nodes", lambda _identity, node: _fullest(node), {})
+    return tuple(disk for disk in found.values() if disk)
+
+
+def _fullest(node: Json) -> Disk | None:
+    if not any(role == "data" or role.startswith("data_") for role in texts(node, "roles", ())):
+        return None
+    name = text(node, "name")
+
+    def disk(path: Json) -> Disk:
+        return Disk(name, whole(path, "total_in_bytes"), whole(path, "available_in_bytes"))
+
+    paths = within(node, "fs", lambda fs: listed(fs, "data", disk))
+    if not paths:
+        raise Unreadable("has no data path")
+    return min(paths, key=lambda disk: disk.available / disk.total if disk.total else 1.0)

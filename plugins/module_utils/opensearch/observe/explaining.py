@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Asking the server why copies are not assigned: a bounded number of questions a look, and all of them in turn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from ...common.errors import Refusal
+from ...common.reading import Json
+from .answers import EXPLAIN, reading
+from .client import OpenSearchClient
+from .explanation import Explanation, parse_explanation
+from .state import ClusterState, ShardCopy
+
+EXPLANATIONS = 500
+"""At most so many questions a look: each costs the elected manager all deciders times all data members."""
+
+_Place = tuple[str, int, bool]
+"""Index, shard, and whether it is the primary: what the server is asked about."""
+
+
+def explain(
+    client: OpenSearchClient, state: ClusterState, copies: Collection[ShardCopy], former: Sequence[Explanation] = ()
+) -> tuple[Explanation, ...]:
+    """Explanations of these unassigned copies, the oldest first; copies in the same situation share one question.
+
+    `former` are explanations of an earlier look that are still true, the oldest first. Where there is more to ask than
+    one look may, what has never been explained comes first, then what was explained longest ago. So after a few looks
+    everything is explained.
+
+    Raises:
+        Refusal: the server does not let us ask, or cannot be reached.
+    """
+    age = {_place(explanation): number for number, explanation in enumerate(former)}
+    groups = sorted(_alike(state, copies), key=lambda group: age.get(_place(group[0]), -1))
+    asked = groups[:EXPLANATIONS]
+    fresh = [explanation for group in asked for explanation in _ask(client, group)]
+    left = {_place(copy) for group in groups[EXPLANATIONS:] for copy in group}
+    return (*(explanation for explanation in former if _place(explanation) in left), *fresh)
+
+
+def still_true(former: Sequence[Explanation], then: ClusterState, now: ClusterState) -> tuple[Explanation, ...]:
+    """Those of the former explanations that no other member, and no other place of a copy, can have changed since."""
+    if {m.ephemeral_id for m in then.members.values()} != {m.ephemeral_id for m in now.members.values()}:
+        return ()
+    before, after = _by_shard(then), _by_shard(now)
+    return tuple(
+        explanation
+        for explanation in former
+        if before.get((explanation.index, explanation.shard)) == after.get((explanation.index, explanation.shard))
+    )
+
+
+def answer_about(client: OpenSearchClient, copy: ShardCopy, fields: str, member: str | None = None) -> Json | None:
+    """These fields of what the server explains of a copy, and the deciders; on a member where that is named.
+
+    None where the copy was assigned or has gone between two calls, or its index is gone: the next look sees it.
+
+    Raises:
+        Refusal: the server does not let us ask, or cannot be reached.
+    """
+    body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary}
+    deciders = "node_allocation_decisions.deciders"
+    try:
+        answer: Json = client.post(
+            "/_cluster/allocation/explain",
+            {**body, "current_node": member} if member else body,
+            filter_path=f"{fields},{deciders}.decider,{deciders}.decision",
+        )
+    except Refusal as error:
+        if any(reason.code != "opensearch_answer" for reason in error.verdict.reasons):
+            raise
+        return None
+    return answer
+
+
+def _ask(client: OpenSearchClient, group: Sequence[ShardCopy]) -> Iterator[Explanation]:
+    answer = answer_about(client, group[0], "index,shard,primary,can_allocate,node_allocation_decisions.node_id")
+    if answer is None or "can_allocate" not in answer:
+        return  # It was assigned between the two calls.
+    with reading(EXPLAIN):
+        explanation = parse_explanation(answer)
+    for each in group:
+        yield Explanation(each.index, each.shard, each.primary, explanation.can_allocate, explanation.refusing)
+
+
+def _place(about: Explanation | ShardCopy) -> _Place:
+    return about.index, about.shard, about.primary
+
+
+def _by_shard(state: ClusterState) -> Mapping[tuple[str, int], Sequence[ShardCopy]]:
+    found: dict[tuple[str, int], list[ShardCopy]] = defaultdict(list)
+    for copy in state.copies:
+        found[(copy.index, copy.shard)].append(copy)
+    return found
+
+
+def _alike(state: ClusterState, copies: Iterable[ShardCopy]) -> Iterable[list[ShardCopy]]:
+    """Unassigned copies in groups of the same index, the same member with the primary, and the same other holders."""
+    siblings = _by_shard(state)
+    groups: dict[object, list[ShardCopy]] = defaultdict(list)
+    for copy in copies:
+        others = siblings[(copy.index, copy.shard)]
+        holders = frozenset(other.member for other in others if other.member)
+        primary = next((other.member for other in others if other.primary), None)
+        groups[(copy.index, copy.primary, primary, holders)].append(copy)
+    return groups.values()

@@ -1,0 +1,28 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that a gate sees at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .disk import Disks
+from .explanation import Explanation
+from .recoveries import UNKNOWN, Recoveries
+from .settings import Settings
+from .state import ClusterState, Health
+from .tasks import LongTask
+
+
+@dataclass(frozen=True)
+class Look:
+    """Everything a gate sees at once; what none of its checks needs is empty."""
+
+    state: ClusterState
+    health: Health
+    settings: Settings
+    explanations: tuple[Explanation, ...] = ()
+    disks: Disks = field(default_factory=Disks)
+    tasks: tuple[LongTask, ...] = ()
+    recoveries: Recoveries = UNKNOWN

@@ -1,0 +1,38 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the recoveries under way have still to copy and to replay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Recoveries:
+    """What the recoveries under way have still to copy (bytes), and to replay (operations)."""
+
+    bytes: float = 0
+    operations: float = 0
+
+
+UNKNOWN = Recoveries(math.inf, math.inf)
+
+
+def parse_recoveries(answer: Mapping[str, Any]) -> Recoveries:
+    """What is left of all recoveries of `_recovery?active_only=true`.
+
+    How many operations there will be is not always known yet (total -1; server source, RecoveryState.Translog).
+
+    Raises:
+        KeyError: a figure is missing.
+    """
+    found = [recovery for index in answer.values() for recovery in index["shards"]]
+    sizes = [recovery["index"]["size"] for recovery in found]
+    return Recoveries(
+        sum(max(0, s["total_in_bytes"] - s["reused_in_bytes"] - s["recovered_in_bytes"]) for s in sizes),
+        sum(max(0, r["translog"]["total"] - r["translog"]["recovered"]) for r in found),
+    )

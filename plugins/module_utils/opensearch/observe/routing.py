@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The routing table: where the copies of each shard are. What contradicts itself or the metadata is not believed. Pure.
+
+What has to agree is what the servers check themselves (server source, IndexRoutingTable.validate, ShardRouting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ...common.reading import Json, Unreadable, flag, listed, named, one_of, optional_text, part, text, whole, within
+from .state import Index, ShardCopy
+
+STATES = frozenset({"INITIALIZING", "RELOCATING", "STARTED", "UNASSIGNED"})
+"""All that a copy can be in (server source, ShardRoutingState)."""
+
+
+def parse_copies(routing_table: Json, indices: Mapping[str, Index], members: Collection[str]) -> tuple[ShardCopy, ...]:
+    """Every shard copy of `routing_table.indices`; `members` are the ids of those in the cluster.
+
+    Raises:
+        Unreadable: a copy, or what there is of copies, cannot be so.
+    """
+    tables = named(routing_table, "indices", lambda name, table: _index(name, table, indices, members), {})
+    return tuple(copy for copies in tables.values() for copy in copies)
+
+
+def _index(name: str, table: Json, indices: Mapping[str, Index], members: Collection[str]) -> Sequence[ShardCopy]:
+    index = indices.get(name)
+    if index is None:
+        raise Unreadable("is an index that the metadata does not have")
+    shards = part(table, "shards")
+    if len(shards) != index.shards or {*shards} != {str(number) for number in range(len(shards))}:
+        raise Unreadable(f"are {', '.join(sorted(shards)) or 'none'}, and there have to be {index.shards}", "shards")
+
+    def read(number: str) -> tuple[ShardCopy, ...]:
+        copies = listed(shards, number, lambda copy: _copy(copy, name, int(number), members))
+        _agree(copies, index, number)
+        return copies
+
+    return within(table, "shards", lambda shards: [copy for number in shards for copy in read(number)])
+
+
+def _copy(copy: Json, index: str, shard: int, members: Collection[str]) -> ShardCopy:
+    if (copy.get("index"), whole(copy, "shard")) != (index, shard):
+        raise Unreadable(f"is a copy of another shard ({copy.get('index')}[{copy['shard']}])")
+    seen = ShardCopy(
+        index=index,
+        shard=shard,
+        primary=flag(copy, "primary"),
+        state=one_of(copy, "state", STATES),
+        member=optional_text(copy, "node"),
+        relocating_to=optional_text(copy, "relocating_node"),
+        search_only=flag(copy, "searchOnly", default=False),
+        unassigned_reason=within(copy, "unassigned_info", lambda info: text(info, "reason", ""), {}),
+    )
+    wrong = _contradiction(seen, members)
+    if wrong:
+        raise Unreadable(f"is {seen.state}, and {wrong}")
+    return seen
+
+
+def _contradiction(copy: ShardCopy, members: Collection[str]) -> str:
+    """What cannot be so of one copy; empty where all can."""
+    if (copy.state == "UNASSIGNED") is not (copy.member is None):
+        return "has a member" if copy.member else "has no member"
+    if copy.state in {"STARTED", "UNASSIGNED"} and copy.relocating_to:
+        return "relocates"
+    if copy.state == "RELOCATING" and copy.relocating_to in {None, copy.member}:
+        return "relocates nowhere"
+    unknown = {copy.member, copy.relocating_to} - {None, *members}
+    if unknown:
+        return f"is on {', '.join(sorted(map(str, unknown)))}, which is no member"
+    return "is the primary and for search only" if copy.primary and copy.search_only else ""
+
+
+def _agree(copies: Sequence[ShardCopy], index: Index, shard: str) -> None:
+    """An index in search-only mode has neither primaries nor replicas, any other as many as its settings say."""
+    ordinary = [copy for copy in copies if not copy.search_only]
+    if not copies or (ordinary and len(ordinary) != index.replicas + 1):
+        raise Unreadable(f"has {len(ordinary)} copies, and there have to be {index.replicas + 1}", shard)
+    primaries = sum(copy.primary for copy in ordinary)
+    if ordinary and primaries != 1:
+        raise Unreadable(f"has {primaries} primaries", shard)
+    places = [place for copy in copies for place in (copy.member, copy.relocating_to) if place]
+    if len(places) != len({*places}):
+        raise Unreadable("has two copies on one member", shard)

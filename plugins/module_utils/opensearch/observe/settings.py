@@ -1,0 +1,194 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cluster settings, and the undo that they carry: what is there, as frozen data. Pure: no client.
+
+OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,
+2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo whatever
+becomes of the controller. The undo is one JSON string, since nested objects would drop nulls.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.reading import Json, part
+
+UNDO = "cluster.metadata.stateful_upgrade.undo"
+ARCHIVED = "archived."
+"""Before the name of a setting that the running version does not know, left over from an older one."""
+ENABLE = "cluster.routing.allocation.enable"
+ALLOCATING = (None, "all")
+"""The values of it with which every copy can come back."""
+SCOPES = ("persistent", "transient")
+EXCLUDE = "cluster.routing.allocation.exclude._name"
+RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
+RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
+REBALANCE = "cluster.routing.rebalance.enable"
+DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
+LISTS = frozenset({EXCLUDE})
+"""Settings that are lists with commas, to which names are added: only these names are ours, whatever else is there."""
+
+Flat = Mapping[str, Any]
+
+_NUMBER = r"\d+"
+_RESTRICTED = "primaries|new_primaries|none"
+_BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
+_TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
+_OBJECT = r"[a-z0-9.-]*"
+_NAMES = r"[^\x00-\x1f]*"
+CHANGED: Mapping[str, tuple[str, str]] = {
+    ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
+    EXCLUDE: (_NAMES, _NAMES),
+    RECOVERIES: (_NUMBER, _NUMBER),
+    RECOVERY_BYTES: (_BYTES, _BYTES),
+    REBALANCE: ("all|primaries|replicas|none", "none"),
+    DELAY: (_TIME, _TIME),
+}
+"""All settings that a run changes: patterns of what each may have been before, where it was set, and is set to.
+
+An undo that names others, or other values, was not written by a run. Whoever may write that setting alone could have
+anything put back with the rights of whoever settles.
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`GET _cluster/settings?flat_settings=true`: both scopes, with only what was set explicitly."""
+
+    persistent: Flat
+    transient: Flat
+
+    def effective(self, name: str) -> Any:
+        """The value in force, or None where only the default is: transient hides persistent."""
+        return self.transient.get(name, self.persistent.get(name))
+
+    def scope(self, name: str) -> Flat:
+        """The settings of one scope."""
+        return self.transient if name == "transient" else self.persistent
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting that was changed: where, what it was (None: absent), what it was set to."""
+
+    setting: str
+    scope: str
+    was: Any
+    set_to: Any
+
+    def is_ours(self, present: Any) -> bool:
+        """Whether the setting, as it is at present, still is what it was set to; of a list, whether it still holds some
+        of the names that were added.
+        """
+        if self.setting in LISTS:
+            return bool(self._added() & set(names_in(present)))
+        return bool(present == self.set_to)
+
+    def back(self, present: Any) -> Any:
+        """What the setting has to be again, where it is ours; of a list, what is left without the names added."""
+        if self.setting not in LISTS:
+            return self.was
+        left = [name for name in names_in(present) if name not in self._added()]
+        return self.was if left == names_in(self.was) else ",".join(left) or None
+
+    def _added(self) -> set[str]:
+        return set(names_in(self.set_to)) - set(names_in(self.was))
+
+
+@dataclass(frozen=True)
+class Undo:
+    """What puts the settings back. `cluster` is the cluster's UUID: an undo restored from a snapshot is not ours."""
+
+    run: str
+    at: str
+    cluster: str
+    changes: tuple[Change, ...]
+    excluded: tuple[str, ...] = ()
+    """The names of the members that are excluded from voting for a moment."""
+    lock: Mapping[str, str] = field(default_factory=dict)
+    """Where the lock is kept under which the run wrote it; empty for a task outside a run, and for older versions."""
+    foreign: tuple[Any, ...] = ()
+    """What it says of settings that no run of this collection changes so: kept as it is, and never put back."""
+
+    def dumps(self) -> str:
+        """The JSON string that the cluster carries."""
+        ours = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
+        changes = [*ours, *self.foreign]
+        excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
+        lock = {"lock": dict(self.lock)} if self.lock else {}
+        whole = {"run": self.run, "at": self.at, "cluster": self.cluster, **lock, "settings": changes, **excluded}
+        return json.dumps(whole)
+
+
+def names_in(value: Any) -> list[str]:
+    """The names of a list with commas, in its order."""
+    return [name.strip() for name in str(value or "").split(",") if name.strip()]
+
+
+def parse_settings(answer: Json) -> Settings:
+    """Settings from the flat answer.
+
+    Raises:
+        Unreadable: a scope is missing.
+    """
+    return Settings(persistent=part(answer, "persistent"), transient=part(answer, "transient"))
+
+
+def carried_undo(settings: Settings) -> Undo | None:
+    """The undo that the cluster carries, if any.
+
+    Raises:
+        Refusal: there is one and it cannot be read. It is never overwritten: a person has to look.
+    """
+    text = settings.persistent.get(UNDO)
+    if text is None:
+        return None
+    try:
+        raw = json.loads(text)
+        listed = list(raw["settings"])
+        read = [(each, Change(each["setting"], each["scope"], each["was"], each["set_to"])) for each in listed]
+        foreign = tuple(each for each, change in read if not is_known(change))
+        changes = tuple(change for _each, change in read if is_known(change))
+        excluded = raw.get("voting_exclusions", [])
+        if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
+            raise ValueError("unknown exclusions from voting")
+        if not all(isinstance(raw[name], str) for name in ("run", "at", "cluster")):
+            raise ValueError("unknown run")
+        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded), _lock_in(raw), foreign)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise refusal(
+            "undo_not_readable",
+            f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
+            "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
+        ) from error
+
+
+def _lock_in(raw: Mapping[str, Any]) -> dict[str, str]:
+    lock = raw.get("lock", {})
+    known = not lock or (
+        set(lock) == {"kept_in", "namespace", "name"}
+        and lock["kept_in"] in ("kubernetes", "opensearch")
+        and _fits(_OBJECT, lock["namespace"])
+        and _fits(_OBJECT, lock["name"])
+    )
+    if not known:
+        raise ValueError("unknown lock")
+    return dict(lock)
+
+
+def is_known(change: Change) -> bool:
+    """Whether a run makes such a change."""
+    if not isinstance(change.setting, str) or change.setting not in CHANGED or change.scope not in SCOPES:
+        return False
+    before, then = CHANGED[change.setting]
+    return (change.was is None or _fits(before, change.was)) and _fits(then, change.set_to)
+
+
+def _fits(pattern: str, value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(pattern, value, re.IGNORECASE) is not None

@@ -1,0 +1,393 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is seen of an OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
+
+Shapes read from the servers' own answers on 2.11, 2.19, 3.6 and 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ...common.errors import Unreachable
+from ...common.reading import (
+    Json,
+    Unreadable,
+    count,
+    flag,
+    listed,
+    named,
+    one_of,
+    optional_text,
+    part,
+    text,
+    text_map,
+    texts,
+    whole,
+    within,
+)
+from ...common.verdict import refused
+from ...common.words import enumerate_few
+from .version import Version
+
+COORDINATING = "coordinating only"
+"""What is served by members that have no role, in the place of one."""
+
+
+@dataclass(frozen=True)
+class ClusterMember:
+    """One member as the cluster knows it. `id` survives a restart, `ephemeral_id` does not."""
+
+    id: str
+    ephemeral_id: str
+    name: str
+    address: str
+    version: Version
+    roles: frozenset[str]
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def manager_eligible(self) -> bool:
+        """Whether it may vote and be elected (role `cluster_manager`, `master` in 1.x)."""
+        return bool(self.roles & {"cluster_manager", "master"})
+
+    @property
+    def holds_data(self) -> bool:
+        """Whether shards can be on it (role `data` and the tiers of it, `search`, `warm`)."""
+        return any(role in {"data", "search", "warm"} or role.startswith("data_") for role in self.roles)
+
+    @property
+    def has_remote_store(self) -> bool:
+        """Whether it keeps what is written to its shards in a repository, too (DiscoveryNode.isRemoteStoreNode)."""
+        return "remote_store.segment.repository" in self.attributes
+
+    @property
+    def serves(self) -> frozenset[str]:
+        """The roles in which others may stand in for it, beside those that its shards and its vote tell of.
+
+        A member without any of these, without data and without a vote is one of those that only coordinate. That it
+        can reach other clusters (`remote_cluster_client`) is no service: the member that is asked uses its own.
+        """
+        special = self.roles - {"data", "cluster_manager", "master", "remote_cluster_client"}
+        return special or (frozenset() if self.holds_data or self.manager_eligible else frozenset({COORDINATING}))
+
+
+@dataclass(frozen=True)
+class ShardCopy:
+    """One copy of a shard. `member` is the id of the member that holds it, or None when unassigned."""
+
+    index: str
+    shard: int
+    primary: bool
+    state: str
+    member: str | None = None
+    relocating_to: str | None = None
+    search_only: bool = False
+    unassigned_reason: str = ""
+
+    @property
+    def started(self) -> bool:
+        """Whether it serves (a relocating copy serves at its source until it has moved)."""
+        return self.state in {"STARTED", "RELOCATING"}
+
+    @property
+    def never_held(self) -> bool:
+        """Whether no member has ever held it: the index was just made (server source, UnassignedInfo.Reason)."""
+        return self.unassigned_reason == "INDEX_CREATED"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The settings of an index that decide about safety."""
+
+    name: str
+    open: bool
+    shards: int
+    replicas: int
+    created: Version | None
+    allocation: str | None = None
+    """`index.routing.allocation.enable`, where it is set: it overrides the cluster's."""
+    wait_for_active_shards: int = 1
+    auto_expand: bool = False
+    """Whether the servers themselves add and take away its replicas with the members."""
+    delay: str | None = None
+    """`index.unassigned.node_left.delayed_timeout`, where it is set."""
+    of_snapshot: bool = False
+    """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
+    in_remote_store: bool = False
+    """Whether what is written to it is also in a repository (`index.remote_store.enabled`)."""
+
+
+@dataclass(frozen=True)
+class Voting:
+    """The voting configurations: ids of manager-eligible members whose majority elects and commits."""
+
+    committed: frozenset[str]
+    accepted: frozenset[str]
+    exclusions: frozenset[str] = frozenset()
+    """The names of the members that are excluded."""
+    nobodies: frozenset[str] = frozenset()
+    """Those of these names that no member had when they were excluded."""
+
+
+_NOBODY = "_absent_"
+"""The id that an exclusion has of a name that no member had (server source, VotingConfigExclusion)."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A cluster-wide block. One that is `passing` the cluster lifts by itself, such as `state not recovered`."""
+
+    description: str
+    passing: bool = False
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot being taken: `repository/name`, and what is not yet written: index, shard, id of its member."""
+
+    name: str
+    unfinished: tuple[tuple[str, int, str | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """One consistent look at a cluster."""
+
+    uuid: str
+    version: int
+    elected: str | None
+    members: Mapping[str, ClusterMember]
+    copies: tuple[ShardCopy, ...]
+    indices: Mapping[str, Index]
+    voting: Voting
+    blocks: tuple[Block, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+
+    def named(self, name: str) -> ClusterMember | None:
+        """The member with that name."""
+        return next((member for member in self.members.values() if member.name == name), None)
+
+    def ids(self, names: Iterable[str]) -> frozenset[str]:
+        """The ids of those of the named members that are in the cluster."""
+        wanted = set(names)
+        return frozenset(member.id for member in self.members.values() if member.name in wanted)
+
+    def serves(self, copy: ShardCopy) -> bool:
+        """Whether a copy is started on a member that has answered for itself."""
+        return copy.started and copy.member in self.members
+
+
+def voting_again(state: ClusterState) -> ClusterState:
+    """The state as it is to be planned with: nobody is excluded from voting any more.
+
+    A run that was interrupted may have left somebody excluded, and takes it back before the first batch. Until then the
+    configurations are smaller than they will be; then the servers let every member vote that can, and of two only the
+    elected one (Reconfigurator).
+    """
+    if not state.voting.exclusions:
+        return state
+    voters = frozenset(member.id for member in state.members.values() if member.manager_eligible)
+    if len(voters) == 2 and state.elected in voters:
+        voters = frozenset({state.elected})
+    return replace(state, voting=Voting(voters, voters))
+
+
+@dataclass(frozen=True)
+class Health:
+    """`_cluster/health`, the fields that matter."""
+
+    status: str
+    timed_out: bool
+    members: int
+    initializing: int
+    relocating: int
+    unassigned: int
+    delayed: int
+    in_flight_fetch: int
+    pending_tasks: int
+
+
+HEALTH = frozenset({"green", "yellow", "red"})
+
+
+def parse_health(answer: Json) -> Health:
+    """Health from its JSON.
+
+    Raises:
+        Unreadable: a field is missing or is none of what is known.
+    """
+    return Health(
+        status=one_of(answer, "status", HEALTH),
+        timed_out=flag(answer, "timed_out"),
+        members=whole(answer, "number_of_nodes"),
+        initializing=whole(answer, "initializing_shards"),
+        relocating=whole(answer, "relocating_shards"),
+        unassigned=whole(answer, "unassigned_shards"),
+        delayed=whole(answer, "delayed_unassigned_shards"),
+        in_flight_fetch=whole(answer, "number_of_in_flight_fetch"),
+        pending_tasks=whole(answer, "number_of_pending_tasks"),
+    )
+
+
+def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
+    """The names of the members of the cluster state that did not answer for themselves, or under another name.
+
+    Raises:
+        Unreadable: the members of the state have no names.
+    """
+    names = named({"nodes": nodes_state}, "nodes", lambda _identity, state: text(state, "name"))
+    return sorted(name for each, name in names.items() if part(nodes_info, each, {}).get("name") != name)
+
+
+def silence(path: str, names: Iterable[str]) -> Unreachable:
+    """What is raised where these members are in the cluster, and did not answer for themselves."""
+    return Unreachable(
+        refused(
+            "opensearch_incomplete",
+            f"In the cluster, but without an answer to GET {path}: {enumerate_few(names)}.",
+            "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
+        )
+    )
+
+
+def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMember]:
+    """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
+
+    Who is in the cluster is what the state says: one that is not in it has left, or has not joined yet.
+
+    Raises:
+        Unreachable: a member of the state did not answer for itself. It is in the cluster, so without it the answer is
+            none: it must not count as away.
+        Unreadable: what one says cannot be read.
+    """
+    silent = unanswered(nodes_info, nodes_state)
+    if silent:
+        raise silence("_nodes", silent)
+
+    def member(identity: str, state: Json) -> ClusterMember:
+        info = part(nodes_info, identity)
+        return ClusterMember(
+            id=identity,
+            ephemeral_id=text(state, "ephemeral_id"),
+            name=text(info, "name"),
+            address=text(info, "ip", "") or text(info, "host", ""),
+            version=version_of(info, "version"),
+            roles=frozenset(texts(info, "roles", ())),
+            attributes=text_map(info, "attributes"),
+        )
+
+    return named({"nodes": nodes_state}, "nodes", member)
+
+
+def version_of(of: Json, name: str) -> Version:
+    """A version, written as a text.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    found = text(of, name)
+    try:
+        return Version.parse(found)
+    except ValueError as error:
+        raise Unreadable(str(error), name) from error
+
+
+def parse_index(name: str, metadata: Json) -> Index:
+    """An index from `metadata.indices`.
+
+    Raises:
+        Unreadable: a setting that decides is missing, or none that the servers know.
+    """
+    is_open = one_of(metadata, "state", ("open", "close")) == "open"
+    return within(
+        metadata, "settings", lambda s: within(s, "index", lambda index: _index(name, index, is_open=is_open))
+    )
+
+
+def _index(name: str, settings: Json, *, is_open: bool) -> Index:
+    created = within(
+        settings, "version", lambda version: count(version, "created") if "created" in version else None, {}
+    )
+    replicas = count(settings, "number_of_replicas")
+    write = part(settings, "write", {})
+    awaits_all = write.get("wait_for_active_shards") == "all"
+    return Index(
+        name=name,
+        open=is_open,
+        shards=count(settings, "number_of_shards"),
+        replicas=replicas,
+        created=Version.from_id(created) if created is not None else None,
+        allocation=within(settings, "routing", _enabled, {}),
+        wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
+        auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
+        delay=within(settings, "unassigned", _delay, {}),
+        of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
+        in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",
+    )
+
+
+def _enabled(routing: Json) -> str | None:
+    return within(routing, "allocation", lambda allocation: optional_text(allocation, "enable"), {})
+
+
+def _delay(unassigned: Json) -> str | None:
+    return within(unassigned, "node_left", lambda left: optional_text(left, "delayed_timeout"), {})
+
+
+def parse_voting(coordination: Json) -> Voting:
+    """Voting configurations from `metadata.cluster_coordination`.
+
+    Raises:
+        Unreadable: one is missing. Whoever is excluded stands in a list that is there even when it is empty.
+    """
+    excluded = listed(
+        coordination,
+        "voting_config_exclusions",
+        lambda entry: (text(entry, "node_id", ""), text(entry, "node_name", "")),
+    )
+    return Voting(
+        committed=frozenset(texts(coordination, "last_committed_config")),
+        accepted=frozenset(texts(coordination, "last_accepted_config")),
+        exclusions=frozenset(name for _identity, name in excluded),
+        nobodies=frozenset(name for identity, name in excluded if identity == _NOBODY),
+    )
+
+
+def parse_blocks(blocks: Json) -> tuple[Block, ...]:
+    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock).
+
+    Raises:
+        Unreadable: one is none.
+    """
+
+    def block(number: str, found: Json) -> Block:
+        return Block(text(found, "description", "") or number, flag(found, "retryable", default=False))
+
+    return tuple(named(blocks, "global", block, {}).values())
+
+
+_FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})
+"""States of a shard in a snapshot that are its last (server source, SnapshotsInProgress.ShardState)."""
+
+
+def parse_snapshots(custom: Json) -> tuple[Snapshot, ...]:
+    """The snapshots being taken, from `snapshots` of the cluster state; it is absent where there is none.
+
+    Raises:
+        Unreadable: one is none.
+    """
+    return listed(custom, "snapshots", _snapshot, ())
+
+
+def _snapshot(entry: Json) -> Snapshot:
+    shards = listed(entry, "shards", _part_of_snapshot, ())
+    name = f"{text(entry, 'repository')}/{text(entry, 'snapshot')}"
+    return Snapshot(name, tuple(place for place, state in shards if state not in _FINISHED))
+
+
+def _part_of_snapshot(shard: Json) -> tuple[tuple[str, int, str | None], str]:
+    index = within(shard, "index", lambda index: text(index, "index_name"))
+    return (index, whole(shard, "shard"), optional_text(shard, "node")), text(shard, "state")

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ways to a cluster that opensearch-py does not know: through a proxy, and through the Kubernetes API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...common.packages import needed
+from ...common.proxies import Proxy
+from ...common.time_limit import TimeLimit, limit_pools, limited
+from ...kubernetes.port_forward import PortForward
+
+_TLS = ("cert_reqs", "ca_certs", "cert_file", "key_file", "assert_hostname", "assert_fingerprint", "ssl_version")
+"""What a pool of TLS connections keeps of what opensearch-py gave it."""
+
+_ASKING = "url" + "open"
+"""What a pool of urllib3 calls it; in one word it is taken for the function of the standard library."""
+
+
+def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit) -> Any:
+    """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL."""
+    library = needed("opensearchpy", "opensearch-py")
+    base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
+
+    class Connection(base):  # type: ignore[misc,valid-type]  # known at run time only
+        """Connections to one host, on the way that was chosen."""
+
+        pool: Any
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self._take_the_way()
+
+        def perform_request(self, *arguments: Any, **options: Any) -> Any:
+            """The answer; where there is none in time, the error says who was `silent`."""
+            try:
+                return super().perform_request(*arguments, **options)
+            except timed_out as error:
+                error.silent = self
+                raise
+
+        def _create_urllib3_pool(self) -> None:
+            # Where opensearch-py has it (3.0 on), a pool that was closed is made again with it.
+            super()._create_urllib3_pool()
+            self._take_the_way()
+
+        def _take_the_way(self) -> None:
+            if isinstance(self.pool, ProxiedPool):
+                return
+            way = type(self.pool).ConnectionCls
+            self.pool.ConnectionCls = limited(way if forward is None else forwarded(way, forward), limit)
+            if forward is not None:
+                return
+            url = f"{'https' if self.use_ssl else 'http'}://{_in_url(self.hostname)}:{self.port}"
+            proxy = proxy_of(url)
+            if proxy is not None:
+                self.pool = ProxiedPool(url, proxy, self.pool, limit)
+
+    return Connection
+
+
+def forwarded(base: Any, forward: PortForward) -> Any:
+    """A class of connections whose sockets lead through the Kubernetes API; TLS and its names stay those of `base`."""
+
+    class Forwarded(base):  # type: ignore[misc]  # known at run time only
+        """One connection."""
+
+        def _new_conn(self) -> Any:
+            return forward.socket()
+
+    return Forwarded
+
+
+class ProxiedPool:
+    """What opensearch-py asks of a pool of connections, through a proxy: plainly for http, by CONNECT for https."""
+
+    def __init__(self, url: str, proxy: Proxy, direct: Any, limit: TimeLimit) -> None:
+        urllib3 = needed("urllib3", "urllib3")
+        tls: Mapping[str, Any] = {name: value for name in _TLS if (value := getattr(direct, name, None)) is not None}
+        self._url = url
+        self._manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), timeout=direct.timeout, **tls)
+        limit_pools(self._manager, limit)
+
+    def ask(self, method: str, url: str, body: Any = None, **how: Any) -> Any:
+        """The answer to one request; `url` is a path."""
+        asking = getattr(self._manager, _ASKING)
+        return asking(method, self._url + url, body=body, **{**how, "redirect": False})
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._manager.clear()
+
+
+setattr(ProxiedPool, _ASKING, ProxiedPool.ask)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -1,0 +1,32 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rights in Kubernetes that an upgrade of OpenSearch needs: the Role that is shipped."""
+
+from __future__ import annotations
+
+from ..kubernetes.rights import Right
+
+ROLE = (
+    Right("get", "apps", "statefulsets"),
+    Right("list", "apps", "statefulsets"),
+    Right("patch", "apps", "statefulsets"),
+    Right("list", "", "pods"),
+    Right("create", "", "pods"),
+    Right("delete", "", "pods"),
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
+    Right("get", "", "pods/log", explains=True),
+    Right("list", "", "events", explains=True),
+    Right("create", "", "events", explains=True),
+    Right("list", "policy", "poddisruptionbudgets", explains=True),
+)
+"""All that the modules of this collection ask of a namespace."""
+
+_LEASES, _PROOF = "leases", Right("create", "", "pods")
+
+
+def rights_for(*, locks: bool, proves_images: bool) -> tuple[Right, ...]:
+    """What a run asks of a namespace: without leases where its lock is kept elsewhere, and without making pods where
+    the images are not proven."""
+    return tuple(right for right in ROLE if (locks or right.resource != _LEASES) and (proves_images or right != _PROOF))

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PodDisruptionBudgets: may these pods go as far as they are concerned? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.words import enumerate_few
+from ..kubernetes.state import Budget, Pod, Selector
+
+
+def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector matches; an empty one matches everything, none at all matches nothing (policy/v1)."""
+    if selector is None:
+        return False
+    equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+    return equal and all(_meets(each, labels) for each in selector.get("matchExpressions") or [])
+
+
+def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or []
+    meets = {
+        "In": labels.get(key) in values,
+        "NotIn": labels.get(key) not in values,
+        "Exists": key in labels,
+        "DoesNotExist": key not in labels,
+    }
+    return meets[expression["operator"]]
+
+
+def judge_budgets(budgets: Iterable[Budget], going: Iterable[Pod]) -> Verdict:
+    """Whether the budgets leave room for all these pods now; one that is not Ready takes nothing away."""
+    up = [pod for pod in going if pod.ready and not pod.terminating]
+    return Verdict(tuple(reason for budget in budgets for reason in _spent(budget, up)))
+
+
+def _spent(budget: Budget, up: Iterable[Pod]) -> Iterable[Reason]:
+    covered = [pod.name for pod in up if matches(budget.selector, pod.labels)]
+    if len(covered) > budget.allowed:
+        yield waiting(
+            "disruption_budget",
+            f"PodDisruptionBudget {budget.name} lets {budget.allowed} more go ({budget.healthy} of {budget.expected}"
+            f" are healthy, {budget.desired} have to be), and the batch takes {enumerate_few(covered)}.",
+            "Bring the other pods of the budget back, or change it.",
+        )
+
+
+def judge_planned(budgets: Iterable[Budget], batches: Iterable[Iterable[Pod]]) -> Verdict:
+    """Whether a budget would forbid a batch even when all its pods are healthy."""
+    steps = [list(batch) for batch in batches]
+    reasons: list[Reason] = []
+    for budget in budgets:
+        covered = [[pod.name for pod in step if matches(budget.selector, pod.labels)] for step in steps]
+        greatest = max(covered, key=len, default=[])
+        if len(greatest) > budget.most:
+            reasons.append(_too_small(budget, greatest))
+    return Verdict(tuple(reasons))
+
+
+def _too_small(budget: Budget, names: list[str]) -> Reason:
+    return refused(
+        "disruption_budget_too_small",
+        f"PodDisruptionBudget {budget.name} never lets more than {budget.most} of its {budget.expected} pods go"
+        f" ({budget.desired} have to be healthy), and a batch takes {enumerate_few(names)}.",
+        "Lower max_unavailable, or change the budget for the time of the upgrade.",
+    )

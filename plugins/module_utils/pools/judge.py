@@ -1,0 +1,228 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judging a pool: is its revision known, who else governs it, and would a deletion bring the new revision?
+
+The facts are those of the StatefulSet controller: under OnDelete `currentRevision` never advances, so the only sound
+test of a pod is its own revision label against `updateRevision`, once `observedGeneration` has caught up.
+Pure: from observations to verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.words import enumerate_few
+from ..kubernetes.state import Pod, StatefulSet
+
+
+def judge_revision(pool: StatefulSet) -> Verdict:
+    """Whether the controller has seen the pool's template, so that `update_revision` can be believed."""
+    seen = pool.observed_generation
+    if seen is not None and seen >= pool.generation and pool.update_revision is not None:
+        return Verdict()
+    return Verdict(
+        (
+            waiting(
+                "revision_not_observed",
+                f"The StatefulSet controller has not yet taken up the latest change of {pool.name}.",
+                "If this lasts, check that kube-controller-manager runs.",
+            ),
+        )
+    )
+
+
+def pod_is_current(pool: StatefulSet, pod: Pod) -> bool:
+    """Whether a pod is of the revision that the pool wants. Believe it only where `judge_revision` passes."""
+    return pool.update_revision is not None and pod.revision == pool.update_revision
+
+
+def pod_is_settled(pool: StatefulSet, pod: Pod) -> bool:
+    """Whether a pod is of the wanted revision, Ready, and there to stay."""
+    return pod_is_current(pool, pod) and pod.ready and not pod.terminating
+
+
+def unsettled(pool: StatefulSet, pods: Mapping[str, Pod]) -> tuple[str, ...]:
+    """The names of the pool's pods that are missing, of another revision, not Ready, or about to go."""
+    return tuple(name for name in pool.member_names() if name not in pods or not pod_is_settled(pool, pods[name]))
+
+
+def pool_of(pools: Iterable[StatefulSet], member: str) -> StatefulSet | None:
+    """The pool that keeps a pod of this name; at most one does, for a set names its pods after itself."""
+    return next((pool for pool in pools if pool.ordinal(member) is not None), None)
+
+
+def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+    """Nothing of these pools outside the batch is down, unless the batch is down itself and is to be cured.
+
+    A batch of which only a part is down is no cure: what is up of it would go down as well, whatever pool it is of.
+    """
+    if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
+        return Verdict()
+    down = {
+        pool.name: [name for name in pool.member_names() if name not in batch and _down(pods, name)] for pool in pools
+    }
+    return Verdict(
+        tuple(
+            waiting(
+                "other_pod_not_ready",
+                f"Not Ready in pool {pool}: {enumerate_few(names)}; "
+                f"nothing else {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
+                "Bring these pods back first.",
+            )
+            for pool, names in down.items()
+            if names
+        )
+    )
+
+
+def _down(pods: Mapping[str, Pod], name: str) -> bool:
+    return name not in pods or not pods[name].ready or pods[name].terminating
+
+
+def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Verdict:
+    """Whether every name is that of a pod one of these pools keeps."""
+    strangers = [name for name in members if pool_of(pools, name) is None]
+    if not strangers:
+        return Verdict()
+    spans = [_span(pool) for pool in pools]
+    if len(pools) == 1:
+        message = f"StatefulSet {pools[0].name} has no pod {', '.join(strangers)} (its pods are {spans[0]})."
+    else:
+        named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
+        message = f"None of the StatefulSets has a pod {', '.join(strangers)} (their pods are {named or 'none'})."
+    remedy = "Make the plan again: it names members that are no longer there."
+    return Verdict((refused("member_unknown", message, remedy),))
+
+
+def _span(pool: StatefulSet) -> str:
+    names = pool.member_names()
+    return f"{names[0]} to {names[-1]}" if names else "none: it has no replicas"
+
+
+def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+    """Whether deleting the pods of the batch brings them, and only them, onto the new revision.
+
+    OnDelete always does. RollingUpdate does so only if every pod of the batch is at or above the partition (below it, a
+    pod comes back on the old revision) and nothing else outdated is there (the controller would replace it by itself).
+    """
+    if pool.strategy == "OnDelete":
+        return Verdict()
+    remedy = "Set the pool's strategy to OnDelete first: module stateful.upgrade.pool_image does it with the image."
+    below = [name for name in batch if pool.place(name) < pool.partition]
+    if below:
+        message = (
+            f"StatefulSet {pool.name} is RollingUpdate with partition {pool.partition}: "
+            f"{', '.join(below)} would come back on the old revision."
+        )
+        return Verdict((refused("strategy_keeps_old_revision", message, remedy),))
+    others = [
+        name
+        for name, pod in sorted(pods.items())
+        if name not in batch and pool.place(name) >= pool.partition and not pod_is_current(pool, pod)
+    ]
+    if others:
+        message = (
+            f"StatefulSet {pool.name} is RollingUpdate: its controller would replace {', '.join(others)} by itself, "
+            "without any gate."
+        )
+        return Verdict((refused("strategy_rolls_by_itself", message, remedy),))
+    return Verdict()
+
+
+@dataclass(frozen=True)
+class _Deployer:
+    """Something that applies manifests, and would put its own image back."""
+
+    key: str
+    name: str
+    managers: tuple[str, ...]
+    labels: tuple[str, ...]
+    annotations: tuple[str, ...]
+    instead: str
+
+
+# The outermost first: Argo CD and Flux render Helm charts, whose labels they leave in place.
+_DEPLOYERS = (
+    _Deployer(
+        "argocd",
+        "Argo CD",
+        ("argocd",),
+        ("argocd.argoproj.io/instance",),
+        ("argocd.argoproj.io/tracking-id",),
+        "switch off the automated sync of the application",
+    ),
+    _Deployer(
+        "flux",
+        "Flux",
+        ("kustomize-controller", "helm-controller"),
+        ("kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"),
+        (),
+        "suspend it (flux suspend)",
+    ),
+    _Deployer(
+        "helm",
+        "Helm",
+        ("helm",),
+        (),
+        ("meta.helm.sh/release-name",),
+        "take the new version into the values afterwards, so that the next helm upgrade does not go back; do that with"
+        " the same chart, since a newer one also changes the pod template and starts a second roll, without gates",
+    ),
+)
+DEPLOYERS = tuple(each.key for each in _DEPLOYERS)
+"""The values of the option `allow_field_managers`."""
+
+
+def judge_controller(pool: StatefulSet) -> Verdict:
+    """Whether another controller owns the pool: it would undo, or do by its own rules, what we do."""
+    owner = pool.owner
+    if owner is None or not owner.controller:
+        return Verdict()
+    return Verdict(
+        (
+            refused(
+                "pool_owned",
+                f"StatefulSet {pool.name} is controlled by {owner.kind} {owner.name} ({owner.api_version}).",
+                f"Change the version in {owner.kind} {owner.name}, or take the pool out of its controller's hands.",
+            ),
+        )
+    )
+
+
+def judge_deployer(pool: StatefulSet, allowed: Collection[str] = ()) -> Verdict:
+    """Whether Argo CD, Flux or Helm governs the pool's image or strategy, and the user has not allowed it."""
+    for each in _DEPLOYERS:
+        evidence = _evidence(each, pool)
+        if evidence:
+            return Verdict(() if each.key in allowed else (_deployed(each, pool, evidence),))
+    return Verdict()
+
+
+def judge_owner(pool: StatefulSet, allowed: Collection[str] = ()) -> Verdict:
+    """`judge_controller` and `judge_deployer` in one."""
+    return Verdict(judge_controller(pool).reasons + judge_deployer(pool, allowed).reasons)
+
+
+def _evidence(deployer: _Deployer, pool: StatefulSet) -> str:
+    for label in deployer.labels:
+        if label in pool.labels:
+            return f"label {label}={pool.labels[label]}"
+    for annotation in deployer.annotations:
+        if annotation in pool.annotations:
+            return f"annotation {annotation}={pool.annotations[annotation].split(':')[0]}"
+    for manager in pool.managers:
+        if manager.startswith(deployer.managers):
+            return f"field manager {manager}"
+    return ""
+
+
+def _deployed(deployer: _Deployer, pool: StatefulSet, evidence: str) -> Reason:
+    return refused(
+        "pool_deployed_by_another",
+        f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
+        f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
+        f" and {deployer.instead}.",
+    )

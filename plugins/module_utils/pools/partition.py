@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rolling a pool by the partition of its RollingUpdate: what lowering it lets through. Pure.
+
+A partition counts from the first ordinal on. Pods at or above it come back on the new revision and are replaced by the
+controller itself, the highest first; pods below come back on the old one (server source, stateful_set_control.go and
+`newVersionedStatefulSetPod` in stateful_set_utils.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.verdict import Verdict, refused, remark, waiting
+from ..common.words import enumerate_few
+from ..kubernetes.state import Pod, StatefulSet
+from .judge import judge_strategy
+from .pool_changes import carried_undo
+
+
+def rolled_by_partition(pool: StatefulSet) -> bool:
+    """Whether a run has taken the pool's partition into its hands.
+
+    Raises:
+        Refusal: the pool carries an undo that cannot be read.
+    """
+    undo = carried_undo(pool)
+    return undo is not None and undo.strategy_set == "RollingUpdate" and undo.holds(pool)
+
+
+def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
+    """What becomes of a partition that the pool has of its own, above which alone its user wants pods replaced.
+
+    `by_partition` says that the run rolls the pool by its partition. An undo that cannot be read is a refusal.
+    """
+    try:
+        undo = carried_undo(pool)
+    except Refusal as error:
+        return error.verdict
+    was = undo.strategy_was if undo is not None and undo.holds(pool) else pool.update_strategy
+    own = (was.get("rollingUpdate") or {}).get("partition") or 0
+    if not own:
+        return Verdict()
+    becomes = (
+        f"its partition becomes {pool.replicas} and is lowered member by member"
+        if by_partition
+        else "its strategy becomes OnDelete"
+    )
+    return Verdict(
+        (
+            remark(
+                "partition_replaced",
+                f"StatefulSet {pool.name} has partition {own} of its own. The plan replaces the members below it, too."
+                f" When its turn comes {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
+                " of the new revision.",
+                "To leave members as they are, name the others in members (upgrade_members).",
+            ),
+        )
+    )
+
+
+def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:
+    """The pool as it is once the partition lets the pods `going` through; itself, where it does or is not ours."""
+    places = [pool.place(name) for name in going]
+    if not places or not rolled_by_partition(pool) or min(places) >= pool.partition:
+        return pool
+    rolling = {**(pool.update_strategy.get("rollingUpdate") or {}), "partition": min(places)}
+    return replace(pool, update_strategy={**pool.update_strategy, "rollingUpdate": rolling})
+
+
+def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Verdict:
+    """The controller replaces what a lowered partition lets through by itself, so that is never more than one pod."""
+    if len(going) < 2 or not rolled_by_partition(pool):
+        return Verdict()
+    return Verdict(
+        (
+            refused(
+                "partition_one_at_a_time",
+                f"The partition of StatefulSet {pool.name} would let {enumerate_few(going)} through at once, and its"
+                " controller would replace the second without any proof.",
+                "Replace them one after the other, or roll the pool with strategy OnDelete.",
+            ),
+        )
+    )
+
+
+def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Verdict:
+    """Whether the controller replaces pods of this pool by itself now, which no proof of another batch counts with.
+
+    What a run has let through by its partition ends by itself, and is waited for.
+    """
+    found = judge_strategy(pool, pods, ())
+    if found.passed or not rolled_by_partition(pool):
+        return Verdict(
+            tuple(replace(one, remedy=f"Let that end, or hold it: {holding(pool)}.") for one in found.reasons)
+        )
+    return Verdict(tuple(waiting(one.code, one.message, "It ends by itself.") for one in found.reasons))
+
+
+def holding(pool: StatefulSet) -> str:
+    """The command after which nothing of a pool is replaced by itself."""
+    patch = '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'
+    return f"kubectl patch statefulset {pool.name} -n {pool.namespace} -p '{patch}'"
+
+
+def judge_same(was: StatefulSet, pool: StatefulSet) -> Verdict:
+    """Whether this is still the set that was observed before: one that is made again takes over the pods it finds."""
+    if was.uid == pool.uid:
+        return Verdict()
+    rolls = pool.strategy == "RollingUpdate"
+    does = "replaces pods by itself, without any gate" if rolls else "replaces nothing by itself (OnDelete)"
+    remedy = "See who made it again, then run again."
+    return Verdict(
+        (
+            refused(
+                "pool_made_again",
+                f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
+                f" {pool.uid}); the new one {does}.",
+                f"Hold it: {holding(pool)}. {remedy}" if rolls else remedy,
+            ),
+        )
+    )
+
+
+def lowering(pool: StatefulSet, wanted: StatefulSet) -> dict[str, Any]:
+    """The patch from one to the other, which fails where the pool was changed since it was observed."""
+    return {
+        "metadata": {"resourceVersion": pool.resource_version},
+        "spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": wanted.partition}}},
+    }

@@ -1,0 +1,384 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Replacing the members of one batch: prove, delete exactly the pods observed, follow the new ones until they joined.
+
+They may be of several pools. Knows nothing of what runs in the pods: the caller brings the proof (may they go down
+now?) and the question whether they have joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..common.conflicts import until_unchanged
+from ..common.errors import Conflict, Refusal, Unreachable
+from ..common.preparing import proven_and_prepared
+from ..common.task import Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from ..common.words import enumerate_few
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.disruption import list_budgets
+from ..kubernetes.namespace import observe_namespace
+from ..kubernetes.owners import judge_owned
+from ..kubernetes.state import Namespace, Pod, StatefulSet
+from ..kubernetes.stateful_sets import get_stateful_set, named_in, path_of
+from .disruption import judge_budgets
+from .follow import Follower, View, pool_named_in, timings_text, verdict_of
+from .judge import (
+    judge_controller,
+    judge_members,
+    judge_others,
+    judge_revision,
+    judge_strategy,
+    pod_is_current,
+    pod_is_settled,
+    pool_of,
+)
+from .partition import judge_one_at_a_time, lowered_for, lowering
+from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
+
+Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
+"""The verdict on the batch, of these pools, given all that their namespace holds, and those of it that are deleted."""
+
+ATTEMPTS = 10
+"""Every status update changes the resourceVersion that guards the lowering of a partition."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch as observed immediately before anything is done to it."""
+
+    pools: tuple[StatefulSet, ...]
+    pods: Mapping[str, Pod]
+    """The pods of all these pools, by name."""
+    members: Sequence[str]
+    verdict: Verdict
+
+    @cached_property
+    def homes(self) -> dict[str, StatefulSet]:
+        """The pool of each member, in the order of the batch; without those that no pool keeps."""
+        found = ((name, pool_of(self.pools, name)) for name in self.members)
+        return {name: pool for name, pool in found if pool is not None}
+
+    def of(self, pool: StatefulSet) -> list[str]:
+        """The members that are of this pool."""
+        return [name for name, home in self.homes.items() if home is pool]
+
+    def going(self, pool: StatefulSet) -> list[str]:
+        """The members of this pool that are to be replaced."""
+        return [pod.name for pod in self.outdated if self.homes[pod.name] is pool]
+
+    def lowered(self, pool: StatefulSet) -> StatefulSet:
+        """The pool with its partition, where that is ours, low enough for what is to be replaced."""
+        return lowered_for(pool, self.going(pool))
+
+    @cached_property
+    def outdated(self) -> tuple[Pod, ...]:
+        """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
+        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
+        return tuple(pod for pool, pod in found if not pod_is_current(pool, pod) and not pod.terminating)
+
+    @cached_property
+    def settled(self) -> tuple[str, ...]:
+        """The members that are where they should be."""
+        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
+        return tuple(pod.name for pool, pod in found if pod_is_settled(pool, pod))
+
+    def followed(self) -> dict[str, str]:
+        """The members to follow, each with the UID that is to go; empty for one that is gone, going, or not Ready."""
+        uids = {pod.name: pod.uid for pod in self.outdated}
+        return {name: uids.get(name, "") for name in self.members if name not in self.settled}
+
+
+@dataclass
+class _Done:
+    """What has been done so far, kept through any refusal."""
+
+    deleted: list[str] = field(default_factory=list)
+    prepared: bool = False
+    """Whether something was done beside the pods."""
+    let_through: list[str] = field(default_factory=list)
+    """What the controller replaces by itself, since the partition was lowered for it."""
+    left: list[str] = field(default_factory=list)
+    """What was to go, and stays up: the proof did not hold any more."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of whatever runs in the pods."""
+
+    proof: Proof
+    """May they, of these pools, go down together? On fresh state, after all pods were observed, before any deletion."""
+    joined: Callable[[Collection[str]], Verdict]
+    """Have these joined? Asked once the pods of all that go are Ready."""
+    early: Callable[[Collection[str]], bool] | None = None
+    """Where it is enough that members have joined: have these, as other processes than at the proof?"""
+    prepare: Callable[[Collection[str]], bool] | None = None
+    """Do the next thing that has to be done before these go, once it is proven that they may; the proof is made again
+    where it did. In check mode it only tells."""
+    in_vain: Callable[[], bool] | None = None
+    """Is the proof, as it was asked last, waited for in vain as long as the caller does nothing about it?"""
+    again: Callable[[Verdict], bool] | None = None
+    """The proof does not hold: take back what was prepared. Is it worth while to ask for the proof once more?"""
+
+
+def roll(
+    task: Task,
+    client: KubernetesClient,
+    namespace: str,
+    pools: Sequence[str],
+    members: Sequence[str],
+    questions: Questions,
+) -> Outcome:
+    """Bring the members of one batch onto the revision that the pool of each wants.
+
+    The proof is asked for the whole batch; where the deletions take long, again between them. What it does not hold
+    for any more stays up, and is told when the others are back. Members already there are left alone; one on its way
+    is followed. A refusal after a deletion still tells what was done, in `actions` and `members`.
+
+    Raises:
+        Refusal: before anything was done, if a pool cannot be observed.
+    """
+
+    done = _Done()
+
+    def observe() -> _Batch:
+        return _observe(client, namespace, pools, members, questions.proof, done.deleted)
+
+    if task.check_mode:
+        return _planned(task, observe(), questions, done)
+
+    def proven() -> tuple[_Batch, Verdict]:
+        batch, verdict = _proven(task, observe, questions, done)
+        if verdict.passed:
+            _lower(task, client, batch, done)
+        return batch, verdict
+
+    batch, verdict = until_unchanged(proven, ATTEMPTS)
+    if not verdict.passed:
+        return _outcome(batch, done, verdict)
+    return _replaced(task, client, batch, done, questions, observe)
+
+
+def _proven(
+    task: Task,
+    observe: Callable[[], _Batch],
+    questions: Questions,
+    done: _Done,
+) -> tuple[_Batch, Verdict]:
+    """Wait for the proof; whenever something is done to prepare what goes, it is made again afterwards."""
+
+    def looked() -> tuple[_Batch, Verdict]:
+        given = task.params.get("proof_timeout")
+        return task.wait(
+            observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=questions.in_vain
+        )
+
+    def prepare(batch: _Batch) -> bool:
+        going = [pod.name for pod in batch.outdated]
+        did = bool(going) and questions.prepare is not None and questions.prepare(going)
+        done.prepared = done.prepared or (did and bool(task.journal.as_result()))
+        return did
+
+    return proven_and_prepared(looked, prepare, questions.again or (lambda _verdict: False))
+
+
+def _observe(
+    client: KubernetesClient,
+    namespace: str,
+    names: Sequence[str],
+    members: Sequence[str],
+    proof: Proof,
+    deleted: Collection[str],
+) -> _Batch:
+    there = observe_namespace(client, namespace)
+    pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
+    there.need({name for pool in pools for name in pool.member_names()})
+    governed = [
+        verdict
+        for pool in pools
+        for verdict in (judge_revision(pool), judge_controller(pool), judge_owned(pool, there.pods))
+    ]
+    verdict = combine([*governed, judge_members(pools, members)])
+    if not verdict.passed:
+        return _Batch(pools, {}, members, verdict)
+    found = [there.pods_of(pool) for pool in pools]
+    pods = {name: pod for each in found for name, pod in each.items()}
+    batch = _Batch(pools, pods, members, verdict)
+    if not batch.outdated:
+        return batch
+    strategies = [
+        combine(
+            [judge_one_at_a_time(pool, batch.going(pool)), judge_strategy(batch.lowered(pool), each, batch.of(pool))]
+        )
+        for pool, each in zip(pools, found, strict=True)
+    ]
+    budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
+    alone = combine([*strategies, judge_others(pools, pods, members), budgets])
+    return _Batch(pools, pods, members, proof(pools, there, deleted) if alone.passed else alone)
+
+
+def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Outcome:
+    """Check mode: what would be done, and what the proof says of it now."""
+    if batch.verdict.state is not State.REFUSED and batch.outdated:
+        names = [pod.name for pod in batch.outdated]
+        # Each preparation notes by itself what it would do.
+        while questions.prepare is not None and questions.prepare(names):
+            continue
+        for pod in batch.outdated:
+            done.deleted.append(pod.name)
+            task.journal.did("delete_pod", pod.name, uid=pod.uid, revision=pod.revision)
+    verdict = questions.joined(batch.members) if batch.verdict.passed and not batch.outdated else batch.verdict
+    return _outcome(batch, done, verdict)
+
+
+def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
+    """Lower partitions that are ours; the controller then replaces what is Ready by itself.
+
+    Raises:
+        Conflict: a pool was changed since it was observed, or the answer was lost and its partition is not lowered.
+    """
+    for pool in batch.pools:
+        wanted = batch.lowered(pool)
+        if wanted is pool:
+            continue
+        task.still_wanted()
+        details = {"partition": wanted.partition, "was": pool.partition}
+        try:
+            with task.journal.doing(("lower_partition", pool.name, details)):
+                client.patch(path_of(pool.namespace, pool.name), lowering(pool, wanted))
+        except Unreachable as lost:
+            if not _is_lowered(task, client, wanted):
+                raise Conflict(*lost.verdict.reasons) from lost
+        task.progress(f"{pool.name} lets {', '.join(batch.going(pool))} through (partition {wanted.partition})")
+        done.let_through += [name for name in batch.going(pool) if batch.pods[name].ready]
+
+
+def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bool:
+    """Whether the partition is as wanted by now: asked until an answer is had."""
+    found, _verdict = task.wait(
+        lambda: get_stateful_set(client, wanted.namespace, wanted.name), lambda _found: Verdict()
+    )
+    return (found.uid, found.partition) == (wanted.uid, wanted.partition)
+
+
+def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, observe: Callable[[], _Batch]) -> Verdict:
+    """Delete them one after another; why the rest stays up, where the proof does not hold any more."""
+    proven_at = task.clock.now()
+    for number, pod in enumerate(batch.outdated):
+        if pod.name in done.let_through:
+            done.deleted.append(pod.name)
+            continue
+        if task.clock.now() - proven_at >= PROOF_AGE:
+            verdict = _as_it_is(observe)
+            if not verdict.passed:
+                done.left = [each.name for each in batch.outdated[number:]]
+                why = " ".join(reason.message for reason in verdict.deciding())
+                task.progress(f"Not deleted with the rest of the batch: {enumerate_few(done.left)}. {why}")
+                return verdict
+            proven_at = task.clock.now()
+        task.still_wanted()
+        # Noted first: where the answer is lost, the deletion may have been made all the same.
+        done.deleted.append(pod.name)
+        try:
+            gone = not delete_pod(task, client, pod)
+        except Conflict:
+            gone = True
+        except Refusal:
+            if not may_be_gone(task, pod):
+                done.deleted.remove(pod.name)
+            raise
+        if gone:
+            # Something else replaced it in this moment: its successor is followed, never deleted.
+            done.deleted.remove(pod.name)
+            task.progress(f"{pod.name} was deleted by something else in this moment")
+            continue
+        task.progress(f"{pod.name} deleted, to come back on revision {batch.homes[pod.name].update_revision}")
+    return Verdict()
+
+
+def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:
+    """What the proof says now; while members are down it is not waited for, and no answer is not a pass."""
+    try:
+        return observe().verdict
+    except Unreachable as error:
+        return error.as_waiting()
+
+
+def _replaced(
+    task: Task,
+    client: KubernetesClient,
+    batch: _Batch,
+    done: _Done,
+    questions: Questions,
+    observe: Callable[[], _Batch],
+) -> Outcome:
+    """Delete what is proven to go, and follow it until it is back."""
+
+    def joined() -> Verdict:
+        return questions.joined([name for name in batch.members if name not in done.left])
+
+    follower = Follower(client, task.clock, batch.pools, batch.followed(), joined, questions.early)
+    try:
+        stays = _delete(task, client, batch, done, observe)
+        follower.leave_out(done.left)
+        view, verdict = task.wait(follower.look, verdict_of)
+    except Refusal as error:
+        return _outcome(batch, done, task.verdict_of(error), follower)
+    if verdict.passed:
+        for name in filter(follower.follows, batch.members):
+            how = "joined, and Ready soon" if view.early else "Ready and joined"
+            task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
+    return _outcome(batch, done, combine((verdict, stays)), follower, view)
+
+
+def _outcome(
+    batch: _Batch, done: _Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
+) -> Outcome:
+    sightings = {each.member: each for each in view.sightings} if view else {}
+    homes = batch.homes
+    results: list[dict[str, Any]] = []
+    for name in batch.members:
+        pod = sightings[name].pod if name in sightings else batch.pods.get(name)
+        node = pod.kubernetes_node if pod else ""
+        result: dict[str, Any] = {
+            "name": name,
+            "pool": homes[name].name if name in homes else "",
+            "action": _action(batch, done, name, follower),
+            "kubernetes_node": node,
+        }
+        if follower is not None:
+            result.update(follower.timings(name))
+            if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
+                result.update(follower.evidence(sightings[name]))
+        results.append(result)
+    revision = ", ".join(pool.update_revision or "" for pool in batch.pools)
+    wanted = {name: homes[name].update_revision or "" for name in done.deleted}
+    revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}
+    return Outcome(
+        verdict=verdict,
+        changed=bool(done.deleted) or done.prepared,
+        before={"revision": revision, "pods": revisions},
+        after={"revision": revision, "pods": {**revisions, **wanted}},
+        next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
+        more={"members": results},
+    )
+
+
+def _action(batch: _Batch, done: _Done, name: str, follower: Follower | None) -> str:
+    if name in done.deleted:
+        return "replaced"
+    if name in batch.settled:
+        return "kept"
+    return "followed" if follower and follower.follows(name) else "untouched"
+
+
+def _settled(view: View | None, name: str) -> bool:
+    if view is None or not view.pools:
+        return False
+    pods = [each.pod for each in view.sightings if each.member == name]
+    return any(pod is not None and pod_is_settled(pool_named_in(view.pools, name), pod) for pod in pods)

@@ -1,0 +1,181 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `pool_image`: the image and the update strategy of a pool, with the way back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
+from ..common.conflicts import until_unchanged
+from ..common.errors import Refusal, Unreachable
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task, passed_or_raise
+from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
+from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.pods import pods_of
+from ..kubernetes.state import StatefulSet
+from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
+from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, pod_is_current, unsettled
+from .pool_changes import UNDO, Undo, carried_undo, changes_to, container_of, way_back
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **NAMESPACE,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "pool": {"type": "str"},
+        "state": {"type": "str", "default": "present", "choices": ["present", "restored"]},
+        "image": {"type": "str"},
+        "container": {"type": "str"},
+        "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
+        "allow_field_managers": {"type": "list", "elements": "str", "choices": list(DEPLOYERS), "default": []},
+    },
+    required_if=[("state", "present", ("pool", "image"))],
+)
+
+
+FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
+"""What is said of the parts of a patch."""
+
+ATTEMPTS = 10
+"""Every status update changes the resourceVersion that guards the patch; so many in a row are no accident."""
+
+
+def run(task: Task) -> Outcome:
+    """Make the image and strategy as wanted, or put the strategy back; the second time nothing changes."""
+    client = connect(task.params["kubernetes"])
+    restored: dict[str, Outcome] = {}
+
+    def step() -> Outcome:
+        if task.params["state"] == "present":
+            return until_unchanged(lambda: _make_present(task, client), ATTEMPTS)
+        if task.params["pool"]:
+            return until_unchanged(lambda: _restore_named(task, client, task.params["pool"]), ATTEMPTS)
+        return _restore_all(task, client, restored)
+
+    outcome, _verdict = task.wait(step, lambda done: done.verdict)
+    return outcome
+
+
+def _make_present(task: Task, client: KubernetesClient) -> Outcome:
+    params = task.params
+    pool = get_stateful_set(client, params["namespace"], params["pool"])
+    passed_or_raise(judge_controller(pool))
+    container = container_of(pool, params["image"], params["container"])
+    undo = carried_undo(pool)
+    patch = changes_to(pool, container, params["image"], params["strategy"], task.run, now_text())
+    if patch is None:
+        return _unchanged(pool, container, Verdict())
+    passed_or_raise(judge_deployer(pool, params["allow_field_managers"]))
+    reasons = (_void(pool, undo),) if undo is not None and not undo.holds(pool) else ()
+    return _patched(task, client, pool, container, patch, reasons)
+
+
+def _restore_named(task: Task, client: KubernetesClient, name: str) -> Outcome:
+    return _restore(task, client, get_stateful_set(client, task.params["namespace"], name))
+
+
+def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome]) -> Outcome:
+    """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
+
+    Each is tried whatever becomes of the others. `done` keeps what was done before the API went out of reach.
+    """
+    carrying = [s.name for s in list_stateful_sets(client, task.params["namespace"]) if UNDO in s.annotations]
+    settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
+    for name in (each for each in carrying if each not in settled):
+        try:
+            done[name] = until_unchanged(partial(_restore_named, task, client, name), ATTEMPTS)
+        except Unreachable:
+            raise
+        except Refusal as error:
+            done[name] = Outcome(error.verdict)
+    return Outcome(
+        combine(each.verdict for each in done.values()),
+        changed=any(each.changed for each in done.values()),
+        before={name: each.before for name, each in done.items()},
+        after={name: each.after or {} for name, each in done.items()},
+    )
+
+
+def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome:
+    undo = carried_undo(pool)
+    if undo is None:
+        return _unchanged(pool, "", Verdict())
+    if not undo.holds(pool):
+        back = pool.update_strategy == undo.strategy_was
+        reasons = () if back else (_void(pool, undo),)
+        return _patched(task, client, pool, undo.container, way_back(pool, undo), reasons)
+    why = _not_yet(client, pool)
+    if why is not None:
+        return _unchanged(pool, undo.container, Verdict((why,)))
+    return _patched(task, client, pool, undo.container, way_back(pool, undo), (), undo)
+
+
+def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
+    """Why the strategy must stay: with pods of another revision left, RollingUpdate would start a roll of its own.
+
+    Pods that are on their way to the wanted revision are waited for.
+    """
+    revision = judge_revision(pool)
+    if not revision.passed:
+        return revision.reasons[0]
+    pods = pods_of(client, pool)
+    left = unsettled(pool, pods)
+    if not left:
+        return None
+    stays = pool.strategy if pool.strategy == "OnDelete" else f"at partition {pool.partition}"
+    said = f"StatefulSet {pool.name} stays {stays}: these pods are not Ready on its revision: {', '.join(left)}."
+    outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
+    if outdated:
+        return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
+    return waiting("strategy_waits", said, "Bring these pods back. Then its strategy can be put back.")
+
+
+def _void(pool: StatefulSet, undo: Undo) -> Reason:
+    return remark(
+        "strategy_changed_by_another",
+        f"Something else changed the strategy of StatefulSet {pool.name} after run {undo.run or 'without a name'} had"
+        f" set {undo.strategy_set}. The strategy is left as it is now.",
+    )
+
+
+def _patched(
+    task: Task,
+    client: KubernetesClient,
+    pool: StatefulSet,
+    container: str,
+    patch: dict[str, Any],
+    reasons: tuple[Reason, ...],
+    restored: Undo | None = None,
+) -> Outcome:
+    if not task.check_mode:
+        task.still_wanted()
+    fields = sorted({*patch.get("spec", {}), *patch["metadata"].get("annotations", {})})
+    with task.journal.doing(("patch_stateful_set", pool.name, {"set": [FIELDS.get(each, each) for each in fields]})):
+        answer = client.patch(path_of(pool.namespace, pool.name), patch, "strategic", dry_run=task.check_mode)
+    after = stateful_set(answer)
+    if restored is not None and after.update_strategy != restored.strategy_was:
+        inexact = f"The API server did not take back the strategy of StatefulSet {pool.name} exactly as it was."
+        reasons = (*reasons, remark("strategy_not_exact", inexact, "Compare before and after in the result."))
+    present = task.params["state"] == "present"
+    return Outcome(
+        Verdict(reasons),
+        changed=True,
+        before=_shown(pool, container),
+        after=_shown(after, container),
+        next="Replace the pods batch by batch (pod_ondelete_roll)." if present else "",
+    )
+
+
+def _unchanged(pool: StatefulSet, container: str, verdict: Verdict) -> Outcome:
+    shown = _shown(pool, container)
+    return Outcome(verdict, before=shown, after=shown)
+
+
+def _shown(pool: StatefulSet, container: str) -> dict[str, Any]:
+    images = {container: pool.images[container]} if container in pool.images else dict(pool.images)
+    return {"images": images, "strategy": dict(pool.update_strategy), "undo": pool.annotations.get(UNDO, "")}

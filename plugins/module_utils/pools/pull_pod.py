@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A throw-away pod that does nothing but need an image: what it looks like, and what its state proves.
+
+Pure: from observations to manifests and verdicts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..kubernetes.state import Container, Pod, StatefulSet
+from .replacement import CONFIGURATION_FAILURES, PULL_FAILURES, PULL_HOPELESS, pull_cause
+
+POOL_LABEL = "upgrade.stateful/image-pull"
+TARGET_LABEL = "upgrade.stateful/image-pull-target"
+PATIENCE = 20.0
+"""Seconds a pull may fail for a reason that could pass (a registry out of breath, a name not resolved)."""
+
+_CONTAINER = "image-pull"
+_COPIED = (
+    "serviceAccountName",
+    "imagePullSecrets",
+    "nodeSelector",
+    "tolerations",
+    "securityContext",
+    "runtimeClassName",
+    "schedulerName",
+)
+_HOPELESS_CAUSE = re.compile(r"not found|manifest unknown|does not exist|no match for platform", re.IGNORECASE)
+_HERE = "<here>"
+"""Stands in a message for the Kubernetes nodes of which it is said."""
+_BEGINNING = frozenset({"", "ContainerCreating", "PodInitializing"})
+
+
+def labels_for(pool: StatefulSet, image: str, kubernetes_node: str) -> dict[str, str]:
+    """Labels that no selector of the pool or of a Service matches; they find a pod that an earlier pass has made."""
+    target = hashlib.sha256(f"{image} {kubernetes_node}".encode()).hexdigest()[:16]
+    return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: pool.uid, TARGET_LABEL: target}
+
+
+def pull_pod(pool: StatefulSet, container: str, image: str, kubernetes_node: str, deadline: int) -> dict[str, Any]:
+    """The pod: the account, secrets, placement and security context of the pool's own pods, and no volume.
+
+    With a Kubernetes node named, the scheduler may place it only there, as it does for a DaemonSet.
+    """
+    template = pool.template
+    own: Mapping[str, Any] = next((each for each in template.get("containers") or [] if each["name"] == container), {})
+    shared = {key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own}
+    spec: dict[str, Any] = {
+        **{key: template[key] for key in _COPIED if key in template},
+        "affinity": _only_on(kubernetes_node) if kubernetes_node else _placement(template),
+        "automountServiceAccountToken": False,
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "activeDeadlineSeconds": deadline,
+        "containers": [
+            {
+                **shared,
+                "name": _CONTAINER,
+                "image": image,
+                "command": ["true"],
+                "resources": {
+                    "requests": {"cpu": "1m", "memory": "16Mi"},
+                    "limits": {"cpu": "100m", "memory": "64Mi"},
+                },
+            }
+        ],
+    }
+    # A name is cut so that the five characters the server adds still fit into 63.
+    metadata = {
+        "generateName": f"{pool.name[:44]}-image-pull-",
+        "namespace": pool.namespace,
+        "labels": labels_for(pool, image, kubernetes_node),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _only_on(kubernetes_node: str) -> dict[str, Any]:
+    field = {"key": "metadata.name", "operator": "In", "values": [kubernetes_node]}
+    terms = [{"matchFields": [field]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
+    affinity = template.get("affinity") or {}
+    return {key: affinity[key] for key in ("nodeAffinity",) if key in affinity}
+
+
+def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str) -> Verdict:
+    """Passed once the image is on every Kubernetes node; with each pod comes for how many seconds its pull has failed.
+
+    Kubernetes nodes of which the same is to be said share one sentence.
+    """
+    places: dict[Reason, list[str]] = {}
+    for pod, failing in seen:
+        reason = _judge(pod, image, failing)
+        if reason is not None:
+            places.setdefault(reason, []).append(pod.kubernetes_node or "none")
+    return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
+
+
+def _placed(message: str, kubernetes_nodes: list[str]) -> str:
+    names = sorted(kubernetes_nodes)
+    return message.replace(_HERE, f"Kubernetes node{'s' if len(names) > 1 else ''} {', '.join(names)}")
+
+
+def _judge(pod: Pod, image: str, failing: float) -> Reason | None:
+    container = next((each for each in pod.containers if each.name == _CONTAINER), None)
+    state = container.state if container else ""
+    if state in {"running", "terminated"}:
+        return None
+    if container is not None and state == "waiting" and container.reason not in _BEGINNING:
+        return _judge_waiting(container, image, failing)
+    if pod.phase == "Failed":
+        return refused(
+            "image_not_proven",
+            f"The pod that was to pull image {image} on {_HERE} failed "
+            f"({pod.reason or 'no reason given'}): {pod.message.rstrip('.') or 'no message'}.",
+            "Cure the cause it names; for an image that takes longer to pull, raise wait_timeout.",
+        )
+    if not pod.kubernetes_node:
+        why = pod.scheduling_message.rstrip(".")
+        message = f"No Kubernetes node takes the pod that is to pull image {image}" + (f": {why}." if why else " yet.")
+        return waiting("image_pull_unschedulable", message, "Free or uncordon the Kubernetes node it names.")
+    return waiting("image_pulling", f"Image {image} is being pulled on {_HERE}.")
+
+
+def _judge_waiting(container: Container, image: str, failing: float) -> Reason | None:
+    cause = pull_cause(container.message)
+    if container.reason in CONFIGURATION_FAILURES:
+        return refused(
+            "image_not_usable",
+            f"Image {image} cannot be started with the security context of the pool{cause}.",
+            "Correct the security context of the pool's pod template, or use an image made for it.",
+        )
+    if container.reason not in PULL_FAILURES | PULL_HOPELESS:
+        # Created or started in vain (an image without `true`, for one): by then the image was there.
+        return None
+    message = f"Image {image} cannot be pulled on {_HERE}{cause}."
+    remedy = "Correct the image name, make it available in the registry, or correct the pull secrets of the pool."
+    hopeless = container.reason in PULL_HOPELESS or _HOPELESS_CAUSE.search(container.message) or failing > PATIENCE
+    return (refused if hopeless else waiting)("image_not_pulled", message, remedy)

@@ -1,0 +1,296 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judging a replacement: how far has the new pod come, and if it is stuck, what is the cause?
+
+Pure: from observations to verdicts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..kubernetes.state import Container, Event, Pod, StatefulSet
+
+PULL_PATIENCE = 60.0
+"""Seconds an image may fail to be pulled before time is not expected to help: the kubelet then has tried it thrice."""
+CRASHES = 3
+"""Ends of a container before time is not expected to help."""
+SLOW = 5.0
+"""Seconds in one stage after which its explanation is worth asking for."""
+
+_WRAPPING = re.compile(r'^(?:failed to [a-z ]+ "[^"]*": )+')
+"""What the container runtime puts around a cause: each layer names the image again."""
+
+PULL_FAILURES = frozenset(
+    {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
+)
+PULL_HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+CONFIGURATION_FAILURES = frozenset({"CreateContainerConfigError"})
+
+
+class Stage(IntEnum):
+    """How far a replacement has come."""
+
+    STOPPING = 0
+    RECREATING = 1
+    SCHEDULING = 2
+    PREPARING = 3
+    STARTING = 4
+    READY = 5
+    JOINED = 6
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What is known of one member's replacement at one moment. Times are seconds on the clock that never goes back."""
+
+    member: str
+    old_uid: str
+    """The UID of the pod that was deleted; empty where none was."""
+    pod: Pod | None
+    in_stage: float = 0.0
+    """Since the present stage was first seen."""
+    failing_pull: float = 0.0
+    """Since this pod's image was first seen to fail."""
+    events: tuple[Event, ...] = ()
+    """About the pod, or while there is none about its pool; only asked for where it is slow."""
+    kubernetes_node_ready: bool | None = None
+    """None: not asked, or not allowed to ask."""
+    blockers: tuple[str, ...] = ()
+    """Pods that an OrderedReady pool must have Ready before it makes this one."""
+    owned: Verdict = field(default_factory=Verdict)
+    """Whether the pod of its name, where there is one, is its pool's own."""
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        return stage_of(self.old_uid, self.pod)
+
+
+def stage_of(old_uid: str, pod: Pod | None) -> Stage:
+    """How far a replacement has come; the old pod is stopping from the moment its deletion was accepted."""
+    if pod is None:
+        return Stage.RECREATING
+    if pod.uid == old_uid or pod.terminating:
+        return Stage.STOPPING
+    if pod.ready:
+        return Stage.READY
+    if not pod.kubernetes_node:
+        return Stage.SCHEDULING
+    begun = any(
+        not each.init and (each.state in {"running", "terminated"} or each.reason == "CrashLoopBackOff")
+        for each in pod.containers
+    )
+    return Stage.STARTING if begun else Stage.PREPARING
+
+
+def fails_to_pull(pod: Pod | None) -> bool:
+    """Whether an image of the pod cannot be pulled at the moment."""
+    failing = PULL_FAILURES | PULL_HOPELESS
+    return pod is not None and any(each.state == "waiting" and each.reason in failing for each in pod.containers)
+
+
+def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tuple[str, ...]:
+    """The pods an OrderedReady controller waits for before it makes this one: those of lower ordinal, not Ready."""
+    if pool.pod_management_policy != "OrderedReady":
+        return ()
+    ordinal = pool.ordinal(member) or 0
+    lower = [name for name in pool.member_names() if (pool.ordinal(name) or 0) < ordinal]
+    return tuple(name for name in lower if name not in pods or not pods[name].ready or pods[name].terminating)
+
+
+def judge_replacement(pool: StatefulSet, sighting: Sighting, pull_patience: float = PULL_PATIENCE) -> Verdict:
+    """Passed once the new pod is Ready on the wanted revision; else one reason that says where it is, or is stuck."""
+    if not sighting.owned.passed:
+        return sighting.owned
+    reason = _reason(pool, sighting, pull_patience)
+    return Verdict((replace(reason, about=sighting.member),) if reason else ())
+
+
+def _reason(pool: StatefulSet, sighting: Sighting, pull_patience: float) -> Reason | None:
+    pod, stage = sighting.pod, sighting.stage
+    if pod is None:
+        return _recreating(pool, sighting)
+    if stage is Stage.STOPPING:
+        return _stopping(sighting, pod)
+    if pod.revision != pool.update_revision:
+        return _wrong_revision(pool, pod)
+    if stage is Stage.READY:
+        return None
+    failure = _failure(sighting, pod, pull_patience)
+    if failure is not None:
+        return failure
+    if stage is Stage.SCHEDULING:
+        return _scheduling(pod)
+    return _preparing(sighting, pod) if stage is Stage.PREPARING else _starting(sighting, pod)
+
+
+def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
+    if sighting.blockers:
+        return waiting(
+            "pod_blocked",
+            f"StatefulSet {pool.name} (OrderedReady) does not make pod {sighting.member} before "
+            f"{', '.join(sighting.blockers)} is Ready.",
+            f"Cure {', '.join(sighting.blockers)}; if its template was bad and is corrected, delete that pod.",
+        )
+    failed = _latest(sighting.events, "FailedCreate")
+    because = f": {failed.message.rstrip('.')}" if failed else ""
+    return waiting(
+        "pod_not_recreated",
+        f"Pod {sighting.member} is gone and StatefulSet {pool.name} has not made it again{because}.",
+        "Check quotas and admission policies of the namespace, and that kube-controller-manager runs.",
+    )
+
+
+def _stopping(sighting: Sighting, pod: Pod) -> Reason:
+    # Who may not look at Kubernetes nodes is told by the event that the node controller makes for each pod of one.
+    lost = _latest(sighting.events, "NodeNotReady") if sighting.kubernetes_node_ready is None else None
+    if sighting.kubernetes_node_ready is False or lost:
+        since = f"was lost at {lost.last_seen}" if lost else "is not Ready"
+        return waiting(
+            "kubernetes_node_down",
+            f"Pod {pod.name} cannot stop, because its Kubernetes node {pod.kubernetes_node} {since}.",
+            f"Bring {pod.kubernetes_node} back; only if it is certainly off, "
+            f"kubectl delete pod {pod.name} -n {pod.namespace} --grace-period=0 --force.",
+        )
+    if sighting.in_stage <= pod.grace_seconds + SLOW:
+        return waiting("pod_stopping", f"Pod {pod.name} is stopping.")
+    several = len(pod.finalizers) > 1
+    named = f"its finalizer{'s' if several else ''} {', '.join(pod.finalizers)}" if pod.finalizers else ""
+    if named and (not pod.grace_seconds or not any(each.state == "running" for each in pod.containers)):
+        return _held(pod, f"{named} keep{'' if several else 's'}")
+    return waiting(
+        "pod_does_not_stop",
+        f"Pod {pod.name} is still there after its grace period of {pod.grace_seconds} s "
+        f"on Kubernetes node {pod.kubernetes_node or 'none'}.",
+        f"Check the kubelet of {pod.kubernetes_node or 'its Kubernetes node'}{f', then {named}' if named else ''}.",
+    )
+
+
+def _held(pod: Pod, named_keep: str) -> Reason:
+    """The kubelet lets go of a pod by a deletion with a grace period of 0 (server source, status_manager.go), after
+    which the API server keeps the object for its finalizers alone (registry/generic/registry/store.go)."""
+    return waiting(
+        "pod_held_by_finalizer",
+        f"Pod {pod.name} has stopped, and {named_keep} it from being removed.",
+        "Find out what sets this and why it does not end. Only if it never will, take the finalizers away: "
+        f'kubectl patch pod {pod.name} -n {pod.namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'.',
+    )
+
+
+def _wrong_revision(pool: StatefulSet, pod: Pod) -> Reason:
+    return refused(
+        "pod_of_another_revision",
+        f"Pod {pod.name} is of revision {pod.revision}, but StatefulSet {pool.name} wants {pool.update_revision}.",
+        "Something changed the template, the strategy or the partition meanwhile; find out what, and run again.",
+    )
+
+
+def _failure(sighting: Sighting, pod: Pod, pull_patience: float) -> Reason | None:
+    if pod.phase == "Failed":
+        said = f" ({pod.reason}: {pod.message.rstrip('.')})" if pod.reason else ""
+        return waiting("pod_failed", f"Pod {pod.name} has failed{said} and will be made again.")
+    for container in pod.containers:
+        reason = _container_failure(pod, container, sighting.failing_pull, pull_patience)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _container_failure(pod: Pod, container: Container, failing_pull: float, pull_patience: float) -> Reason | None:
+    where = f"container {container.name} of pod {pod.name}"
+    if container.state == "waiting" and container.reason in CONFIGURATION_FAILURES:
+        return refused(
+            "container_configuration",
+            f"The configuration of {where} cannot be used: {container.message or container.reason}.",
+            "Create or correct what it names (ConfigMap, Secret, security context), then delete the pod or run again.",
+        )
+    if container.state == "waiting" and container.reason in PULL_FAILURES | PULL_HOPELESS:
+        return _pull_failure(pod, container, failing_pull, pull_patience)
+    crashed = container.reason == "CrashLoopBackOff" or (container.state == "terminated" and not container.init)
+    return _crash(where, container) if crashed else None
+
+
+def _pull_failure(pod: Pod, container: Container, seconds: float, patience: float) -> Reason:
+    # The kubelet's two reasons (ErrImagePull, ImagePullBackOff) alternate, so the message names neither: it would be
+    # told anew at each change.
+    image = pod.images.get(container.name) or container.image
+    cause = pull_cause(container.message)
+    message = f"Image {image} of pod {pod.name} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
+    remedy = "Correct the image or the pull secret of the pool; the run then replaces this pod first."
+    if container.reason in PULL_HOPELESS or seconds > patience:
+        return refused("image_not_pulled", message, remedy)
+    return waiting("image_not_pulled", message, remedy)
+
+
+def pull_cause(message: str) -> str:
+    """The cause in a kubelet's message of a failed pull, without the wrapping around it; empty where it gives none."""
+    text = " ".join(message.split()).rstrip(".").rpartition("desc = ")[2]
+    back_off, _colon, cause = text.partition(": ")
+    if back_off.startswith("Back-off pulling image"):
+        text = cause
+    text = _WRAPPING.sub("", text.removeprefix("ErrImagePull: "))
+    return f": {text}" if text else ""
+
+
+def _crash(where: str, container: Container) -> Reason:
+    ended = container.state == "terminated"
+    why = container.reason if ended else container.last_reason
+    code = container.exit_code if ended else container.last_exit_code
+    if why == "OOMKilled":
+        how, remedy = "was killed because it used more memory than its limit (OOMKilled)", "Raise its memory limit."
+    else:
+        how = f"ended with exit code {code}" + (f" ({why})" if why not in {"", "Error"} else "")
+        remedy = "Read its log, correct the cause, then delete the pod or run again."
+    # The kubelet counts restarts, so a container that is waiting for its first restart still has a count of 0.
+    if container.restart_count >= CRASHES and container.reason == "CrashLoopBackOff":
+        return refused("container_crashes", f"The {where} {how}, and was restarted {CRASHES} times or more.", remedy)
+    return waiting("container_crashed", f"The {where} {how} and is restarted.", remedy)
+
+
+def _scheduling(pod: Pod) -> Reason:
+    if not pod.scheduling_message:
+        return waiting("pod_scheduling", f"Pod {pod.name} waits to be given a Kubernetes node.")
+    return waiting(
+        "pod_unschedulable",
+        f"No Kubernetes node can take pod {pod.name}: {pod.scheduling_message.rstrip('.')}.",
+        "Free or add what it names (a Kubernetes node, cpu, memory, a volume in its zone).",
+    )
+
+
+def _preparing(sighting: Sighting, pod: Pod) -> Reason:
+    trouble = _latest(sighting.events, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady")
+    if trouble:
+        return waiting(
+            "pod_not_prepared",
+            f"Pod {pod.name} is not prepared on Kubernetes node {pod.kubernetes_node}: {trouble.message.rstrip('.')}.",
+            "Cure what it names: the volume, the secret or the network.",
+        )
+    return waiting(
+        "pod_preparing", f"Pod {pod.name} is being prepared (image, volumes) on Kubernetes node {pod.kubernetes_node}."
+    )
+
+
+def _starting(sighting: Sighting, pod: Pod) -> Reason:
+    if sighting.kubernetes_node_ready is False:
+        return waiting(
+            "kubernetes_node_down",
+            f"Pod {pod.name} is not Ready, because its Kubernetes node {pod.kubernetes_node} is not Ready.",
+            f"Bring {pod.kubernetes_node} back.",
+        )
+    unhealthy = _latest(sighting.events, "Unhealthy")
+    if unhealthy and sighting.in_stage > SLOW:
+        said = " ".join(unhealthy.message.split()).rstrip(".")
+        return waiting(
+            "pod_not_ready", f"Pod {pod.name} runs and is not Ready: {said}.", "Read its log and check its probe."
+        )
+    return waiting("pod_starting", f"Pod {pod.name} has started and is not Ready yet.", "Read its log.")
+
+
+def _latest(events: tuple[Event, ...], *reasons: str) -> Event | None:
+    return next((event for event in reversed(events) if event.reason in reasons), None)

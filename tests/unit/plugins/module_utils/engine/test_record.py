@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of an upgrade over all the runs that it takes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import STATUSES, PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    BATCH_STATES,
+    KEPT,
+    PHASES,
+    BatchRecord,
+    Entry,
+    Record,
+    batch_changed,
+    begun,
+    ended,
+    noted,
+    parse_record,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+Json = dict[str, Any]
+NEW, OLD = "3.8.0", "2.19.6"
+TEXTS = st.text(max_size=8)
+ITEMS = st.lists(st.dictionaries(TEXTS, st.none() | st.integers() | TEXTS, max_size=2), max_size=2).map(tuple)
+BATCHES = st.builds(
+    BatchRecord,
+    name=TEXTS,
+    pools=st.lists(TEXTS, max_size=2).map(tuple),
+    members=st.lists(TEXTS, max_size=2).map(tuple),
+    state=st.sampled_from(BATCH_STATES),
+    took=ITEMS,
+    waited=ITEMS,
+    cures=st.booleans(),
+)
+POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
+RECORDS = st.builds(
+    Record,
+    cluster=TEXTS,
+    target_version=TEXTS,
+    digest=TEXTS,
+    run=TEXTS,
+    who=TEXTS,
+    phase=st.sampled_from(PHASES),
+    message=TEXTS,
+    started=TEXTS,
+    updated=TEXTS,
+    batches=st.lists(BATCHES, max_size=3).map(tuple),
+    history=st.lists(st.builds(Entry, TEXTS, TEXTS, TEXTS, TEXTS), max_size=3).map(tuple),
+    pools=st.lists(POOLS, max_size=2).map(tuple),
+    outside=st.lists(TEXTS, max_size=2).map(tuple),
+    deployed_version=TEXTS,
+)
+
+
+def plan(*going: str, members: str = "abc", cluster: str = "uuid", target: str = NEW) -> Json:
+    """The result of pool_order for a cluster whose other members are on the target."""
+    return {
+        "cluster_uuid": cluster,
+        "target_version": target,
+        "digest": "p1",
+        "before": {name: OLD if name in going else target for name in members},
+        "deployed_version": OLD if going else target,
+        "pools": [{"name": "data", "members": [*members]}],
+        "members": [*members],
+        "left": [],
+        "batches": [
+            {"name": f"batch-{number:02d}.{name}", "pools": ["data"], "members": [name], "cures": False}
+            for number, name in enumerate(going, 1)
+        ],
+    }
+
+
+def first(*going: str) -> Record:
+    record = begun(None, plan(*going), "night", "ops@bastion", "t0")
+    assert record is not None
+    return record
+
+
+def changed(record: Record | None, name: str, state: str, at: str = "t1", *took: Json) -> Record:
+    after = batch_changed(record, name, state, at, took, [])
+    assert after is not None
+    return after
+
+
+def states(record: Record | None) -> dict[str, str]:
+    assert record is not None
+    return {member: each.state for each in record.batches for member in each.members}
+
+
+@given(RECORDS)
+def test_what_is_written_is_read(record: Record) -> None:
+    assert parse_record(json.dumps(asdict(record)), "here") == record
+    assert parse_record(json.dumps(record.as_result()), "here") == record
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "7",
+        "[]",
+        "{}",
+        '{"batches": 7, "history": []}',
+        '{"batches": [], "history": []}',
+        '{"batches": [{}], "history": []}',
+        '{"batches": [], "history": [7]}',
+        json.dumps({**asdict(first("a")), "unknown": 1}),
+        json.dumps({**asdict(first("a")), "updated": 7}),
+        json.dumps({**asdict(first("a")), "phase": "gone"}),
+        '{"a":' * 100_000,
+        json.dumps(asdict(first("a"))).replace('"took": []', f'"took": [{{"a": {"[" * 60}{"]" * 60}}}]'),
+    ],
+)
+def test_what_is_no_record_is_refused_and_named(text: str) -> None:
+    with pytest.raises(Refusal, match="ConfigMap lock") as caught:
+        parse_record(text, "ConfigMap lock")
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["record_not_readable"]
+
+
+def test_an_upgrade_begins_with_all_that_is_planned() -> None:
+    record = first("c", "b", "a")
+    assert (record.phase, record.run, record.who, record.started, record.digest) == (
+        "rolling",
+        "night",
+        "ops@bastion",
+        "t0",
+        "p1",
+    )
+    assert states(record) == dict.fromkeys("cba", "pending")
+    assert [entry.message for entry in record.history] == [f"begins: to {NEW}, 3 members, plan p1"]
+
+
+@pytest.mark.parametrize("phase", [None, "completed"])
+def test_where_nothing_is_to_do_nothing_is_noted(phase: str | None) -> None:
+    previous = replace(first("a"), phase=phase) if phase else None
+    assert begun(previous, plan(), "day", "dev", "t9") is None
+
+
+def test_an_interrupted_upgrade_goes_on_where_it_came_to() -> None:
+    killed = changed(first("c", "b", "a"), "batch-01.c", "done", "t1", {"total_seconds": 30})
+    killed = changed(killed, "batch-02.b", "rolling", "t2")
+    record = begun(killed, plan("a"), "day", "dev@laptop", "t3")
+    assert record is not None
+    assert states(record) == {"c": "done", "b": "done", "a": "pending"}, "b has come back after the run was killed"
+    assert record.batches[0].took == ({"total_seconds": 30},)
+    assert (record.run, record.started, record.updated) == ("day", "t0", "t3")
+    assert [entry.message for entry in record.history][-1] == f"goes on: to {NEW}, 1 member, plan p1"
+
+
+def test_a_member_that_is_still_to_do_is_planned_anew_and_once() -> None:
+    killed = changed(first("c", "b"), "batch-01.c", "rolling")
+    record = begun(killed, plan("c", "b"), "day", "dev", "t3")
+    assert states(record) == {"c": "pending", "b": "pending"}
+    narrowed = begun(killed, {**plan("c", "b"), "batches": plan("b")["batches"]}, "day", "dev", "t3")
+    assert states(narrowed) == {"c": "rolling", "b": "pending"}
+
+
+def test_an_interrupted_upgrade_with_nothing_left_is_ended_by_the_next_run() -> None:
+    record = begun(changed(first("a"), "batch-01.a", "rolling"), plan(), "day", "dev", "t3")
+    assert states(record) == {"a": "done"}
+    assert record is not None
+    completed = ended(record, "completed", "", "t4")
+    assert completed is not None
+    assert (completed.phase, [entry.run for entry in completed.history]) == ("completed", ["night", "day", "day"])
+
+
+@pytest.mark.parametrize("other", [{"cluster": "another"}, {"target": "3.9.0"}])
+def test_another_upgrade_begins_anew_and_keeps_the_history(other: Json) -> None:
+    record = begun(changed(first("c", "b"), "batch-01.c", "done"), plan("a", **other), "day", "dev", "t3")
+    assert states(record) == {"a": "pending"}
+    assert record is not None
+    assert record.started == "t3"
+    assert [entry.run for entry in record.history] == ["night", "day"]
+
+
+def test_a_completed_upgrade_is_not_gone_on_with() -> None:
+    completed = ended(changed(first("a"), "batch-01.a", "done"), "completed", "", "t2")
+    again = begun(completed, plan("b"), "day", "dev", "t3")
+    assert states(again) == {"b": "pending"}
+    assert again is not None
+    assert again.history[-1].message.startswith("begins")
+
+
+def test_a_batch_has_its_times() -> None:
+    record = changed(first("a", "b"), "batch-01.a", "rolling", "t1")
+    assert [(each.state, each.run, each.started, each.ended) for each in record.batches] == [
+        ("rolling", "night", "t1", ""),
+        ("pending", "", "", ""),
+    ]
+    record = changed(record, "batch-01.a", "done", "t2", {"name": "a"})
+    batch = record.batches[0]
+    assert (batch.state, batch.started, batch.ended, batch.took) == ("done", "t1", "t2", ({"name": "a"},))
+    assert record.updated == "t2"
+
+
+def test_a_batch_that_nobody_planned_is_not_noted() -> None:
+    assert batch_changed(first("a"), "batch-07.z", "done", "t", [], []) is None
+    assert batch_changed(None, "batch-01.a", "done", "t", [], []) is None
+
+
+def test_a_pass_that_waits_is_gone_on_with() -> None:
+    record = changed(changed(first("a", "b"), "batch-01.a", "rolling", "t1"), "batch-01.a", "waiting", "t2")
+    assert (record.batches[0].state, record.batches[0].started, record.batches[0].ended) == ("waiting", "t1", "")
+    waiting = ended(record, "waiting", "Pod a is stopping.", "t3")
+    assert waiting is not None
+    assert (waiting.phase, waiting.message) == ("waiting", "Pod a is stopping.")
+    following = begun(waiting, plan("b"), "day", "dev", "t4")
+    assert states(following) == {"a": "done", "b": "pending"}
+    assert following is not None
+    assert (following.phase, following.started) == ("rolling", record.started)
+    assert following.history[-1].message.startswith("goes on")
+
+
+@pytest.mark.parametrize("phase", ["completed", "stopped", "aborted", "waiting"])
+def test_what_has_ended_does_not_end_again(phase: str) -> None:
+    record = ended(first("a"), phase, "Because.", "t5")
+    assert record is not None
+    assert (record.phase, record.message, record.updated) == (phase, "Because.", "t5")
+    assert record.history[-1] == Entry("t5", "night", phase, "Because.")
+    assert ended(record, "completed", "", "t6") is None
+    assert ended(None, phase, "", "t6") is None
+
+
+def test_the_newest_of_a_long_history_are_kept() -> None:
+    record = first("a")
+    for number in range(KEPT + 5):
+        record = noted(record, "stopped", str(number), "t")
+    assert [entry.message for entry in record.history] == [str(number) for number in range(5, KEPT + 5)]

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The patch that changes a pool, and the way back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
+    UNDO,
+    carried_undo,
+    changes_to,
+    container_of,
+    repository_of,
+    way_back,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
+
+ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+NEW = "opensearch:3.8.0"
+
+
+def present(seen: StatefulSet, image: str = NEW) -> dict[str, Any] | None:
+    return changes_to(seen, "server", image, "OnDelete", "night", "2026-11-21T00:00:00Z")
+
+
+def undo_text(was: dict[str, Any], run: str = "earlier") -> str:
+    image = {"container": "server", "was": "opensearch:2.19.6"}
+    return json.dumps(
+        {"run": run, "at": "2026-11-20T00:00:00Z", "strategy": {"was": was, "set": "OnDelete"}, "image": image}
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "repository"),
+    [
+        ("opensearch", "opensearch"),
+        ("opensearch:3.8.0", "opensearch"),
+        ("mirror:5000/os/opensearch", "mirror:5000/os/opensearch"),
+        ("mirror:5000/os/opensearch:3.8.0", "mirror:5000/os/opensearch"),
+        ("os/opensearch@sha256:abc", "os/opensearch"),
+        ("os/opensearch:3.8.0@sha256:abc", "os/opensearch"),
+    ],
+)
+def test_repositories(image: str, repository: str) -> None:
+    assert repository_of(image) == repository
+
+
+def test_image_and_strategy_change_in_one_guarded_patch_that_carries_its_undo() -> None:
+    patch = present(pool(updateStrategy=ROLLING))
+    assert patch is not None
+    assert patch["metadata"]["resourceVersion"] == "7"
+    assert patch["spec"]["updateStrategy"] == {"type": "OnDelete", "rollingUpdate": None}
+    assert patch["spec"]["template"] == {"spec": {"containers": [{"name": "server", "image": NEW}]}}
+    assert json.loads(patch["metadata"]["annotations"][UNDO]) == {
+        "run": "night",
+        "at": "2026-11-21T00:00:00Z",
+        "strategy": {"was": ROLLING, "set": "OnDelete"},
+        "image": {"container": "server", "was": "opensearch:2.19.6"},
+    }
+
+
+def test_nothing_is_changed_where_all_is_as_wanted() -> None:
+    assert present(pool(), "opensearch:2.19.6") is None
+
+
+def test_init_containers_of_the_same_image_follow() -> None:
+    image = "opensearch:2.19.6"
+    init = [{"name": "config", "image": image}, {"name": "chown", "image": "busybox:1"}]
+    template = {"spec": {"containers": [{"name": "server", "image": image}], "initContainers": init}}
+    patch = present(pool(template=template))
+    assert patch is not None
+    assert patch["spec"]["template"]["spec"]["initContainers"] == [{"name": "config", "image": NEW}]
+
+
+def test_an_undo_that_holds_is_never_overwritten() -> None:
+    patch = present(pool(annotations={UNDO: undo_text(ROLLING)}))
+    assert patch is not None
+    assert "annotations" not in patch["metadata"]
+    assert "updateStrategy" not in patch["spec"]
+
+
+def test_an_undo_made_void_by_another_is_replaced_by_what_that_one_wanted() -> None:
+    theirs = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    patch = present(pool(updateStrategy=theirs, annotations={UNDO: undo_text(ROLLING)}))
+    assert patch is not None
+    assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"]["was"] == theirs
+
+
+def test_the_way_back_restores_the_strategy_and_takes_the_undo_away() -> None:
+    seen = pool(annotations={UNDO: undo_text(ROLLING)})
+    undo = carried_undo(seen)
+    assert undo is not None
+    metadata = {"resourceVersion": "7", "annotations": {UNDO: None}}
+    assert way_back(seen, undo) == {"metadata": metadata, "spec": {"updateStrategy": ROLLING}}
+
+
+def test_the_way_back_leaves_a_strategy_that_another_has_set() -> None:
+    seen = pool(updateStrategy=ROLLING, annotations={UNDO: undo_text({"type": "OnDelete"})})
+    undo = carried_undo(seen)
+    assert undo is not None
+    assert "spec" not in way_back(seen, undo)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"run": "x"}', "null", '{"strategy": 1, "image": 2, "run": 1, "at": 1}']
+)
+def test_an_undo_that_cannot_be_read_stops_the_work(text: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        carried_undo(pool(annotations={UNDO: text}))
+    assert caught.value.verdict.reasons[0].code == "undo_not_readable"
+    assert "data" in str(caught.value)
+
+
+def test_the_undo_survives_writing_and_reading() -> None:
+    undo = carried_undo(pool(annotations={UNDO: undo_text(ROLLING)}))
+    assert undo is not None
+    assert carried_undo(pool(annotations={UNDO: undo.text()})) == undo
+
+
+def several(**images: str) -> StatefulSet:
+    return pool(template={"spec": {"containers": [{"name": name, "image": image} for name, image in images.items()]}})
+
+
+def test_the_container_of_an_image() -> None:
+    assert container_of(pool(), "anything:1", None) == "server"
+    both = several(server="os/opensearch:2", sidecar="fluent-bit:1")
+    assert container_of(both, "mirror/opensearch:3", None) == "server"
+    assert container_of(both, "mirror/opensearch:3", "sidecar") == "sidecar"
+
+
+@pytest.mark.parametrize(("image", "named"), [("other:1", None), ("opensearch:3", "missing")])
+def test_a_container_that_cannot_be_told_is_asked_for(image: str, named: str | None) -> None:
+    with pytest.raises(Refusal) as caught:
+        container_of(several(server="opensearch:2", sidecar="fluent-bit:1"), image, named)
+    assert "sidecar" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("was", "then", "known"),
+    [
+        (ROLLING, "OnDelete", True),
+        ({"type": "OnDelete"}, "RollingUpdate", True),
+        ({"type": "RollingUpdate", "rollingUpdate": None}, "OnDelete", True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": "25%"}}, "OnDelete", True),
+        ({"type": "Recreate"}, "OnDelete", False),
+        ({}, "OnDelete", False),
+        (ROLLING, "Recreate", False),
+        (ROLLING, None, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": "0"}}, "OnDelete", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}, "OnDelete", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "paused": True}}, "OnDelete", False),
+        ({"type": "OnDelete", "template": {}}, "OnDelete", False),
+        ("RollingUpdate", "OnDelete", False),
+    ],
+)
+def test_an_undo_with_a_strategy_that_no_set_has_is_refused(was: Any, then: Any, known: bool) -> None:
+    undo = json.loads(undo_text({}))
+    carrying = pool(annotations={UNDO: json.dumps({**undo, "strategy": {"was": was, "set": then}})})
+    if known:
+        assert carried_undo(carrying) is not None
+        return
+    with pytest.raises(Refusal, match=f"StatefulSet {carrying.name}") as caught:
+        carried_undo(carrying)
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["undo_not_readable"]
