@@ -169,6 +169,16 @@ def test_the_action_group_is_all_modules() -> None:
     assert sorted(groups["all"]) == MODULES
 
 
+def test_what_the_playbooks_give_to_a_group_every_module_of_it_accepts() -> None:
+    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
+    for playbook in sorted((ROOT / "playbooks").glob("*.yml")):
+        for play in yaml.safe_load(playbook.read_text()):
+            for group, given in play.get("module_defaults", {}).items():
+                members = groups[group.rpartition(".")[2]]
+                refusing = [name for name in members if given.keys() - contract_of(name).argument_spec.keys()]
+                assert (playbook.name, group, refusing) == (playbook.name, group, [])
+
+
 def test_every_action_plugin_has_its_module() -> None:
     actions = {path.stem for path in (ROOT / "plugins" / "action").glob("*.py")}
     assert actions <= set(MODULES)

@@ -14,7 +14,8 @@ from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import skippi
     [
         ({}, []),
         ({"subset": None, "tags": ("all",), "skip_tags": (), "start_at_task": None, "step": False}, []),
-        ({"tags": ["always"], "check": True, "diff": True, "forks": 5}, []),
+        ({"tags": ["all"], "check": True, "diff": True, "forks": 5}, []),
+        ({"tags": ["always"]}, ["--tags always"]),
         ({"subset": "search-1"}, ["--limit search-1"]),
         ({"tags": ("all", "plan")}, ["--tags plan"]),
         ({"skip_tags": ("always",)}, ["--skip-tags always"]),
