@@ -115,7 +115,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Passed, or the reasons why the record could not be read or written.
+  description: Passed, with a remark where the record could not be written; or the reasons why it could not be read.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
@@ -128,7 +128,9 @@ records:
     - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
       upgrade completes and no member is left.
-    - These three are empty in a record that was written before they were kept.
+    - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
+      known, of a newer collection, are ignored.
+    - All but C(schema) are empty in a record that was written before they were kept.
     - C(lock.processes) is the state of the holder's processes, as far as this machine knows - V(alive), V(ending),
       V(gone) or V(unknown).
   returned: with O(state=read)
@@ -136,6 +138,7 @@ records:
   elements: dict
   sample:
     - name: stateful-upgrade-0a1b2c3d4e
+      system: opensearch
       target_version: 3.8.0
       deployed_version: 2.19.6
       phase: rolling

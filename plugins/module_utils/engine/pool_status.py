@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.reading import Json, Unreadable, one_of, text, texts
+from ..common.reading import Json, one_of, text, texts
 
 STATUSES = ("pending", "upgrading", "upgraded")
 
@@ -31,9 +31,6 @@ def pool_of(raw: Json) -> PoolRecord:
     Raises:
         Unreadable: it is none.
     """
-    unknown = raw.keys() - {each.name for each in fields(PoolRecord)}
-    if unknown:
-        raise Unreadable("is unknown", min(unknown))
     return PoolRecord(text(raw, "name", ""), one_of(raw, "status", STATUSES), texts(raw, "left"))
 
 

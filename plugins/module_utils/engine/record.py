@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..common.errors import refusal
-from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts
+from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
 from .pool_status import PoolRecord, outside_of, planned, pool_of, rolled
 
 PHASES = ("rolling", "completed", "stopped", "aborted", "waiting")
@@ -22,6 +22,7 @@ BATCH_STATES = ("pending", "rolling", "done", "failed", "waiting")
 UNDER_WAY = ("rolling", "waiting")
 DEEPEST = 8
 """Levels that the results of modules in a record are nested at the most."""
+SCHEMA = 1
 KEPT = 100
 """Entries of history that are kept, the newest."""
 
@@ -77,6 +78,10 @@ class Record:
     deployed_version: str = ""
     """What all members ran at the end of the last upgrade that completed; before the first one the lowest version that
     any of them ran at its begin. Empty where that was not kept."""
+    system: str = ""
+    """What is upgraded, such as a search engine; empty in a record that was written before it was kept."""
+    schema: int = SCHEMA
+    """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -100,7 +105,6 @@ def parse_record(kept: str, where: str) -> Record:
 
 
 def _record(raw: Json) -> Record:
-    _known(raw, Record)
     return Record(
         **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who", "message")},
         phase=one_of(raw, "phase", PHASES),
@@ -111,11 +115,12 @@ def _record(raw: Json) -> Record:
         pools=listed(raw, "pools", pool_of, ()),
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
+        system=text(raw, "system", ""),
+        schema=whole(raw, "schema", SCHEMA),
     )
 
 
 def _batch(raw: Json) -> BatchRecord:
-    _known(raw, BatchRecord)
     return BatchRecord(
         name=field(raw, "name"),
         pools=texts(raw, "pools"),
@@ -131,7 +136,6 @@ def _batch(raw: Json) -> BatchRecord:
 
 
 def _entry(raw: Json) -> Entry:
-    _known(raw, Entry)
     return Entry(field(raw, "at"), field(raw, "run"), field(raw, "phase"), field(raw, "message"))
 
 
@@ -144,12 +148,6 @@ def field(raw: Json, name: str) -> str:
     if name not in raw:
         raise Unreadable("is missing", name)
     return text(raw, name, "")
-
-
-def _known(raw: Json, kind: type[Record] | type[BatchRecord] | type[Entry]) -> None:
-    unknown = raw.keys() - {each.name for each in fields(kind)}
-    if unknown:
-        raise Unreadable("is unknown", min(unknown))
 
 
 def _shallow(raw: Json) -> Json:
@@ -193,6 +191,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         history=previous.history if previous is not None else (),
         pools=planned(plan),
         outside=outside_of(plan),
+        system=plan.get("system", ""),
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
     count = len(going)

@@ -53,6 +53,7 @@ CONTRACT = Contract(
 )
 
 
+SYSTEM = "opensearch"
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, whatever the time for the cluster to be fit."""
 
@@ -83,7 +84,7 @@ def _put_back(task: Task) -> Outcome:
 
 
 def _note_begin(task: Task, again: Outcome) -> Outcome:
-    return _record(task, state="begun", plan={**again.more, "before": again.before})
+    return _record(task, state="begun", plan={**again.more, "before": again.before, "system": SYSTEM})
 
 
 def _note_end(task: Task) -> Outcome:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.errors import Denied, Refusal, refusal
+from ..common.errors import Denied, Refusal, Unreachable, refusal
 from ..common.moments import now_seconds, now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, remark
@@ -50,8 +50,25 @@ def run(task: Task) -> Outcome:
     """Read all records of the namespace, or write a transition into that of the run."""
     client = connect(task.params["kubernetes"])
     step = _read if task.params["state"] == "read" else _write
-    outcome, _verdict = task.wait(lambda: step(task, client), lambda done: done.verdict)
+    try:
+        outcome, _verdict = task.wait(lambda: step(task, client), lambda done: done.verdict)
+    except Refusal as error:
+        if task.params["state"] == "read" or (isinstance(error, Unreachable) and not task.params["wait"]):
+            raise
+        return Outcome(_unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
     return outcome
+
+
+def _unwritten(error: Refusal) -> Verdict:
+    """No upgrade needs its record: what kept it from being written is a remark.
+
+    Raises:
+        Refusal: something else has failed, such as the lock.
+    """
+    cause = error.verdict.reasons[0]
+    if not cause.code.startswith("kubernetes_"):
+        raise error
+    return Verdict((remark("record_not_written", f"The record was not written. {cause.message}", cause.remedy),))
 
 
 def _read(task: Task, client: KubernetesClient) -> Outcome:

@@ -113,7 +113,6 @@ def test_what_is_written_is_read(record: Record) -> None:
         '{"batches": [], "history": []}',
         '{"batches": [{}], "history": []}',
         '{"batches": [], "history": [7]}',
-        json.dumps({**asdict(first("a")), "unknown": 1}),
         json.dumps({**asdict(first("a")), "updated": 7}),
         json.dumps({**asdict(first("a")), "phase": "gone"}),
         '{"a":' * 100_000,
@@ -124,6 +123,20 @@ def test_what_is_no_record_is_refused_and_named(text: str) -> None:
     with pytest.raises(Refusal, match="ConfigMap lock") as caught:
         parse_record(text, "ConfigMap lock")
     assert [reason.code for reason in caught.value.verdict.reasons] == ["record_not_readable"]
+
+
+def test_a_record_with_fields_that_are_not_known_is_read_without_them() -> None:
+    record = first("a")
+    written = json.loads(json.dumps(asdict(record)))
+    newer = {**written, "schema": 2, "conditions": [], "batches": [{**written["batches"][0], "proof": "kept"}]}
+    newer["history"] = [{**entry, "reason": "begun"} for entry in written["history"]]
+    newer["pools"] = [{**pool, "zone": "a"} for pool in written["pools"]]
+    assert parse_record(json.dumps(newer), "here") == replace(record, schema=2)
+
+
+def test_a_record_of_before_is_read() -> None:
+    written = {name: value for name, value in asdict(first("a")).items() if name not in {"system", "schema"}}
+    assert parse_record(json.dumps(written), "here") == first("a")
 
 
 def test_an_upgrade_begins_with_all_that_is_planned() -> None:

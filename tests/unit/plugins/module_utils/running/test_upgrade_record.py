@@ -161,8 +161,19 @@ def test_a_record_that_changes_under_every_write_is_given_up(records: Records) -
 
     records.api.before = [lambda: None, touched] * ATTEMPTS
     result = records.task("ended", phase="completed")
-    assert (codes(result), result["changed"]) == (["kubernetes_conflict"], False)
+    assert (codes(result), result["changed"], "failed" in result) == (["record_not_written"], False, False)
     assert records.writes() == ["PATCH"] * ATTEMPTS
+
+
+@pytest.mark.parametrize("params", [{"state": "begun", "plan": PLAN}, {**BATCH, "batch_state": "done"}])
+def test_a_record_that_cannot_be_written_fails_no_upgrade(params: Json, records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.away = True
+    result = records.task(**params)
+    (reason,) = result["verdict"]["reasons"]
+    assert (reason["code"], reason["state"], "failed" in result) == ("record_not_written", "passed", False)
+    assert reason["message"].startswith("The record was not written. ")
+    assert "kubernetes_unreachable" in codes(records.task("read"))
 
 
 @pytest.mark.parametrize("lost", [True, False])
