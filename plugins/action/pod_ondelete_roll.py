@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from ..module_utils.opensearch.pod_roll import CONTRACT, run
 from ..plugin_utils.in_process import InProcessAction
 
 
 class ActionModule(InProcessAction):
     """See the documentation of the module."""
-
-    CONTRACT = CONTRACT
-    RUN = staticmethod(run)

@@ -18,8 +18,9 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from importlib import import_module
 from multiprocessing import parent_process
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol, cast
 
 from ansible import constants as C
 from ansible.module_utils.common.parameters import remove_values
@@ -50,18 +51,18 @@ show_lines_at_once()
 display = Display()
 
 
-class Work(Protocol):
-    """What a module does."""
+class Module(Protocol):
+    """A module of the collection: its arguments, and what it does."""
 
-    def __call__(self, task: Task, /) -> Outcome:
+    CONTRACT: Contract
+
+    def run(self, task: Task, /) -> Outcome:
         """Do it."""
 
 
 class InProcessAction(ActionBase):
-    """An action plugin is a subclass that names the arguments and the work of its module."""
+    """An action plugin is a subclass with the name of its module, which has a `CONTRACT` and a `run`."""
 
-    CONTRACT: ClassVar[Contract]
-    RUN: ClassVar[Work]
     _supports_check_mode = True
     _supports_async = True
 
@@ -107,7 +108,8 @@ class InProcessAction(ActionBase):
         return {**result, **shipped}
 
     def _run_here(self, variables: Mapping[str, Any]) -> Result:
-        checked = check_arguments(self.CONTRACT, self._task.action, self._task.args)
+        module = self._module()
+        checked = check_arguments(module.CONTRACT, self._task.action, self._task.args)
         warnings = list(checked.warnings)
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
@@ -124,11 +126,16 @@ class InProcessAction(ActionBase):
             in_controller=True,
         )
         with kept_from_the_terminal() as text:
-            result = _worked(type(self).CONTRACT, type(self).RUN, task, checked, warnings)
+            result = _worked(module, task, checked, warnings)
         voice.finish()
         if text.getvalue() and not self._task.no_log:
             display.vvvv(f"libraries said: {printable(remove_values(text.getvalue(), checked.secrets))}", host=host)
         return result
+
+    def _module(self) -> Module:
+        """The module that the task names."""
+        plugins = type(self).__module__.rpartition(".action.")[0]
+        return cast(Module, import_module(f"{plugins}.modules.{self._task.action.rpartition('.')[2]}"))
 
     def _say(self, line: str) -> None:
         if not self._task.no_log:
@@ -147,9 +154,9 @@ def is_this_python(path: str) -> bool:
     )
 
 
-def _worked(contract: Contract, run: Work, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
+def _worked(module: Module, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
-        return _masked(perform(contract, run, task), checked, warnings)
+        return _masked(perform(module.CONTRACT, module.run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
         text = " ".join(printable(str(remove_values(str(error), checked.secrets))).split())
         said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"
