@@ -57,6 +57,13 @@ options:
     type: str
     default: OnDelete
     choices: [OnDelete, RollingUpdate]
+  take_over:
+    description:
+      - With O(state=restored), the run whose undo is put back although its lock cannot be read from here.
+      - Every undo names the lock of the run that wrote it, and the strategy that a living run has set is not put back.
+        Give this only if that run is certainly dead.
+    type: str
+    default: ''
   allow_field_managers:
     description: Go on although one of these deploys the pool. At its next run it may put the old image back.
     type: list
@@ -88,7 +95,8 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
-    C(pods). Without O(pool) also C(list) of C(statefulsets)."
+    C(pods). Without O(pool) also C(list) of C(statefulsets). To put back what a run under another lock has set, also
+    C(get) of C(leases) (group C(coordination.k8s.io)) in the namespace of that lock."
 seealso:
   - module: stateful.upgrade.image_pull
   - module: stateful.upgrade.pod_ondelete_roll

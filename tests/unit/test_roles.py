@@ -34,7 +34,7 @@ MADE = frozenset(
 )
 """Variables that the role begin makes for the later ones; nobody gives them."""
 HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
-"""Variables that the playbook hands to every module."""
+"""Variables that the playbook hands to every module; to groups of them it hands others, see `handed_to_groups`."""
 TOLD = frozenset({"upgrade_state", "upgrade_waiting_for", "upgrade_reasons"})
 """Custom statistics that a run hands to whoever started it."""
 COMPARED = ("type", "elements")
@@ -86,12 +86,25 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
                     yield found[1], module, option, found[2]
 
 
+def handed_to_groups() -> Iterator[tuple[str, str, str, str | None]]:
+    """The same for what the playbooks hand to groups of modules."""
+    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    for playbook in sorted((ROOT / "playbooks").glob("*.yml")):
+        for play in yaml.safe_load(playbook.read_text(encoding="utf-8")):
+            for group, options in play.get("module_defaults", {}).items():
+                for option, value in options.items() if group != "group/stateful.upgrade.all" else ():
+                    found = HANDED_OVER.match(value)
+                    assert found, (playbook.name, value)
+                    yield from ((found[1], module, option, found[2]) for module in groups[group.rpartition(".")[2]])
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_every_variable_is_documented(role: str) -> None:
     used = {name for text in texts(role) for name in INPUT.findall(text)} - TOLD
     elsewhere = {name for later in ROLES if later != "begin" for name in specification(later)} | HANDED_ON
     assert used - (MADE if role == "begin" else set()) <= specification(role).keys()
-    assert specification(role).keys() <= (used | elsewhere if role == "begin" else used)
+    of_groups = {name for name, *_handed in handed_to_groups()}
+    assert specification(role).keys() <= (used | elsewhere if role == "begin" else used | of_groups)
 
 
 @pytest.mark.parametrize("role", MEMBER_ROLES)
@@ -111,7 +124,8 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
 
 @pytest.mark.parametrize("role", ROLES)
 def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
-    documented, handed = specification(role), list(handed_over(role))
+    documented = specification(role)
+    handed = [*handed_over(role), *(each for each in handed_to_groups() if each[0] in documented)]
     assert handed
     for variable, module, option, default in handed:
         said, where = documented[variable], (variable, module, option)

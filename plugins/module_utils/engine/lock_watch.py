@@ -5,16 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..common import ancestry
-from ..common.task import Task
-from .lock import Life, Lock, LockStore, Sight
+from ..common.errors import Refusal, Unreachable, refusal
+from ..common.moments import now_text
+from ..common.task import Task, passed_or_raise
+from ..common.waiting import Patience, wait_for
+from .lock import Life, Lock, LockStore, Sight, judge_free
+from .undo import Writer, place_of
 
-PLACE = ("kept_in", "namespace", "name")
-"""What says where a lock is kept."""
+Seen = TypeVar("Seen")
+
+PAUSE = 1.0
+"""Seconds between two looks at a lock."""
+LONGEST = 3600.0
+"""Seconds that a lock is watched at the most; it ends with the time that the lock lasts."""
 
 
 @dataclass
@@ -65,6 +73,53 @@ def shown(lock: Lock | None) -> dict[str, Any]:
     return {name: getattr(lock, name) for name in names if getattr(lock, name)}
 
 
-def place_of(lock: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where a lock is kept: its kind, namespace and name."""
-    return {name: str(lock.get(name) or "") for name in PLACE} if lock and lock.get("name") else {}
+def writer_of(task: Task) -> Writer:
+    """The head of what this task changes now."""
+    return Writer(task.run, now_text(), place_of(task.params.get("lock")))
+
+
+def judge_writer(task: Task, writer: Writer, store_of: Callable[[Mapping[str, str]], LockStore], module: str) -> None:
+    """See that the run which wrote an undo lives no more, where its lock is not the one that this task is under.
+
+    That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a run.
+    `store_of` gives the store of a lock by its place; `module` puts back by the name of a dead run (`take_over`).
+
+    Raises:
+        Refusal: that run holds its lock and lives, or the lock cannot be read.
+    """
+    own = place_of(task.params.get("lock"))
+    if not writer.lock or writer.run in {task.run, task.params.get("take_over")} or writer.lock == own:
+        return
+
+    def asked(ask: Callable[[], Seen]) -> Seen:
+        try:
+            return ask()
+        except Unreachable:
+            raise
+        except Refusal as error:
+            raise _unreadable(writer, error, module) from error
+
+    watch = Watch(task, asked(lambda: store_of(writer.lock)))
+
+    def look() -> Sight:
+        task.may_look()
+        sight = asked(watch.look)
+        return sight if sight.lock is not None and sight.lock.run == writer.run else Sight(None)
+
+    patience = Patience(LONGEST, PAUSE)
+    _sight, verdict = wait_for(
+        look, lambda sight: judge_free(sight, task.run, ""), patience, task.clock, task.progress, task.waited
+    )
+    passed_or_raise(verdict)
+
+
+def _unreadable(writer: Writer, error: Refusal, module: str) -> Refusal:
+    place = writer.lock
+    within = f"in namespace {place['namespace']}" if place["namespace"] else "in the cluster"
+    return refusal(
+        "undo_lock_not_readable",
+        f"What is to be put back was changed by run {writer.run}. Its lock {place['name']} {within} cannot be read,"
+        f" so it is not known whether that run lives. {error.verdict.reasons[0].message}",
+        f"Settle as a user who may read the lock {within}. If that run is certainly dead, restore with the module"
+        f" {module}, and name run {writer.run} in its option for taking over.",
+    )

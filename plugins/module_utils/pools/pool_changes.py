@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.errors import refusal
+from ..engine.undo import Writer, writer_in
 from ..kubernetes.state import StatefulSet
 from .images import container_for
 
@@ -26,8 +27,7 @@ Patch = dict[str, Any]
 class Undo:
     """What a pool's strategy and image were before a run changed them."""
 
-    run: str
-    at: str
+    writer: Writer
     strategy_was: Mapping[str, Any]
     strategy_set: str
     container: str
@@ -36,8 +36,7 @@ class Undo:
     def text(self) -> str:
         """The value of the annotation."""
         content = {
-            "run": self.run,
-            "at": self.at,
+            **self.writer.head(),
             "strategy": {"was": self.strategy_was, "set": self.strategy_set},
             "image": {"container": self.container, "was": self.image_was},
         }
@@ -66,8 +65,7 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
         content = json.loads(text)
         strategy, image = content["strategy"], content["image"]
         return Undo(
-            run=str(content["run"]),
-            at=str(content["at"]),
+            writer=writer_in(content),
             strategy_was=_strategy_in(strategy["was"]),
             strategy_set=_of(STRATEGIES, strategy["set"]),
             container=str(image["container"]),
@@ -119,7 +117,7 @@ def container_of(pool: StatefulSet, image: str, named: str | None) -> str:
     return container_for(pool.name, pool.images, named, repository_of(image).rpartition("/")[2])
 
 
-def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, run: str, at: str) -> Patch | None:
+def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, writer: Writer) -> Patch | None:
     """The strategic merge patch that makes image and strategy as wanted, or None where they are.
 
     Init containers that run the same image as the container follow it. An undo that still holds is kept; one that does
@@ -137,7 +135,7 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, run
         return None
     patch: Patch = {"metadata": {"resourceVersion": pool.resource_version}, "spec": {}}
     if held is None:
-        fresh = Undo(run, at, dict(pool.update_strategy), strategy, container, was)
+        fresh = Undo(writer, dict(pool.update_strategy), strategy, container, was)
         patch["metadata"]["annotations"] = {UNDO: fresh.text()}
     elif held.strategy_set != strategy:
         patch["metadata"]["annotations"] = {UNDO: replace(held, strategy_set=strategy).text()}

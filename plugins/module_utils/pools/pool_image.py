@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.conflicts import until_unchanged
-from ..common.errors import Refusal, Unreachable
-from ..common.moments import now_text
+from ..common.errors import Refusal, Unreachable, refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
+from ..engine.lock import LockStore
+from ..engine.lock_watch import judge_writer, writer_of
 from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.lease import Lease
 from ..kubernetes.pods import pods_of
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
@@ -32,6 +35,7 @@ CONTRACT = Contract(
         "image": {"type": "str"},
         "container": {"type": "str"},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
+        "take_over": {"type": "str", "default": ""},
         "allow_field_managers": {"type": "list", "elements": "str", "choices": list(DEPLOYERS), "default": []},
     },
     required_if=[("state", "present", ("pool", "image"))],
@@ -67,7 +71,7 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     passed_or_raise(judge_controller(pool))
     container = container_of(pool, params["image"], params["container"])
     undo = carried_undo(pool)
-    patch = changes_to(pool, container, params["image"], params["strategy"], task.run, now_text())
+    patch = changes_to(pool, container, params["image"], params["strategy"], writer_of(task))
     if patch is None:
         return _unchanged(pool, container, Verdict())
     passed_or_raise(judge_deployer(pool, params["allow_field_managers"]))
@@ -105,6 +109,7 @@ def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome
     undo = carried_undo(pool)
     if undo is None:
         return _unchanged(pool, "", Verdict())
+    judge_writer(task, undo.writer, lambda place: _store(client, place), "pool_image")
     if not undo.holds(pool):
         back = pool.update_strategy == undo.strategy_was
         reasons = () if back else (_void(pool, undo),)
@@ -113,6 +118,17 @@ def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome
     if why is not None:
         return _unchanged(pool, undo.container, Verdict((why,)))
     return _patched(task, client, pool, undo.container, way_back(pool, undo), (), undo)
+
+
+def _store(client: KubernetesClient, place: Mapping[str, str]) -> LockStore:
+    """Where the lock of an undo is kept: here no other is known than the Lease of a namespace."""
+    if place["kept_in"] != "kubernetes":
+        raise refusal(
+            "undo_lock_not_readable",
+            f"It is not kept in Kubernetes, but in {place['kept_in']}.",
+            "Settle under that lock.",
+        )
+    return Lease(client, place["namespace"], place["name"])
 
 
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
@@ -138,8 +154,8 @@ def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
 def _void(pool: StatefulSet, undo: Undo) -> Reason:
     return remark(
         "strategy_changed_by_another",
-        f"Something else changed the strategy of StatefulSet {pool.name} after run {undo.run or 'without a name'} had"
-        f" set {undo.strategy_set}. The strategy is left as it is now.",
+        f"Something else changed the strategy of StatefulSet {pool.name} after run"
+        f" {undo.writer.run or 'without a name'} had set {undo.strategy_set}. The strategy is left as it is now.",
     )
 
 

@@ -17,10 +17,9 @@ from typing import Any
 
 from ...common.arguments import CONNECTIONS, WAIT
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_text
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
-from ...engine.lock_watch import place_of
+from ...engine.lock_watch import writer_of
 from ..judge.changes import plan_changes, split_ours, with_names
 from ..judge.delay import choose
 from ..judge.drain import judge_drained, judge_room
@@ -33,7 +32,7 @@ from ..observe.state import ClusterState
 from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
 from .putting_back import left_alone, restore
-from .settings_change import OF_RUN, change_settings, shown, undo_here
+from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
 
 DEFAULT_RECOVERIES = 2
 """The servers' own (server source, ThrottlingAllocationDecider)."""
@@ -194,14 +193,14 @@ def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[st
     if undo is None or not changes:
         return changes
     again = {change.setting for change in changes} & {change.setting for change in undo.changes}
-    if again or undo.run != task.run:
+    if again or undo.writer.run != task.run:
         raise _in_the_way(undo, again, settings)
     return changes
 
 
 def _extended(task: Task, undo: Undo | None, fresh: Sequence[Change], cluster: str) -> Undo:
     if undo is None:
-        return Undo(task.run, now_text(), cluster, tuple(fresh), lock=place_of(task.params["lock"]))
+        return Undo(writer_of(task), cluster, tuple(fresh))
     return replace(undo, changes=(*undo.changes, *fresh))
 
 
@@ -210,15 +209,11 @@ def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refus
     if ours:
         return refusal(
             "restricted_otherwise",
-            f"Run {undo.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.at}, which is not what is"
-            " asked for now, and its undo is still there.",
+            f"Run {undo.writer.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.writer.at}, which is not what"
+            " is asked for now, and its undo is still there.",
             "Restore first: shard_allocation with state=restored.",
         )
-    return refusal(
-        "undo_left",
-        f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
-        "Restore first: shard_allocation with state=restored.",
-    )
+    return undo_left(undo)
 
 
 def _judge_unrestricted(settings: Settings) -> None:
@@ -246,4 +241,8 @@ def _flush_batch(
 def _adopted(undo: Undo | None, settings: Settings, wanted: Collection[str]) -> tuple[Reason, ...]:
     if undo is None or all(change.setting not in wanted for change in split_ours(undo, settings)[0]):
         return ()
-    return (remark("undo_adopted", f"Run {undo.run} restricted allocation at {undo.at}; its undo stays in force."),)
+    return (
+        remark(
+            "undo_adopted", f"Run {undo.writer.run} restricted allocation at {undo.writer.at}; its undo stays in force."
+        ),
+    )

@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_text
 from ...common.task import Task
 from ...common.verdict import Reason, Verdict, remark, waiting
 from ...common.waiting import Patience, wait_for
 from ...common.words import enumerate_few
-from ...engine.lock_watch import place_of
+from ...engine.lock_watch import writer_of
 from ..judge.changes import request_of
 from ..judge.policy import Policy
 from ..judge.quorum import judge_majorities, successors, votes_alone
@@ -31,6 +30,7 @@ from ..observe.cluster import read_settings
 from ..observe.settings import UNDO, Undo, carried_undo
 from ..observe.state import ClusterState, Voting
 from ..observe.voting import observe_elected, observe_voting
+from .settings_change import undo_left
 from .voting import exclude, prove_take_back, refused_by_server, take_back
 
 EFFECT = 10.0
@@ -120,13 +120,9 @@ class HandOver:
         """Write the undo, before anything is changed; what kept it from being written."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is None:
-            undo = Undo(self._task.run, now_text(), state.uuid, (), lock=place_of(self._task.params.get("lock")))
-        if (undo.run, undo.cluster) != (self._task.run, state.uuid):
-            return refusal(
-                "undo_left",
-                f"The cluster carries the undo of run {undo.run} of {undo.at}, which a new change would replace.",
-                "Restore first: shard_allocation with state=restored.",
-            )
+            undo = Undo(writer_of(self._task), state.uuid, ())
+        if (undo.writer.run, undo.cluster) != (self._task.run, state.uuid):
+            return undo_left(undo)
         return self._write(replace(undo, excluded=tuple(sorted({*undo.excluded, *names}))))
 
     def _change(self, names: tuple[str, ...], state: ClusterState, down: frozenset[str]) -> Refusal | None:

@@ -16,8 +16,8 @@ from ..observe.client import OpenSearchClient
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Change, Settings, Undo
 from ..observe.state import Voting
 from ..observe.voting import observe_voting
-from .lock_watch import judge_writer
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
+from .undo_writer import judge_writer
 from .voting import refused_by_server, take_back
 
 ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
@@ -79,7 +79,7 @@ def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
     present = settings.scope(change.scope).get(change.setting)
     return remark(
         "changed_by_another",
-        f"Run {undo.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
+        f"Run {undo.writer.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
         f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
     )
 
@@ -89,7 +89,7 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
     if unknown:
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
+            f"The undo of run {undo.writer.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
             f" No member was called {enumerate_few(unknown)} then, and a run excludes only members."
             " So nothing is done about exclusions.",
             "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
@@ -99,7 +99,7 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
         values = f"{each['set_to']!r}, before {each['was']!r}"
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.run} says that the {each['scope']} setting {each['setting']} was set to"
+            f"The undo of run {undo.writer.run} says that the {each['scope']} setting {each['setting']} was set to"
             f" {values}. No run of this collection changes that, so both the setting and the undo of it are left as"
             " they are.",
             f"Compare that setting with what is wanted, then set {UNDO} to null.",
@@ -110,7 +110,7 @@ def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
     if strangers:
         yield remark(
             "changed_by_another",
-            f"Run {undo.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
+            f"Run {undo.writer.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
             f" {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
             "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...common.errors import refusal
+from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
@@ -51,9 +51,18 @@ def _judge_cluster(undo: Undo, present: str) -> None:
         return
     raise refusal(
         "undo_of_another_cluster",
-        f"Run {undo.run} wrote the undo that this cluster carries, and it did so in the cluster {undo.cluster}. This"
-        f" is {present}. The undo came with a snapshot, and the settings in it belong to the other cluster.",
+        f"Run {undo.writer.run} wrote the undo that this cluster carries, and it did so in the cluster {undo.cluster}."
+        f" This is {present}. The undo came with a snapshot, and the settings in it belong to the other cluster.",
         f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
+    )
+
+
+def undo_left(undo: Undo) -> Refusal:
+    """What is said where a new change would take the place of an undo."""
+    return refusal(
+        "undo_left",
+        f"The cluster carries the undo of run {undo.writer.run} of {undo.writer.at}, which a new change would replace.",
+        "Restore first: shard_allocation with state=restored.",
     )
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ...common.errors import refusal
 from ...common.reading import Json, part
+from ...engine.undo import Writer, writer_in
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 ARCHIVED = "archived."
@@ -25,6 +26,8 @@ ARCHIVED = "archived."
 ENABLE = "cluster.routing.allocation.enable"
 ALLOCATING = (None, "all")
 """The values of it with which every copy can come back."""
+KEPT_IN = ("kubernetes", "opensearch")
+"""Where a lock may be kept."""
 SCOPES = ("persistent", "transient")
 EXCLUDE = "cluster.routing.allocation.exclude._name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
@@ -40,7 +43,6 @@ _NUMBER = r"\d+"
 _RESTRICTED = "primaries|new_primaries|none"
 _BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
 _TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
-_OBJECT = r"[a-z0-9.-]*"
 _NAMES = r"[^\x00-\x1f]*"
 CHANGED: Mapping[str, tuple[str, str]] = {
     ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
@@ -105,14 +107,11 @@ class Change:
 class Undo:
     """What puts the settings back. `cluster` is the cluster's UUID: an undo restored from a snapshot is not ours."""
 
-    run: str
-    at: str
+    writer: Writer
     cluster: str
     changes: tuple[Change, ...]
     excluded: tuple[str, ...] = ()
     """The names of the members that are excluded from voting for a moment."""
-    lock: Mapping[str, str] = field(default_factory=dict)
-    """Where the lock is kept under which the run wrote it; empty for a task outside a run, and for older versions."""
     foreign: tuple[Any, ...] = ()
     """What it says of settings that no run of this collection changes so: kept as it is, and never put back."""
 
@@ -121,9 +120,7 @@ class Undo:
         ours = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
         changes = [*ours, *self.foreign]
         excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
-        lock = {"lock": dict(self.lock)} if self.lock else {}
-        whole = {"run": self.run, "at": self.at, "cluster": self.cluster, **lock, "settings": changes, **excluded}
-        return json.dumps(whole)
+        return json.dumps({**self.writer.head(), "cluster": self.cluster, "settings": changes, **excluded})
 
 
 def names_in(value: Any) -> list[str]:
@@ -158,28 +155,16 @@ def carried_undo(settings: Settings) -> Undo | None:
         excluded = raw.get("voting_exclusions", [])
         if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
             raise ValueError("unknown exclusions from voting")
-        if not all(isinstance(raw[name], str) for name in ("run", "at", "cluster")):
-            raise ValueError("unknown run")
-        return Undo(raw["run"], raw["at"], raw["cluster"], changes, tuple(excluded), _lock_in(raw), foreign)
+        writer = writer_in(raw)
+        if not isinstance(raw["cluster"], str) or (writer.lock and writer.lock["kept_in"] not in KEPT_IN):
+            raise ValueError("unknown cluster or lock")
+        return Undo(writer, raw["cluster"], changes, tuple(excluded), foreign)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
             "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
         ) from error
-
-
-def _lock_in(raw: Mapping[str, Any]) -> dict[str, str]:
-    lock = raw.get("lock", {})
-    known = not lock or (
-        set(lock) == {"kept_in", "namespace", "name"}
-        and lock["kept_in"] in ("kubernetes", "opensearch")
-        and _fits(_OBJECT, lock["namespace"])
-        and _fits(_OBJECT, lock["name"])
-    )
-    if not known:
-        raise ValueError("unknown lock")
-    return dict(lock)
 
 
 def is_known(change: Change) -> bool:

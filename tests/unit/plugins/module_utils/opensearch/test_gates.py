@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG, judge_joined
@@ -41,7 +42,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 
 def left_restricted(set_to: str = "primaries", now: str | None = "primaries", was: str | None = None) -> Settings:
     """Settings in which an interrupted run has restricted allocation."""
-    undo = Undo("night", "2026-11-21T00:00:00Z", "uuid", (Change(ENABLE, "persistent", was, set_to),))
+    undo = Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", (Change(ENABLE, "persistent", was, set_to),))
     return Settings({UNDO: undo.dumps(), **({ENABLE: now} if now else {})}, {})
 
 
@@ -56,7 +57,7 @@ def left_restricted(set_to: str = "primaries", now: str | None = "primaries", wa
 def test_before_the_upgrade_what_an_interrupted_run_excluded_counts_as_put_back(
     moment: str, excluded: tuple[str, ...], expected: Said
 ) -> None:
-    undo = Undo("night", "2026-11-21T00:00:00Z", "uuid", (), excluded)
+    undo = Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", (), excluded)
     voting = coordination("b", exclusions="c")
     assert case(settings=Settings({UNDO: undo.dumps()}, {}), parts={"voting": voting}).said(moment) == expected
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
@@ -219,7 +220,7 @@ def test_exclusions_of_others_are_never_removed() -> None:
 def left_excluded() -> Voters:
     """Servers that a run has left in between."""
     servers = Voters()
-    undo = Undo("night", "2026-11-21T02:00:00Z", "uuid", (), ("a",))
+    undo = Undo(Writer("night", "2026-11-21T02:00:00Z"), "uuid", (), ("a",))
     servers.settings["persistent"][UNDO] = undo.dumps()
     servers.order("POST", EXCLUSIONS, node_names="a")
     assert servers.votes == ["c"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import (
     plan_changes,
     removals,
@@ -52,8 +53,7 @@ WANTED = st.fixed_dictionaries(
 )
 UNDOS = st.builds(
     Undo,
-    st.text(max_size=5),
-    st.text(max_size=5),
+    st.builds(Writer, st.text(max_size=5), st.text(max_size=5), st.just({})),
     st.text(max_size=5),
     st.lists(
         st.builds(
@@ -82,7 +82,7 @@ def put(settings: Settings, body: Mapping[str, Mapping[str, Any]]) -> Settings:
 
 
 def undo_of(*changes: Change) -> Undo:
-    return Undo("night", "2026-11-21T00:00:00Z", "uuid", changes)
+    return Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", changes)
 
 
 @given(SETTINGS, WANTED)

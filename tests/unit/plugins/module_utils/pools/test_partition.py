@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import judge_strategy
@@ -57,22 +58,22 @@ def pods(*outdated: str) -> dict[str, Pod]:
 
 
 def test_with_the_image_the_partition_goes_above_every_pod_and_the_undo_says_what_it_was() -> None:
-    patch = changes_to(pool(updateStrategy=rolling(0)), "server", NEW, "RollingUpdate", "night", "t")
+    patch = changes_to(pool(updateStrategy=rolling(0)), "server", NEW, "RollingUpdate", Writer("night", "t"))
     assert patch is not None
     assert patch["spec"]["updateStrategy"] == rolling(3)
     assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"] == {"was": rolling(0), "set": "RollingUpdate"}
 
 
 def test_a_lowered_partition_is_left_where_it_is_until_the_image_changes_again() -> None:
-    assert changes_to(held(1), "server", IMAGE, "RollingUpdate", "night", "t") is None
-    patch = changes_to(held(1), "server", NEW, "RollingUpdate", "night", "t")
+    assert changes_to(held(1), "server", IMAGE, "RollingUpdate", Writer("night", "t")) is None
+    patch = changes_to(held(1), "server", NEW, "RollingUpdate", Writer("night", "t"))
     assert patch is not None
     assert patch["spec"]["updateStrategy"] == rolling(3)
     assert "annotations" not in patch["metadata"]
 
 
 def test_another_strategy_keeps_what_it_was_at_first() -> None:
-    patch = changes_to(held(1), "server", IMAGE, "OnDelete", "later", "t")
+    patch = changes_to(held(1), "server", IMAGE, "OnDelete", Writer("later", "t"))
     assert patch is not None
     assert patch["spec"]["updateStrategy"] == {"type": "OnDelete", "rollingUpdate": None}
     assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"] == {"was": rolling(0), "set": "OnDelete"}

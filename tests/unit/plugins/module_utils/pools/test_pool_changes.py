@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
     UNDO,
@@ -24,7 +25,7 @@ NEW = "opensearch:3.8.0"
 
 
 def present(seen: StatefulSet, image: str = NEW) -> dict[str, Any] | None:
-    return changes_to(seen, "server", image, "OnDelete", "night", "2026-11-21T00:00:00Z")
+    return changes_to(seen, "server", image, "OnDelete", Writer("night", "2026-11-21T00:00:00Z"))
 
 
 def undo_text(was: dict[str, Any], run: str = "earlier") -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import path_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
@@ -16,7 +17,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.runnin
 
 Json = dict[str, Any]
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
-CARRIED = Undo("night", "2026-11-21T02:00:00Z", ROLLING, "OnDelete", "server", "opensearch:2.19.6").text()
+CARRIED = Undo(Writer("night", "2026-11-21T02:00:00Z"), ROLLING, "OnDelete", "server", "opensearch:2.19.6").text()
 
 
 def put_pool(api: ApiMemory, name: str, undo: str | None = CARRIED, outdated: bool = False) -> None:

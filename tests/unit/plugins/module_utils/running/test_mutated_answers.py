@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.disruption import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
@@ -96,8 +97,7 @@ def _recorded(kept: Any) -> Json:
 
 
 UNDONE = Undo(
-    "night",
-    "2026-11-21T02:00:00Z",
+    Writer("night", "2026-11-21T02:00:00Z"),
     "uuid",
     (Change("cluster.routing.allocation.enable", "persistent", None, "primaries"),),
     ("a",),

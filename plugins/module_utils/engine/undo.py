@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pure: the head of every undo: by which run it was written, when, and under which lock.
+
+What was changed, and what it was, follows the head; it is kept where the change is. One cluster can be reached under
+several locks. So nobody puts back what a run has set that still holds its lock, whichever that is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PLACE = ("kept_in", "namespace", "name")
+"""What says where a lock is kept."""
+_OBJECT = re.compile(r"[a-z0-9.-]*")
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The run that wrote an undo."""
+
+    run: str
+    at: str
+    lock: Mapping[str, str] = field(default_factory=dict)
+    """Where its lock is kept; empty for a task outside a run, and for older versions."""
+
+    def head(self) -> dict[str, Any]:
+        """The first fields of the undo as it is written."""
+        return {"run": self.run, "at": self.at, **({"lock": dict(self.lock)} if self.lock else {})}
+
+
+def writer_in(raw: Mapping[str, Any]) -> Writer:
+    """The head of an undo that was read.
+
+    Raises:
+        ValueError: it is none that a run writes; or KeyError, TypeError and AttributeError likewise.
+    """
+    run, at, lock = raw["run"], raw["at"], raw.get("lock", {})
+    if not isinstance(run, str) or not isinstance(at, str):
+        raise ValueError("unknown run")
+    if lock and (set(lock) != set(PLACE) or not all(_OBJECT.fullmatch(lock[name]) for name in PLACE)):
+        raise ValueError("unknown lock")
+    return Writer(run, at, dict(lock))
+
+
+def place_of(lock: Mapping[str, Any] | None) -> dict[str, str]:
+    """Where a lock is kept: its kind, namespace and name."""
+    return {name: str(lock.get(name) or "") for name in PLACE} if lock and lock.get("name") else {}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The strategy that a run under another lock has set is put back only where that run is seen to be dead."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.test_pool_image_all import (
+    ROLLING,
+    codes,
+    put_pool,
+    restored,
+    strategy,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Passing
+
+NAME = "stateful-upgrade-1"
+
+
+def lock_of(run: str, namespace: str, kept_in: str = "kubernetes") -> dict[str, Any]:
+    """The option `lock` of a task of that run."""
+    return {"run": run, "name": NAME, "kept_in": kept_in, "namespace": namespace, "seconds": 60}
+
+
+def changed_under(kept_in: str = "kubernetes") -> ApiMemory:
+    """A pool that run night has changed, under a lock in namespace night or in the cluster."""
+    api = ApiMemory()
+    place = {"kept_in": kept_in, "namespace": "night" if kept_in == "kubernetes" else "", "name": NAME}
+    undo = Undo(Writer("night", "2026-11-21T02:00:00Z", place), ROLLING, "OnDelete", "server", "opensearch:2.19.6")
+    put_pool(api, "data", undo.text())
+    return api
+
+
+@pytest.mark.parametrize("own", [lock_of("day", "day"), None])
+def test_what_a_living_run_has_set_stays(monkeypatch: pytest.MonkeyPatch, own: dict[str, Any] | None) -> None:
+    api, clock = changed_under(), Passing()
+    lease = Lease(api.client(), "night", NAME)
+    held = lease.write(replace(OTHER, run="night", seconds=60), None)
+
+    def renew() -> None:
+        lease.write(replace(held, renewed="later"), lease.read())
+
+    clock.on_tick = [renew]
+    result = restored(monkeypatch, api, clock=clock, params={"lock": own})
+    assert (codes(result), strategy(api, "data"), result["changed"]) == (["locked"], {"type": "OnDelete"}, False)
+
+
+@pytest.mark.parametrize("holder", ["", "night", "later"])
+def test_what_a_dead_run_has_set_is_put_back(monkeypatch: pytest.MonkeyPatch, holder: str) -> None:
+    api, clock = changed_under(), Passing()
+    if holder:
+        Lease(api.client(), "night", NAME).write(replace(OTHER, run=holder, seconds=60), None)
+    result = restored(monkeypatch, api, clock=clock, params={"lock": lock_of("day", "day")})
+    assert (codes(result), strategy(api, "data"), result["changed"]) == ([], ROLLING, True)
+
+
+def test_under_the_same_lock_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = changed_under()
+    Lease(api.client(), "night", NAME).write(replace(OTHER, run="night"), None)
+    api.asked.clear()
+    assert restored(monkeypatch, api, params={"lock": lock_of("day", "night")})["changed"]
+    assert not [path for _method, path in api.asked if "leases" in path]
+
+
+def test_a_lock_that_is_kept_elsewhere_is_named_and_a_person_may_say_that_its_run_is_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = changed_under("opensearch")
+    own = lock_of("day", "day")
+    result = restored(monkeypatch, api, params={"lock": own})
+    assert (codes(result), strategy(api, "data")) == (["undo_lock_not_readable"], {"type": "OnDelete"})
+    assert "run night" in result["msg"]
+    assert "but in opensearch" in result["msg"]
+    assert restored(monkeypatch, api, params={"lock": own, "take_over": "night"})["changed"]
+    assert strategy(api, "data") == ROLLING
+
+
+@pytest.mark.parametrize(
+    "lock", [7, {"kept_in": "kubernetes"}, {"kept_in": "kubernetes", "namespace": "a/b", "name": "c"}]
+)
+def test_a_lock_that_no_run_has_makes_an_undo_unreadable(monkeypatch: pytest.MonkeyPatch, lock: Any) -> None:
+    api = changed_under()
+    annotations = api.objects["/apis/apps/v1/namespaces/search/statefulsets/data"]["metadata"]["annotations"]
+    annotations[UNDO] = json.dumps({**json.loads(annotations[UNDO]), "lock": lock})
+    assert codes(restored(monkeypatch, api)) == ["undo_not_readable"]
