@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings of real servers: put back by hand as the README says, and one that the new version does not know."""
+"""Settings of real servers: put back by hand as docs/running.md says, and one that the new version does not know."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tests.scenarios.playbook import upgrade
 from tests.scenarios.tasks import Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "running.md"
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 FORGOTTEN = "compatibility.override_main_response_version"
 """A setting of 2.19 that 3.0 has taken away."""
 ANSWER = re.compile(r'\.(?P<scope>\w+)\["(?P<name>[^"]+)"\]')
-"""The one kind of jq filter that the README has."""
+"""The one kind of jq filter that the page has."""
 
 
 def curl_lines() -> list[str]:
-    """The curl commands of the README in their order, each in one line, with what follows its pipe."""
-    text = README.read_text(encoding="utf-8").replace("\\\n", " ")
+    """The curl commands of the page in their order, each in one line, with what follows its pipe."""
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
     return re.findall(r"(?:^\$ |`)(curl [^\n`]+)", text, re.M)
 
 
 def sample_of(command: str) -> Any:
-    """What the README shows as the answer to a command."""
-    after = README.read_text(encoding="utf-8").partition(f"{command}\n")[2]
+    """What the page shows as the answer to a command."""
+    after = PAGE.read_text(encoding="utf-8").partition(f"{command}\n")[2]
     return json.loads(after.partition("\n```")[0])
 
 
@@ -75,7 +75,7 @@ def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, s
     tasks.one("shard_allocation", state="restored")
 
 
-def test_the_commands_of_the_readme_put_everything_back(standing: Cluster, tasks: Tasks) -> None:
+def test_the_commands_of_the_documentation_put_everything_back(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
     look, write, vote = curl_lines()
     tasks.play(
