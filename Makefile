@@ -94,7 +94,7 @@ unit: ## the tests that need no cluster
 	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
 
 lab: ## the tests of the lab itself
-	@$(PYTEST) tests/lab $(ARGS)
+	@$(TWO_AT_A_TIME) tests/lab $(ARGS)
 
 scenarios: ## upgrades of real clusters
 	@$(TWO_AT_A_TIME) tests/scenarios $(ARGS)

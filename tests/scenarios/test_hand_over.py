@@ -51,7 +51,7 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
     cluster = Cluster.start(lab, "hand-over", seven_members, FROM)
     try:
         elected = cluster.elected()
-        seed(cluster.target, tmp_path, documents=5_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
         with Traffic.start(cluster.target, tmp_path) as traffic:
             with siege.running() as (wire, run):
@@ -103,7 +103,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
     """Of two only the elected one votes, and nobody has consented to a standstill."""
     cluster = siege.cluster
     elected = cluster.elected()
-    seed(cluster.target, tmp_path, documents=5_000)
+    seed(cluster.target, tmp_path, documents=1_000)
     with Traffic.start(cluster.target, tmp_path) as traffic:
         # What is left excluded is taken back at the beginning of the next run, which is killed there too.
         for act in ("exclude", "include"):

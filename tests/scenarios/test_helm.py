@@ -38,7 +38,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     assert f"Helm governs the image and strategy of StatefulSet {DATA.pool}" in refused.message
     assert f"Helm governs the image and strategy of StatefulSet {MASTERS.pool}" not in refused.message
 
-    seed(cluster.target, tmp_path, documents=5_000)
+    seed(cluster.target, tmp_path, documents=1_000)
     consent: dict[str, Any] = {
         "upgrade_label_selector": "app.kubernetes.io/name=opensearch",
         "upgrade_allow_field_managers": ["helm"],

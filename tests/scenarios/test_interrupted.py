@@ -25,7 +25,7 @@ LONGEST = 11.0
 def test_killed_at_every_act(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(lab, "killed-at-acts", three_combined, FROM)
     try:
-        seed(cluster.target, tmp_path, documents=2_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             siege = Siege.lay(cluster, TO, ansible_environment)
             for act, after, name in named_acts():

@@ -177,7 +177,7 @@ def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
         assert "2.19" in refused.message
         lab.apply(three_combined(cluster.namespace, FROM, address=lab.pod_address, **declared))
         before = cluster.fingerprint()
-        seed(cluster.target, tmp_path, documents=5_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         with Traffic.start(cluster.target, tmp_path) as traffic, wired(cluster) as wire:
             wire.refuse_every = 5
             played = upgrade(cluster.variables(FROM, **wire.variables()), ansible_environment)

@@ -22,7 +22,7 @@ FROM, TO = "2.19.6", "3.8.0"
 def test_a_pool_keeps_its_strategy(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(lab, "partition", three_combined, FROM)
     try:
-        seed(cluster.target, tmp_path, documents=5_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             own_partition(cluster, 1)
             siege = Siege.lay(cluster, TO, ansible_environment, upgrade_strategy="RollingUpdate")

@@ -63,7 +63,7 @@ def passes(siege: Siege) -> Iterator[dict[str, Any]]:
 def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any) -> None:
     faults, first = siege.cluster.lab.faults, siege.first_to_go()
     faults.slow_stop(siege.cluster.namespace, first, 900.0)
-    seed(siege.cluster.target, tmp_path, documents=5_000)
+    seed(siege.cluster.target, tmp_path, documents=1_000)
     with Traffic.start(siege.cluster.target, tmp_path) as traffic:
         going = passes(siege)
         stopping = (said for said in going if said["upgrade_reasons"] == ["pod_stopping"])

@@ -19,7 +19,7 @@ def test_the_kubernetes_api_alone_is_enough(lab: Lab, tmp_path: Path, ansible_en
     cluster = Cluster.start(lab, "forwarded", three_combined, FROM)
     try:
         before = cluster.fingerprint()
-        seed(cluster.target, tmp_path, documents=5_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         way = {
             # A name that leads nowhere: what reaches the members goes through the Kubernetes API.
             "hosts": ["http://opensearch.invalid:9200"],

@@ -54,7 +54,7 @@ def cluster(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Cluster]:
 def test_nothing_is_lost_where_replicas_copy_segments(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    seed(cluster.target, tmp_path, documents=5_000)
+    seed(cluster.target, tmp_path, documents=1_000)
     # Of two replicas one is on a member of the old version and one on a new one when the primary goes.
     cluster.ask("/traffic-0/_settings", "PUT", {"index": {"number_of_replicas": 2}})
     cluster.until_green()
@@ -73,5 +73,5 @@ def test_nothing_is_lost_where_replicas_copy_segments(
 
     assert played.code == 0, played.message
     assert report.loss is not None
-    assert report.loss.acknowledged > 5_000
+    assert report.loss.acknowledged > 1_000
     cluster.is_upgraded(TO, report)

@@ -91,7 +91,7 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         elected = cluster.elected()
         late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
         came_back: dict[str, str] = {}
-        seed(cluster.target, tmp_path, documents=5_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         siege = Siege.lay(cluster, TO, ansible_environment)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             with siege.running() as (wire, run):
@@ -125,7 +125,7 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
 ) -> None:
     cluster = Cluster.start(lab, "together", seven_members, FROM)
     try:
-        seed(cluster.target, tmp_path, documents=2_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         # With a copy on each of the three data members, any two of them can go at once.
         cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
         cluster.until_green()

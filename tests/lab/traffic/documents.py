@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-INDICES = tuple(f"traffic-{number}" for number in range(4))
-SHARDS, REPLICAS = 3, 1
+INDICES = tuple(f"traffic-{number}" for number in range(2))
+SHARDS, REPLICAS = 2, 1
 REFRESH = "5s"
 """As clusters with much to write are set. The default of a second is half of all that the members would do here."""
 WORDS = (

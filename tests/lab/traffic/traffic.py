@@ -22,7 +22,7 @@ from tests.lab.waiting import until
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = 30_000
-RATE = 12.0
+RATE = 6.0
 """Operations a second: enough to see a gap, and little enough to leave the cores to the upgrade."""
 TIMEOUT = 10.0
 LONGEST = 2000

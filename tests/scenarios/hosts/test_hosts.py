@@ -61,7 +61,7 @@ NOTHING: tuple[Any, Any] = ({"persistent": {}, "transient": {}}, [])
 
 
 def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    seed(cluster.target, tmp_path, documents=5_000)
+    seed(cluster.target, tmp_path, documents=1_000)
     with Traffic.start(cluster.target, tmp_path) as traffic:
         played = upgrade(cluster, ansible_environment)
         traffic.stop()
@@ -71,7 +71,7 @@ def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environme
     assert played.code == 0, played.message
     assert set(cluster.versions().values()) == {TO}
     assert report.loss is not None
-    assert report.loss.acknowledged > 5_000
+    assert report.loss.acknowledged > 1_000
     assert report.unharmed
     assert left_behind(cluster) == NOTHING
 
@@ -95,7 +95,7 @@ def test_indices_made_all_along_hold_no_batch_up(cluster: HostCluster, ansible_e
 def test_what_fails_stops_the_run_and_is_gone_on_with(
     cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    seed(cluster.target, tmp_path, documents=2_000)
+    seed(cluster.target, tmp_path, documents=1_000)
     with Traffic.start(cluster.target, tmp_path) as traffic:
         every = [f"es-{member}" for member in cluster.addresses]
         unprepared = upgrade(cluster, ansible_environment, lab_without_package=every)
@@ -135,7 +135,7 @@ def test_members_go_together_and_one_out_of_reach_stops_the_run(
     layout = {"search": [("data", "ingest")] * 2 + [("cluster_manager",)] * 2}
     cluster = HostCluster.start(lab_directory(), layout, FROM)
     try:
-        seed(cluster.target, tmp_path, documents=2_000)
+        seed(cluster.target, tmp_path, documents=1_000)
         elected = elected_of(cluster)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
