@@ -45,6 +45,9 @@ CONTRACT = Contract(
 FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
 """What is said of the parts of a patch."""
 
+_Writers = list[tuple[str, Mapping[str, str]]]
+"""Runs, each with the place of its lock, that were seen to live no more. That takes a minute, so once for a task."""
+
 ATTEMPTS = 10
 """Every status update changes the resourceVersion that guards the patch; so many in a row are no accident."""
 
@@ -53,13 +56,14 @@ def run(task: Task) -> Outcome:
     """Make the image and strategy as wanted, or put the strategy back; the second time nothing changes."""
     client = connect(task.params["kubernetes"])
     restored: dict[str, Outcome] = {}
+    dead: _Writers = []
 
     def step() -> Outcome:
         if task.params["state"] == "present":
             return until_unchanged(lambda: _make_present(task, client), ATTEMPTS)
         if task.params["pool"]:
-            return until_unchanged(lambda: _restore_named(task, client, task.params["pool"]), ATTEMPTS)
-        return _restore_all(task, client, restored)
+            return until_unchanged(lambda: _restore_named(task, client, dead, task.params["pool"]), ATTEMPTS)
+        return _restore_all(task, client, dead, restored)
 
     outcome, _verdict = task.wait(step, lambda done: done.verdict)
     return outcome
@@ -79,11 +83,11 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     return _patched(task, client, pool, container, patch, reasons)
 
 
-def _restore_named(task: Task, client: KubernetesClient, name: str) -> Outcome:
-    return _restore(task, client, get_stateful_set(client, task.params["namespace"], name))
+def _restore_named(task: Task, client: KubernetesClient, dead: _Writers, name: str) -> Outcome:
+    return _restore(task, client, dead, get_stateful_set(client, task.params["namespace"], name))
 
 
-def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome]) -> Outcome:
+def _restore_all(task: Task, client: KubernetesClient, dead: _Writers, done: dict[str, Outcome]) -> Outcome:
     """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
 
     Each is tried whatever becomes of the others. `done` keeps what was done before the API went out of reach.
@@ -92,7 +96,7 @@ def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome])
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
     for name in (each for each in carrying if each not in settled):
         try:
-            done[name] = until_unchanged(partial(_restore_named, task, client, name), ATTEMPTS)
+            done[name] = until_unchanged(partial(_restore_named, task, client, dead, name), ATTEMPTS)
         except Unreachable:
             raise
         except Refusal as error:
@@ -105,11 +109,14 @@ def _restore_all(task: Task, client: KubernetesClient, done: dict[str, Outcome])
     )
 
 
-def _restore(task: Task, client: KubernetesClient, pool: StatefulSet) -> Outcome:
+def _restore(task: Task, client: KubernetesClient, dead: _Writers, pool: StatefulSet) -> Outcome:
     undo = carried_undo(pool)
     if undo is None:
         return _unchanged(pool, "", Verdict())
-    judge_writer(task, undo.writer, lambda place: _store(client, place), "pool_image")
+    writer = (undo.writer.run, undo.writer.lock)
+    if writer not in dead:
+        judge_writer(task, undo.writer, lambda place: _store(client, place), "pool_image")
+        dead.append(writer)
     if not undo.holds(pool):
         back = pool.update_strategy == undo.strategy_was
         reasons = () if back else (_void(pool, undo),)

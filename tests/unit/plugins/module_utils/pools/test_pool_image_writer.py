@@ -61,6 +61,20 @@ def test_what_a_dead_run_has_set_is_put_back(monkeypatch: pytest.MonkeyPatch, ho
     assert (codes(result), strategy(api, "data"), result["changed"]) == ([], ROLLING, True)
 
 
+def test_a_dead_run_is_watched_once_however_many_pools_it_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, clock = changed_under(), Passing()
+    Lease(api.client(), "night", NAME).write(replace(OTHER, run="night", seconds=60), None)
+    place = {"kept_in": "kubernetes", "namespace": "night", "name": NAME}
+    for name in ("warm", "managers"):
+        undo = Undo(
+            Writer("night", f"2026-11-21T03:00:00Z {name}", place), ROLLING, "OnDelete", "server", "opensearch:2"
+        )
+        put_pool(api, name, undo.text())
+    result = restored(monkeypatch, api, clock=clock, params={"lock": lock_of("day", "day")})
+    assert (codes(result), [strategy(api, name) for name in ("data", "warm", "managers")]) == ([], [ROLLING] * 3)
+    assert clock.time == 60
+
+
 def test_under_the_same_lock_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     api = changed_under()
     Lease(api.client(), "night", NAME).write(replace(OTHER, run="night"), None)
