@@ -33,7 +33,7 @@ AnyUnit = TypeVar("AnyUnit", bound=Unit)
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the copies are and who votes, by the names of units."""
+    """The holders of copies, and the voters, by the names of units."""
 
     holders: Sequence[frozenset[str]] = ()
     """For each set of copies that can stand in for one another, the units that hold one."""

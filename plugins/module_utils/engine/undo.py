@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PLACE = ("kept_in", "namespace", "name")
-"""What says where a lock is kept."""
+"""The parts of the place of a lock."""
 _OBJECT = re.compile(r"[a-z0-9.-]*")
 
 
@@ -26,7 +26,7 @@ class Writer:
     run: str
     at: str
     lock: Mapping[str, str] = field(default_factory=dict)
-    """Where its lock is kept; empty for a task outside a run, and for older versions."""
+    """The place of its lock; empty for a task outside a run, and for older versions."""
 
     def head(self) -> dict[str, Any]:
         """The first fields of the undo as it is written."""
@@ -48,5 +48,5 @@ def writer_in(raw: Mapping[str, Any]) -> Writer:
 
 
 def place_of(lock: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where a lock is kept: its kind, namespace and name."""
+    """The place of a lock: its kind, namespace and name."""
     return {name: str(lock.get(name) or "") for name in PLACE} if lock and lock.get("name") else {}

@@ -13,7 +13,7 @@ from ..common.errors import Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
-from ..kubernetes.disruption import list_budgets
+from ..kubernetes.budgets import list_budgets
 from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned, missing, pods_left
 from ..kubernetes.rights import missing_rights
@@ -85,7 +85,7 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
 
 
 def _told_together(verdict: Verdict) -> Verdict:
-    """Where one side refuses, nobody waits for the other any more, and it is told all the same."""
+    """A refusal of one side ends the wait for the other, which is told all the same."""
     if verdict.state is not State.REFUSED:
         return verdict
     reasons = (replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in verdict.reasons)
@@ -95,7 +95,7 @@ def _told_together(verdict: Verdict) -> Verdict:
 def _in_kubernetes(
     params: Mapping[str, Any], troubles: list[Verdict]
 ) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
-    """The sets that are meant with all pods, and all sets. Whatever right is missing, all that are missing are told."""
+    """The sets that are meant with all pods, and all sets. All missing rights are told together."""
     cluster = kubernetes.connect(params["kubernetes"])
     kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
     asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))

@@ -40,8 +40,6 @@ from .observe.pools import Seen
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
 
-SERVER = "opensearch"
-
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,

@@ -182,13 +182,15 @@ class Follower:
 
     def _sightings(self, pools: Sequence[StatefulSet]) -> tuple[Sighting, ...]:
         """All members followed."""
-        listed = [list_pods(self._client, pool.namespace, pool.selector) for pool in pools]
+        named = {
+            pool.name: {pod.name: pod for pod in list_pods(self._client, pool.namespace, pool.selector)}
+            for pool in pools
+        }
         # A pod that matches the selector of a pool may be controlled by another.
         own = {
-            pool.name: {pod.name: pod for pod in pods if pod.owner_uid == pool.uid}
-            for pool, pods in zip(pools, listed, strict=True)
+            pool.name: {name: pod for name, pod in named[pool.name].items() if pod.owner_uid == pool.uid}
+            for pool in pools
         }
-        named = {pool.name: {pod.name: pod for pod in pods} for pool, pods in zip(pools, listed, strict=True)}
         now, sightings = self._clock.now(), list[Sighting]()
         for member in self._trails:
             pool = pool_named_in(pools, member)

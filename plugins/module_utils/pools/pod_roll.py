@@ -20,8 +20,8 @@ from ..common.preparing import proven_and_prepared
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few
+from ..kubernetes.budgets import list_budgets
 from ..kubernetes.client import KubernetesClient
-from ..kubernetes.disruption import list_budgets
 from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.state import Namespace, Pod, StatefulSet

@@ -63,7 +63,7 @@ def run(task: Task) -> Outcome:
     state = task.params["state"]
     if state == "planned":
         return plan(task)
-    parts = Parts(_hold, under_lock, _plan_again, _put_back, _note_begin, _note_end, _release)
+    parts = Parts(_hold, under_lock, pool_order.run, _put_back, _note_begin, _note_end, _release)
     return {"begun": begin, "ended": end}[state](task, parts, PATIENCE)
 
 
@@ -73,10 +73,6 @@ def _hold(task: Task) -> Outcome:
 
 def _release(task: Task) -> Outcome:
     return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, upgrade_lock.run, state="released")
-
-
-def _plan_again(task: Task) -> Outcome:
-    return pool_order.run(task)
 
 
 def _put_back(task: Task) -> Outcome:

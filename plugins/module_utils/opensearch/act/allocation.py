@@ -67,7 +67,7 @@ CONTRACT = Contract(
 
 
 def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] = ()) -> Outcome:
-    """`run` over a client that there is already; no copy of an index that `may_be_red` is waited for.
+    """Do what the option `state` says, until it is done; no copy of an index that `may_be_red` is waited for.
 
     Raises:
         Refusal: it was not done, or not as a whole.

@@ -27,4 +27,4 @@ class Seen:
     """The other sets of the namespace, which are not planned for."""
     budgets: tuple[Budget, ...] = ()
     paths: DataPaths = field(default_factory=dict)
-    """Where the members keep their data."""
+    """The data paths of the members."""

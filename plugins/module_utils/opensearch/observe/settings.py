@@ -27,7 +27,7 @@ ENABLE = "cluster.routing.allocation.enable"
 ALLOCATING = (None, "all")
 """The values of it with which every copy can come back."""
 KEPT_IN = ("kubernetes", "opensearch")
-"""Where a lock may be kept."""
+"""The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
 EXCLUDE = "cluster.routing.allocation.exclude._name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"

@@ -40,7 +40,7 @@ class Version:
         found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?", text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a version: it must have the form 3.8.0")
-        return cls._of(int(found[1]), int(found[2]), int(found[3]), ours=int(found[1]) not in _ELASTICSEARCH)
+        return cls._of(int(found[1]), int(found[2]), int(found[3]), elastic=int(found[1]) in _ELASTICSEARCH)
 
     @classmethod
     def from_id(cls, number: int) -> Version:
@@ -48,11 +48,11 @@ class Version:
 
         Elasticsearch 6 and 7 count as 0 and 1, as the server itself compares them (Version.java, `compareMajor`).
         """
-        ours = bool(number & _MASK)
-        plain = number ^ _MASK if ours else number
+        elastic = not number & _MASK
+        plain = number if elastic else number ^ _MASK
         major, minor, patch = plain // 1_000_000, plain // 10_000 % 100, plain // 100 % 100
-        return cls._of(major, minor, patch, ours=ours)
+        return cls._of(major, minor, patch, elastic=elastic)
 
     @classmethod
-    def _of(cls, major: int, minor: int, patch: int, *, ours: bool) -> Version:
-        return cls(major, minor, patch) if ours else cls(major - 6, minor, patch, elasticsearch=major)
+    def _of(cls, major: int, minor: int, patch: int, *, elastic: bool) -> Version:
+        return cls(major - 6, minor, patch, elasticsearch=major) if elastic else cls(major, minor, patch)

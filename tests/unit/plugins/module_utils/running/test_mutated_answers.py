@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.disruption import list_budgets
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.budgets import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.port_forward import PortForward, named_port

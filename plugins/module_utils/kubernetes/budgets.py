@@ -1,10 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PodDisruptionBudgets: may these pods go as far as they are concerned?
-
-A deletion is no eviction, so the API server does not ask them; the people who wrote them meant restarts all the same.
-"""
+"""Reading the PodDisruptionBudgets of a namespace."""
 
 from __future__ import annotations
 
