@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual time: it passes only when somebody lets it, and what falls due happens in its order."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+Action = Callable[[], None]
+
+
+class Clock:
+    """Seconds since the epoch, for servers in memory and for the tasks that ask them.
+
+    It has the methods `now` and `sleep` that a task of the collection asks of its clock.
+    """
+
+    def __init__(self, start: float = 1_800_000_000.0) -> None:
+        self._now = start
+        self._due: list[tuple[float, int, Action]] = []
+        self._numbers = itertools.count()
+
+    def now(self) -> float:
+        """The present moment."""
+        return self._now
+
+    def later(self, seconds: float, action: Action) -> None:
+        """Let something happen after so many seconds; what is due at the same moment happens in the order of asking."""
+        heapq.heappush(self._due, (self._now + seconds, next(self._numbers), action))
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass. Each action that falls due sees its own moment."""
+        end = self._now + seconds
+        while self._due and self._due[0][0] <= end:
+            moment, _number, action = heapq.heappop(self._due)
+            self._now = max(self._now, moment)
+            action()
+        self._now = max(self._now, end)

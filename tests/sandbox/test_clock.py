@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Virtual time."""
+
+from __future__ import annotations
+
+from tests.sandbox.clock import Clock
+from tests.sandbox.web import Answer, Pending, Request, answered
+
+
+def test_what_falls_due_happens_in_order_and_at_its_own_moment() -> None:
+    clock, seen = Clock(0.0), list[tuple[str, float]]()
+    clock.later(2, lambda: seen.append(("second", clock.now())))
+    clock.later(
+        1, lambda: (seen.append(("first", clock.now())), clock.later(0.5, lambda: seen.append(("x", clock.now()))))[0]
+    )
+    clock.sleep(1.2)
+    assert seen == [("first", 1.0)]
+    clock.sleep(5)
+    assert seen == [("first", 1.0), ("x", 1.5), ("second", 2.0)]
+    assert clock.now() == 6.2
+
+
+def test_an_answer_is_pending_until_it_is_ready_or_its_time_is_over() -> None:
+    clock, done = Clock(0.0), list[bool]()
+    clock.later(1, lambda: done.append(True))
+    pending = Pending(lambda: bool(done), 10, lambda: Answer(200, {"at": clock.now()}))
+    assert 1 <= answered(lambda _: pending, Request("GET", "/"), clock).body["at"] < 1.1
+    never = Pending(lambda: False, 3, lambda: Answer(408))
+    began = clock.now()
+    assert answered(lambda _: never, Request("GET", "/"), clock).status == 408
+    assert clock.now() == began + 3

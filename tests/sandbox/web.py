@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests and answers of the servers in memory, whether they come over a socket or as a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.sandbox.clock import Clock
+
+STEP = 0.05
+"""Seconds between two looks at what an answer waits for."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. The path has no query; `body` is JSON that was read, or None."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer. `body` is what JSON is made of; a text is sent as it is, and None is no body."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The body as it is sent."""
+        return self.body if isinstance(self.body, str) else "" if self.body is None else json.dumps(self.body)
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An answer that is given as soon as something is so, and at the latest after so many seconds."""
+
+    ready: Callable[[], bool]
+    seconds: float
+    answer: Callable[[], Answer]
+
+
+class CutOff(Exception):
+    """The connection ends without an answer. `made`: what was asked for has been done all the same."""
+
+    def __init__(self, made: bool) -> None:
+        super().__init__("the connection was cut")
+        self.made = made
+
+
+Handler = Callable[[Request], Answer | Pending]
+"""What answers requests. It may raise `CutOff`."""
+
+
+def answered(handler: Handler, request: Request, clock: Clock) -> Answer:
+    """The answer to a call: time passes on the clock as long as the answer is pending."""
+    answer = handler(request)
+    if isinstance(answer, Answer):
+        return answer
+    end = clock.now() + answer.seconds
+    while not answer.ready() and clock.now() < end:
+        clock.sleep(min(STEP, end - clock.now()))
+    return answer.answer()
