@@ -9,14 +9,20 @@ from tests.sandbox.web import Answer, Pending, Request, answered
 
 def test_what_falls_due_happens_in_order_and_at_its_own_moment() -> None:
     clock, seen = Clock(0.0), list[tuple[str, float]]()
-    clock.later(2, lambda: seen.append(("second", clock.now())))
-    clock.later(
-        1, lambda: (seen.append(("first", clock.now())), clock.later(0.5, lambda: seen.append(("x", clock.now()))))[0]
-    )
+
+    def note(name: str) -> None:
+        seen.append((name, clock.now()))
+
+    def first() -> None:
+        note("first")
+        clock.later(0.5, lambda: note("in between"))
+
+    clock.later(2, lambda: note("second"))
+    clock.later(1, first)
     clock.sleep(1.2)
     assert seen == [("first", 1.0)]
     clock.sleep(5)
-    assert seen == [("first", 1.0), ("x", 1.5), ("second", 2.0)]
+    assert seen == [("first", 1.0), ("in between", 1.5), ("second", 2.0)]
     assert clock.now() == 6.2
 
 
