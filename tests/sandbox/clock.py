@@ -13,7 +13,7 @@ Action = Callable[[], None]
 class Clock:
     """Seconds since the epoch, for servers in memory and for the tasks that ask them.
 
-    It has the methods `now` and `sleep` that a task of the collection asks of its clock.
+    A task of the collection takes it as its clock: sleeping is letting time pass.
     """
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
@@ -29,7 +29,7 @@ class Clock:
         """Let something happen after so many seconds; what is due at the same moment happens in the order of asking."""
         heapq.heappush(self._due, (self._now + seconds, next(self._numbers), action))
 
-    def sleep(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Let time pass. Each action that falls due sees its own moment."""
         end = self._now + seconds
         while self._due and self._due[0][0] <= end:
@@ -37,3 +37,5 @@ class Clock:
             self._now = max(self._now, moment)
             action()
         self._now = max(self._now, end)
+
+    sleep = advance

@@ -19,9 +19,9 @@ def test_what_falls_due_happens_in_order_and_at_its_own_moment() -> None:
 
     clock.later(2, lambda: note("second"))
     clock.later(1, first)
-    clock.sleep(1.2)
+    clock.advance(1.2)
     assert seen == [("first", 1.0)]
-    clock.sleep(5)
+    clock.advance(5)
     assert seen == [("first", 1.0), ("in between", 1.5), ("second", 2.0)]
     assert clock.now() == 6.2
 
