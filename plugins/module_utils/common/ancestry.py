@@ -10,9 +10,9 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox", "sudo", "su", "doas"})
-"""What Ansible puts between a worker, or a connection, and a module."""
+"""Programs that Ansible puts between a worker, or a connection, and a module."""
 DEEPEST = 6
-"""Shells, one inside the other, at the most."""
+"""The most shells, one inside the other, that are looked through."""
 
 _STATE, _PARENT, _STARTED = 0, 1, 19
 """Fields of /proc/<pid>/stat after the command (proc_pid_stat(5)); the start is in ticks since boot."""
@@ -21,7 +21,7 @@ _STATE, _PARENT, _STARTED = 0, 1, 19
 def ancestors(depth: int, first: int | None = None) -> tuple[str, ...]:
     """The identities of the processes above this one, nearest first, at most `depth`; `first` is the nearest's number.
 
-    Where there is no /proc only the nearest can be told, and only by its number.
+    Without /proc only the nearest can be told, and only by its number.
     """
     found: list[str] = []
     pid = os.getppid() if first is None else first
@@ -36,8 +36,8 @@ def of_module() -> tuple[str, ...]:
     """The processes above a shipped module that end with its controller, or with the connection to it.
 
     These are the shells that Ansible put around it, and what is above them: on a local connection the worker and the
-    controller, through ssh the process of the connection. What starts an asynchronous task is meant to end before it,
-    so of that only the nearest counts.
+    controller, through ssh the process of the connection. The process that starts an asynchronous task is meant to end
+    before it, so only the nearest one counts there.
     """
     pid, depth = os.getppid(), 1
     while _shell(pid) and depth < DEEPEST:
@@ -75,13 +75,13 @@ def identity_of(pid: int) -> str:
 
 
 def number_of(identity: str) -> int:
-    """The number in an identity; 0 where there is none."""
+    """The process number in an identity, or 0 if it has none."""
     text = identity.partition(".")[0]
     return int(text) if text.isdecimal() and len(text) < 10 else 0  # no system has longer ones
 
 
 def place() -> str:
-    """Where identities mean something: this boot of this machine, and this container. Empty where that is unknown."""
+    """The place in which identities are valid: this boot of this machine, and this container. Empty if unknown."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{(_PROC / 'self/ns/pid').stat().st_ino}"
@@ -90,9 +90,9 @@ def place() -> str:
 
 
 def alive(identity: str) -> bool:
-    """Whether the process of this identity, from this place, is there. A zombie is not: it does nothing any more.
+    """Whether the process of this identity, from this place, is there. A zombie does not count: it acts no more.
 
-    Where processes of other users are hidden (hidepid), one that exists is taken to be this one.
+    If processes of other users are hidden (hidepid), an existing process of that number is taken to be this one.
     """
     pid = number_of(identity)
     fields = _stat(pid)

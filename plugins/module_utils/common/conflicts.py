@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Acts that are guarded by what was observed: where that has changed in between, observe and act again."""
+"""Acts that are guarded by what was observed: if that has changed in between, observe and act again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Done = TypeVar("Done")
 
 
 def until_unchanged(attempt: Callable[[], Done], attempts: int) -> Done:
-    """What an attempt gives that observes, judges and acts; made again where another was faster.
+    """The result of an attempt that observes, judges and acts; it is made again if somebody else was faster.
 
     Raises:
-        Conflict: another was faster `attempts` times in a row, which is no accident.
+        Conflict: somebody else was faster `attempts` times in a row, which is no accident.
     """
     for _number in range(attempts - 1):
         try:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Credentials on their way: how they are sent, and where they do not belong. Pure."""
+"""Credentials in transit: how they are sent, and the places they must not appear in. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .proxies import is_here
 from .verdict import Verdict, remark
 
 _MARK = "@"
-"""What ends the credentials of a URL. A password may hold any other character that a URL does not allow."""
+"""The end of the credentials in a URL. A password may hold any other character that a URL does not allow."""
 
 
 def refuse_in_address(address: str, option: str, instead: str) -> None:
-    """Every URL of a server is shown, recorded and told to others.
+    """Refuse credentials in the URL of a server, since every such URL is shown and recorded.
 
     Raises:
-        Refusal: it holds credentials; it is not quoted.
+        Refusal: the URL holds credentials; the refusal does not quote it.
     """
     if _of_url(address):
         raise refusal(
@@ -32,9 +32,9 @@ def refuse_in_address(address: str, option: str, instead: str) -> None:
 
 
 def judge_way(sent: str, address: str, verified: bool) -> Verdict:
-    """A remark where somebody on the way could read what is sent (`sent` names it, and is empty where nothing is).
+    """A remark if somebody on the network could read the credentials. `sent` names them; it is empty without any.
 
-    What goes to this machine itself is on no network.
+    Credentials for this machine itself cross no network.
     """
     parts = urlsplit(address)
     if not sent or is_here(parts.hostname or ""):
@@ -55,7 +55,7 @@ def judge_way(sent: str, address: str, verified: bool) -> Verdict:
 
 
 def secrets_of_addresses(params: Mapping[str, Any]) -> frozenset[str]:
-    """What has to be masked wherever the arguments of a module are shown: the credentials in its URLs."""
+    """The credentials in the URLs of a module's arguments, to be masked wherever the arguments are shown."""
     addresses: list[str] = []
     for connection, option in (("opensearch", "hosts"), ("kubernetes", "host")):
         options = params.get(connection)
@@ -65,7 +65,7 @@ def secrets_of_addresses(params: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _of_url(address: str) -> str:
-    """The credentials of a URL as they stand there; empty without. Nothing else in these URLs has an @."""
+    """The credentials of a URL as written, or empty. Nothing else in these URLs has an @."""
     before, mark, _host = address.rpartition(_MARK)
     return before.rpartition("://")[2] if mark else ""
 
@@ -79,7 +79,7 @@ def sendable(token: str) -> str:
     """The value of an authorization header without white space around it.
 
     Raises:
-        Refusal: it cannot stand in a header; it is not quoted, as an HTTP library would do it.
+        Refusal: the token cannot stand in a header. It is not quoted; an HTTP library would quote it.
     """
     value = token.strip()
     if value.isascii() and value.isprintable():

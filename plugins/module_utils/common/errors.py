@@ -10,11 +10,12 @@ from dataclasses import replace
 from .verdict import Reason, State, Verdict, refused
 
 HANDSHAKE_BROKEN_OFF = "EOF occurred in violation of protocol"
-"""What Python's ssl says where a server, or what stands before it, ends in the middle of TLS: it may pass."""
+"""The text of Python's ssl when a server, or a proxy before it, closes the connection in the middle of TLS: it may
+pass."""
 
 
 class Refusal(Exception):
-    """Work stops here. Carries the reasons; never a traceback for the user."""
+    """The work stops here. It carries the reasons; the user never sees a traceback."""
 
     def __init__(self, *reasons: Reason) -> None:
         super().__init__(" ".join(reason.sentence() for reason in reasons))
@@ -22,7 +23,7 @@ class Refusal(Exception):
 
 
 class Unreachable(Refusal):
-    """An API gave no answer, or none it stands by (429, 5xx). It may pass, so whoever waits asks again."""
+    """An API gave no answer, or one that says to come back later (429, 5xx). This may pass, so a wait asks again."""
 
     def as_waiting(self) -> Verdict:
         """The same reasons, as something that time may cure."""
@@ -30,12 +31,12 @@ class Unreachable(Refusal):
 
 
 class NotUnderstood(Unreachable):
-    """An API gave an answer that is none: it cannot be read, or contradicts itself. It may pass, as an outage may."""
+    """An API gave an answer that cannot be read, or that contradicts itself. This may pass, as an outage may."""
 
 
 class Denied(Refusal):
-    """The user lacks a right. Where it had that right before, it may pass: a server that has just started answers so
-    until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""
+    """The user lacks a right. If the user had that right before, this may pass: a server that has just started denies
+    it until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""
 
 
 class Conflict(Refusal):

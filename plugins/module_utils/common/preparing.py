@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Something that is done only once it is proven, and has to be prepared between proof and act."""
+"""An act that needs a proof first, and preparations between proof and act."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Seen = TypeVar("Seen")
 def proven_and_prepared(
     look: Callable[[], tuple[Seen, Verdict]], prepare: Callable[[Seen], bool], again: Callable[[Verdict], bool]
 ) -> tuple[Seen, Verdict]:
-    """What was seen last, and whether it is proven, with all prepared and nothing done since that look.
+    """The last look and its verdict. If that passed, all is prepared, and nothing was done since that look.
 
-    `look` waits for the proof. `prepare` does the next thing that has to be done before the act, and says whether it
-    did anything; then it is looked at once more. If the proof does not hold, `again` takes back what was prepared, and
-    says whether to look once more.
+    `look` waits for the proof. `prepare` makes the next preparation for the act, and says whether it did anything; if
+    it did, `look` is called once more. If the proof does not hold, `again` takes back the preparations, and says
+    whether to look once more.
 
     Raises:
         Refusal: one of these raised it.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which proxy a connection goes through: what the user says, else what the environment says, as curl and kubectl do."""
+"""The proxy of a connection: the one that the user gives, else that of the environment, as with curl and kubectl."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy, and who asks it."""
+    """A proxy, and the credentials for it."""
 
     url: str
-    """Without credentials, so that it can be shown."""
+    """The URL without credentials, so that it can be shown."""
     credentials: str = field(default="", repr=False)
     """`user:password`, or empty."""
 
@@ -30,7 +30,7 @@ class Proxy:
         return urlsplit(self.url).hostname or ""
 
     def headers(self) -> dict[str, str]:
-        """The headers that say who asks."""
+        """The headers that carry the credentials for the proxy."""
         return {"proxy-authorization": basic(self.credentials)} if self.credentials else {}
 
     @property
@@ -43,17 +43,17 @@ class Proxy:
 def basic(credentials: str) -> str:
     """The value of a header for basic authentication as `user:password`.
 
-    In UTF-8, as servers read it (RFC 7617; server source, HTTPHelper.extractCredentials). The HTTP libraries write
-    latin-1, or fail with a character of the password in the message.
+    It is in UTF-8, as servers read it (RFC 7617; server source, HTTPHelper.extractCredentials). The HTTP libraries
+    write latin-1, or fail with a character of the password in the message.
     """
     return "Basic " + b64encode(credentials.encode()).decode("ascii")
 
 
 def parse_proxy(text: str) -> Proxy:
-    """The proxy of a URL; without a scheme it is asked without TLS.
+    """The proxy that a URL names. A URL without a scheme means a proxy without TLS.
 
     Raises:
-        ValueError: it is no URL of an HTTP proxy. The message does not quote it, since it may hold a password.
+        ValueError: the URL is not one of an HTTP proxy. The message does not quote it, since it may hold a password.
     """
     parts = urlsplit(text if "://" in text else f"http://{text}")
     try:
@@ -71,9 +71,9 @@ def parse_proxy(text: str) -> Proxy:
 
 
 def proxy_for(url: str, given: str | None, no_proxy: str | None, environment: Mapping[str, str]) -> Proxy | None:
-    """The proxy for a URL, None for a direct connection.
+    """The proxy for a URL, or None for a direct connection.
 
-    `given` goes before HTTPS_PROXY or HTTP_PROXY of the environment, `no_proxy` before NO_PROXY. This machine itself
+    `given` overrides HTTPS_PROXY or HTTP_PROXY of the environment, `no_proxy` overrides NO_PROXY. This machine itself
     (localhost, 127.0.0.0/8) is never reached through a proxy that only the environment names.
 
     Raises:

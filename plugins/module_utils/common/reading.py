@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading answers strictly: a field is of the type it has to be, or the whole answer is none. Pure.
+"""Reading answers strictly: a field of another type than expected makes the whole answer unusable. Pure.
 
-A field that is null counts as absent, as it does to the servers. Where a default is given, the field may be absent.
+A field that is null counts as absent, as it does to the servers. A field may be absent if a default is given.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Read = TypeVar("Read")
 Type = TypeVar("Type")
 
 LONGEST = 60
-"""Characters of a value that are shown."""
+"""The most characters of a value that a message shows."""
 
 FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What Python raises where data has another shape than the code that reads it."""
+"""Errors that Python raises if data has another shape than the code that reads it expects."""
 
 
 class Unreadable(Exception):
-    """A part of an answer is not what it has to be: which, and why."""
+    """A part of an answer is not as expected. It names the field and the fault."""
 
     def __init__(self, what: str, field: str = "") -> None:
         super().__init__(what)
@@ -35,7 +35,7 @@ class Unreadable(Exception):
         self.field = field
 
     def inside(self, name: str) -> None:
-        """The field as it is called from the part that holds it."""
+        """Add the name of the part that holds the field, in front of it."""
         self.field = f"{name}.{self.field}" if self.field else name
 
     def __str__(self) -> str:
@@ -44,10 +44,10 @@ class Unreadable(Exception):
 
 @contextmanager
 def understood(refuse: Callable[[str], NotUnderstood]) -> Iterator[None]:
-    """What is read in this block is understood, or refused; `refuse` is given what is wrong, and where.
+    """A block that reads an answer. `refuse` makes the refusal from a text that names the field and the fault.
 
     Raises:
-        NotUnderstood: a part is not what it has to be.
+        NotUnderstood: a part is not as expected.
     """
     try:
         yield
@@ -58,10 +58,10 @@ def understood(refuse: Callable[[str], NotUnderstood]) -> Iterator[None]:
 
 
 def text(of: Json, name: str, default: str | None = None) -> str:
-    """A text that is not empty, unless the default is.
+    """A text. It may be empty only if the default is.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no such text.
     """
     found = _typed(of, name, str, "text", default)
     if not found and default is None:
@@ -70,16 +70,16 @@ def text(of: Json, name: str, default: str | None = None) -> str:
 
 
 def optional_text(of: Json, name: str) -> str | None:
-    """A text, or None where there is none.
+    """A text, or None if the field is absent or empty.
 
     Raises:
-        Unreadable: it is something else.
+        Unreadable: the field is something else.
     """
     return text(of, name, "") or None
 
 
 def one_of(of: Json, name: str, known: Collection[str]) -> str:
-    """A text that is one of those known.
+    """A text that is one of the known ones.
 
     Raises:
         Unreadable: it is none of them.
@@ -94,7 +94,7 @@ def whole(of: Json, name: str, default: int | None = None) -> int:
     """A whole number that is not negative.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no such number.
     """
     found = _typed(of, name, int, "whole number", default)
     if isinstance(found, bool) or found < 0:
@@ -106,7 +106,7 @@ def count(of: Json, name: str, default: int | None = None) -> int:
     """A whole number that is written as a text of digits, as settings are.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no such number.
     """
     found = text(of, name, None if default is None else str(default))
     if not (found.isascii() and found.isdecimal() and len(found) < 19):
@@ -115,7 +115,7 @@ def count(of: Json, name: str, default: int | None = None) -> int:
 
 
 def flag(of: Json, name: str, default: bool | None = None) -> bool:
-    """Yes or no.
+    """True or false.
 
     Raises:
         Unreadable: it is neither.
@@ -124,10 +124,10 @@ def flag(of: Json, name: str, default: bool | None = None) -> bool:
 
 
 def part(of: Json, name: str, default: Json | None = None) -> Json:
-    """A part with fields of its own.
+    """An object: a part with fields of its own.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no object.
     """
     return _typed(of, name, dict, "object", default)
 
@@ -136,7 +136,7 @@ def entries(of: Json, name: str, default: Sequence[Any] | None = None) -> Sequen
     """A list.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no list.
     """
     return _typed(of, name, list, "list", default)
 
@@ -145,7 +145,7 @@ def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[st
     """A list of texts.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the field is no list, or holds something else than texts.
     """
     found = entries(of, name, default)
     for each in found:
@@ -155,7 +155,7 @@ def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[st
 
 
 def text_map(of: Json, name: str) -> dict[str, str]:
-    """Texts by name; empty where there is nothing, and so is a text that is null.
+    """Texts by name; empty if the field is absent. A text that is null is read as an empty one.
 
     Raises:
         Unreadable: one is something else.
@@ -164,10 +164,10 @@ def text_map(of: Json, name: str) -> dict[str, str]:
 
 
 def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | None = None) -> Read:
-    """A part, read.
+    """The result of `read` for an object in a field.
 
     Raises:
-        Unreadable: it is not what it has to be.
+        Unreadable: the object, or a part of it, is not as expected.
     """
     found = part(of, name, default)
     try:
@@ -178,10 +178,10 @@ def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | No
 
 
 def named(of: Json, name: str, read: Callable[[str, Json], Read], default: Json | None = None) -> dict[str, Read]:
-    """The parts of a part, by name, each read.
+    """The results of `read` for the objects inside an object, by name.
 
     Raises:
-        Unreadable: one is not what it has to be.
+        Unreadable: one of them is not as expected.
     """
 
     def all_of(found: Json) -> dict[str, Read]:
@@ -199,10 +199,10 @@ def named(of: Json, name: str, read: Callable[[str, Json], Read], default: Json 
 
 
 def listed(of: Json, name: str, read: Callable[[Json], Read], default: Sequence[Any] | None = None) -> tuple[Read, ...]:
-    """The parts of a list, each read.
+    """The results of `read` for the objects in a list.
 
     Raises:
-        Unreadable: one is not what it has to be.
+        Unreadable: one of them is not as expected.
     """
     result = []
     for number, each in enumerate(entries(of, name, default)):
@@ -215,10 +215,10 @@ def listed(of: Json, name: str, read: Callable[[Json], Read], default: Sequence[
 
 
 def whole_part(found: Any) -> Json:
-    """What has fields of its own.
+    """The value itself, which has to be an object.
 
     Raises:
-        Unreadable: it has none.
+        Unreadable: it is no object.
     """
     if not isinstance(found, dict):
         raise Unreadable(f"is {_shown(found)} and no object")
@@ -229,7 +229,7 @@ def parsed(kept: str) -> Json:
     """The object that a text of JSON holds.
 
     Raises:
-        Unreadable: it holds none.
+        Unreadable: the text holds no object.
     """
     try:
         found = json.loads(kept)

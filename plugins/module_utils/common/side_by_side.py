@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Several pieces of work of one task at the same time, where each waits for another server; or one beside its lock."""
+"""Pieces of work of one task that run at the same time, each waiting for another server; or one long request during
+which the task watches its lock."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from .waiting import Patience, Waited, wait_for
 Answer = TypeVar("Answer")
 
 BREATH = 0.25
-"""Seconds between two looks whether an answer has come."""
+"""Seconds after which it is checked again whether an answer has come."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Part:
 
 
 class _UntilStopped:
-    """The guard of the task, and the end of the whole."""
+    """The guard of the task, which also refuses once all parts are to stop."""
 
     def __init__(self, stopped: Event, guard: Guard | None) -> None:
         self._stopped = stopped
@@ -57,9 +58,10 @@ class _UntilStopped:
 def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     """The outcome of each part, in their order; a `Refusal` raised in a part is its verdict.
 
-    The acts of all stand in the one journal of the task: `changed` of a refused part is not of its own acts alone.
+    All parts share the journal of the task, so `changed` of a refused part may come from an act of another part.
 
-    What interrupts the task (a signal, its timeout) stops every part before its next look or act, and then goes on.
+    An interruption of the task (a signal, its timeout) stops every part before its next look or act, and is then
+    raised again.
     """
     stopped, speaking = Event(), Lock()
 
@@ -89,12 +91,12 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
 
 
 def answered(task: Task, ask: Callable[[], Answer], reason: Reason) -> Answer:
-    """The answer to one long request, during which the task asks for its lock and says for what `reason` it waits.
+    """The answer to one long request. Meanwhile the task checks its lock, and announces `reason` as what it waits for.
 
-    What ends the task meanwhile (an abort too) leaves the request to its server.
+    If the task ends meanwhile (by an abort, too), the server goes on with the request.
 
     Raises:
-        Refusal: what `ask` raises; or the run may not go on.
+        Refusal: `ask` raised it, or the run may not go on.
     """
     answers: list[Answer] = []
     failures: list[BaseException] = []

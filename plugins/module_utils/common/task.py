@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a piece of work is given, whether it runs in the controller process or as a shipped module."""
+"""The surroundings of a piece of work, the same in the controller process and in a shipped module."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, w
 from .words import printable_data
 
 DENIED_PATIENCE = 120.0
-"""Seconds that a run, whose rights were asked for when it was planned, goes on asking after it was denied one."""
+"""Seconds for which a run goes on asking after it was denied a right, since it had all rights when it was planned."""
 
 SHORTEST_SLEEP = 0.1
-"""Seconds between two looks at the least, whatever `wait_sleep` says: nobody gains from a busy loop."""
+"""The least seconds between two looks, whatever `wait_sleep` says: nobody gains from a busy loop."""
 
 
 @dataclass(frozen=True)
@@ -35,41 +35,42 @@ class Contract:
     required_one_of: list[tuple[str, ...]] = field(default_factory=list)
     mutually_exclusive: list[tuple[str, ...]] = field(default_factory=list)
     guarded: bool = True
-    """Whether the work is done only while its run holds the lock, where one is given; not what manages the lock."""
+    """Whether the work is done only while its run holds the lock, if one is given. False for the modules that manage
+    the lock themselves."""
 
     def arguments(self, given: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-        """All arguments of this module, asked by another: its own, those that the other was given, or the defaults."""
+        """All arguments for a call by another module: `own` first, then those given to that module, then defaults."""
         known = {name: given.get(name, option.get("default")) for name, option in self.argument_spec.items()}
         return {**known, **own}
 
 
 class Guard(Protocol):
-    """What has to hold before a look or an act beside the life of the controller: the lock of the run."""
+    """The condition for every look and act beside a living controller: the run holds its lock."""
 
     def before_look(self, doing: str, stoppable: bool) -> None:
-        """Asked before each look; `doing` is what is waited for, `stoppable` whether an abort may end it here."""
+        """Called before each look. `doing` says what is waited for, `stoppable` whether an abort may end it here."""
 
     def before_act(self) -> None:
-        """Asked immediately before each act."""
+        """Called immediately before each act."""
 
 
 class Journal:
-    """What was done in this task, with times: becomes `actions` in the result."""
+    """The acts of this task with their times. It becomes `actions` in the result."""
 
     def __init__(self) -> None:
         self._actions: list[dict[str, Any]] = []
         self.unconfirmed = False
-        """Whether the answer to an act was lost, so that it may have been made."""
+        """Whether the answer to an act was lost, so that the act may have been made."""
 
     def did(self, action: str, target: str, **details: Any) -> None:
-        """Note an act that was made (in check mode: that would be made)."""
+        """Note an act that was made; in check mode, one that would be made."""
         self._actions.append({"action": action, "target": target, "at": now_text("milliseconds"), **details})
 
     @contextmanager
     def doing(self, *actions: tuple[str, str, Mapping[str, Any]]) -> Iterator[None]:
-        """Note these (action, target, details) once this block has made them; not where they were refused.
+        """Note these (action, target, details) once this block has made them, but not if they were refused.
 
-        Where the answer was lost they are noted as that. So nothing else may be asked in the block.
+        If the answer was lost, they are noted with `answer: lost`. So the block may make no other request.
         """
         lost = {}
         try:
@@ -92,7 +93,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Task:
-    """The surroundings of one run of a module: arguments, modes, a voice, a clock, and what was done so far."""
+    """The surroundings of one run of a module: arguments, modes, a voice, a clock, and the acts so far."""
 
     params: Mapping[str, Any]
     check_mode: bool = False
@@ -110,7 +111,7 @@ class Task:
 
     @property
     def run(self) -> str:
-        """The run that this task belongs to; empty for a task of its own."""
+        """The run that this task belongs to, or empty for a task that belongs to none."""
         return str((self.params.get("lock") or {}).get("run") or "")
 
     def still_wanted(self) -> None:
@@ -127,14 +128,14 @@ class Task:
         """Called before every look.
 
         Raises:
-            Refusal: as `still_wanted`; or somebody asked the run to stop, and this look is `stoppable`.
+            Refusal: for the reasons of `still_wanted`; or somebody asked the run to stop, and this look is `stoppable`.
         """
         self._not_orphaned()
         if self.guard is not None:
             self.guard.before_look(self.waited.present, stoppable)
 
     def verdict_of(self, error: Refusal) -> Verdict:
-        """What is said of a failure: in one pass (`wait: false`) an API out of reach is waited for by the next pass."""
+        """The verdict of a failure. In one pass (`wait: false`) the next pass waits for an API that is out of reach."""
         one_pass = self.params.get("wait", True) is False
         return error.as_waiting() if one_pass and isinstance(error, Unreachable) else error.verdict
 
@@ -156,10 +157,10 @@ class Task:
         in_vain: Callable[[], bool] | None = None,
         remaining: Callable[[Look], Remaining] | None = None,
     ) -> tuple[Look, Verdict]:
-        """Look once (`wait: false`), or until it passes, is refused, or `wait_timeout` is over.
+        """Look once (`wait: false`), or until the verdict passes or is refused, or `wait_timeout` is over.
 
-        `stoppable` says that nothing is in between: an abort may end the wait here. `pace` see `Patience`. After
-        `hands_back_after` seconds with an answer a verdict that is still waiting is given as it is, and at once where
+        `stoppable` says that nothing is half done here, so that an abort may end the wait. See `Patience` for `pace`.
+        After `hands_back_after` seconds with an answer a verdict that still waits is given as it is, and at once if
         waiting is `in_vain` (see `Patience`). With `remaining`, `wait_timeout` counts from the last progress, and
         `wait_limit` from the beginning.
         """
@@ -190,7 +191,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What every module gives back, in the same words."""
+    """The result of every module, in the same words."""
 
     verdict: Verdict
     changed: bool = False
@@ -214,13 +215,13 @@ class Outcome:
             result["diff"] = {"before": dict(self.before), "after": dict(self.after)}
         if self.verdict.state is State.REFUSED:
             result.update(failed=True, msg=sentences(self.verdict))
-        # What is told of a cluster goes to terminals, and into tables that a line more could forge.
+        # Texts of a cluster go to terminals, and into tables in which an extra line could forge an entry.
         cleaned: dict[str, Any] = printable_data(result)
         return cleaned
 
 
 def sentences(verdict: Verdict) -> str:
-    """All deciding sentences as one line; remedies that repeat are said once."""
+    """All deciding sentences as one line; a remedy that repeats is said once."""
     parts: list[str] = []
     remedies: dict[str, None] = {}
     for reason in verdict.deciding():
@@ -230,7 +231,7 @@ def sentences(verdict: Verdict) -> str:
 
 
 def attempt(run: Callable[[Task], Outcome], task: Task) -> Outcome:
-    """What the work gives; a `Refusal` raised in it is its verdict, and acts that it has noted until then a change."""
+    """The outcome of the work. A `Refusal` raised in it becomes its verdict, and acts noted until then a change."""
     before = len(task.journal.as_result())
     try:
         return run(task)
@@ -244,7 +245,7 @@ def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
 
 
 def so_far(task: Task) -> dict[str, Any]:
-    """What a task tells that ends in a way nobody has foreseen: at least what it did until then."""
+    """The result of a task that ends in an unforeseen way: it tells at least the acts until then."""
     actions = json.loads(json.dumps(task.journal.as_result(), default=str))
     changed = bool(actions) or task.journal.unconfirmed
     return {"changed": changed, "actions": printable_data(actions), "waited": printable_data(task.waited.as_result())}

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One limit for the whole of a request: all its attempts, the pauses between them, and an answer that comes in drips.
+"""One time limit for a whole request: all its attempts, the pauses between them, and an answer that comes in drips.
 
 The timeouts of HTTP libraries count for each read of a socket, so that a server that sends a byte now and then is never
-late. Here each read is given only what is left for the request.
+late. Here each read gets only the time that is left for the request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, cast
 from .packages import needed
 
 CONNECTING = 10.0
-"""Seconds for a connection to come about, so that another host can be tried within the limit."""
+"""Seconds for making a connection. Another host can then still be tried within the limit."""
 
 
 class TimeLimit:
@@ -30,14 +30,14 @@ class TimeLimit:
         self._end = float("inf")
 
     def begin(self, seconds: float | None = None) -> None:
-        """A request begins; it may take so long, where it is not like the others."""
+        """Begin a request. It may take `seconds`, or as long as every other request if that is not given."""
         self._end = self._now() + (self.seconds if seconds is None else seconds)
 
     def left(self) -> float:
         """Seconds that are left of the request.
 
         Raises:
-            TimeoutError: none is.
+            TimeoutError: no time is left.
         """
         left = self.seconds_left()
         if left <= 0:
@@ -45,15 +45,15 @@ class TimeLimit:
         return left
 
     def seconds_left(self) -> float:
-        """Seconds that are left of the request; none, or less, at its end."""
+        """Seconds that are left of the request; zero or less at its end."""
         return self._end - self._now()
 
 
 def retrying(limit: TimeLimit, **how: Any) -> Any:
-    """Attempts as urllib3 makes them (`how` are the options of its Retry), none of which begins after the limit.
+    """The Retry of urllib3 with the options `how`, which begins no attempt after the limit.
 
-    What the server says of the time to wait (Retry-After) is not obeyed: it may be an hour, and nothing could end the
-    wait. Whoever waits for an answer asks again.
+    The Retry-After of a server is not obeyed: it may be an hour, and nothing could end that wait. A task that waits for
+    an answer asks again itself.
     """
     library = needed("urllib3", "urllib3")
 
@@ -71,7 +71,7 @@ def retrying(limit: TimeLimit, **how: Any) -> Any:
 
 
 def limited(base: Any, limit: TimeLimit) -> Any:
-    """A class of connections like `base`, of urllib3, whose every step keeps to the limit."""
+    """A subclass of `base`, a connection class of urllib3, that keeps to the limit in every step."""
 
     class Limited(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
@@ -80,7 +80,7 @@ def limited(base: Any, limit: TimeLimit) -> Any:
 
         @staticmethod
         def response_class(sock: Any, *arguments: Any, **options: Any) -> http.client.HTTPResponse:
-            """What reads an answer; also that of a proxy which is asked for a tunnel."""
+            """The reader of an answer; also of the answer of a proxy that is asked for a tunnel."""
             return http.client.HTTPResponse(cast(Any, _Socket(sock, limit)), *arguments, **options)
 
         def _new_conn(self) -> Any:
@@ -102,7 +102,7 @@ def limit_pools(manager: Any, limit: TimeLimit) -> None:
 
 
 class _Socket:
-    """What an HTTP response asks of a socket."""
+    """The part of a socket that an HTTP response uses."""
 
     def __init__(self, sock: Any, limit: TimeLimit) -> None:
         self._sock = sock
@@ -118,7 +118,7 @@ class _Reader(io.RawIOBase):
         super().__init__()
         self._sock = sock
         self._limit = limit
-        # The socket stays open for as long as this file, also where the connection is closed before its answer is read.
+        # The socket stays open as long as this file, even if the connection is closed before its answer is read.
         self._file = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:

@@ -39,7 +39,7 @@ class Reason:
     message: str
     remedy: str = ""
     about: str = field(default="", compare=False)
-    """The thing, where several can be waited for under one code, one after the other; a list of things is none."""
+    """The one thing that is waited for, if its code may stand for several things one after the other; else empty."""
 
     def __post_init__(self) -> None:
         # Sentences quote servers, pods and other people, and go to terminals, logs, events and locks.
@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def state(self) -> State:
-        """`refused` if any reason refuses, else `waiting` if any waits, else `passed`."""
+        """It is `refused` if any reason refuses, else `waiting` if any waits, else `passed`."""
         states = {reason.state for reason in self.reasons}
         for state in (State.REFUSED, State.WAITING):
             if state in states:

@@ -16,10 +16,10 @@ from .verdict import Reason, State, Verdict, refused
 Look = TypeVar("Look")
 
 Remaining = Mapping[str, tuple[float, ...]]
-"""By the code of a reason, how much is left of what it waits for; a smaller tuple than any before is progress."""
+"""The amount that is left to wait for, by the code of the reason. A smaller tuple than any before is progress."""
 
 SIGN_OF_LIFE = 30.0
-"""Seconds after which an unchanged reason is said again. Job runners kill silent jobs."""
+"""Seconds after which an unchanged reason is announced again. Job runners kill silent jobs."""
 
 
 INSTANT = 1e-6
@@ -50,37 +50,38 @@ class MonotonicClock:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for a verdict to pass, and how often to look. Seconds."""
+    """The time to wait for a verdict to pass, and between two looks, in seconds."""
 
     timeout: float
     sleep: float = 1.0
     pace: float = 0.0
-    """The least pause after a look, as a multiple of the time that the look took."""
+    """Minimum pause after a look, as a multiple of the look's duration."""
     hands_back: bool = False
-    """Whether `waiting` is given at the end, and no refusal, because the caller can do something about it."""
+    """Whether the end of the time gives `waiting` instead of a refusal, because the caller can act on it."""
     hands_back_after: float | None = None
-    """The same after these seconds. Only time with an answer counts, since nobody can do anything without one."""
+    """Seconds after which `waiting` is given in the same way. Only time with an answer counts, since nobody can act
+    without one."""
     in_vain: Callable[[], bool] | None = None
-    """Asked after each look that says to wait: whether only the caller can do something about it. Then the verdict is
-    given at once."""
+    """Called after each look that says to wait. True means that only the caller can act, and gives the verdict at
+    once."""
     limit: float | None = None
-    """The most that the wait may last in all, also if it makes progress."""
+    """The longest that the wait may last in all, even if it makes progress."""
     remaining: Callable[[Any], Remaining] | None = None
-    """Tells from a look how much is left to wait for. Whenever that is less than ever, the time-out begins anew."""
+    """Tells from a look how much is left to wait for. Whenever that is less than ever, the timeout begins anew."""
 
     def pause_after(self, took: float) -> float:
-        """Seconds until the next look. One that took long, since it waited at the server, has been the sleep."""
+        """Seconds until the next look. The duration of the last look counts as part of the sleep."""
         return max(self.sleep - took, self.pace * took)
 
 
 @dataclass
 class Waited:
-    """What was waited for, and how long: becomes `waited` in the result."""
+    """The reasons that were waited for, and how long. It becomes `waited` in the result."""
 
     seconds: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By code and by the first message of that code."""
+    """Seconds by code and by the first message of that code."""
     present: str = ""
-    """What is waited for just now."""
+    """The message of what is waited for now."""
     _first: dict[str, str] = field(default_factory=dict)
 
     def during(self, verdict: Verdict, seconds: float) -> None:
@@ -107,13 +108,13 @@ def wait_for(
 ) -> tuple[Look, Verdict]:
     """Look until the verdict is passed or refused, or the patience is at its end.
 
-    Gives the last look and its verdict. When time runs out, the waiting reasons become a refusal: their sentences,
-    the time spent, and what to do. `look` may itself take time (a server-side long poll). A look at an API that is out
+    The result is the last look and its verdict. When time runs out, the waiting reasons become a refusal: their
+    sentences, the time spent, and what to do. `look` may itself take time (a server-side long poll). An API that is out
     of reach is waited for like any other reason: members and load balancers restart.
 
     Raises:
-        Refusal: the API was still out of reach at the end, so that there is no last look; `Unreachable` where the
-            caller is handed back what there is.
+        Refusal: the API was still out of reach at the end, so that there is no last look. It is `Unreachable` if
+            `patience.hands_back`.
     """
     start = looked_at = clock.now()
     announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
@@ -149,7 +150,7 @@ def wait_for(
 
 
 class _Deadline:
-    """When a wait ends: so long after the last progress, and at the latest at its limit."""
+    """The end of a wait: its timeout after the last progress, and at the latest its limit."""
 
     def __init__(self, patience: Patience, start: float) -> None:
         self._patience = patience
@@ -158,14 +159,14 @@ class _Deadline:
         self._heard = 0.0
 
     def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
-        """Count from now on, where less is left than ever of something that the verdict waits for."""
+        """Count from now on if less than ever is left of something that the verdict waits for."""
         for code in {reason.code for reason in verdict.deciding()} & remaining.keys():
             if code in self._least and remaining[code] < self._least[code]:
                 self._advanced = now
             self._least[code] = min(remaining[code], self._least.get(code, remaining[code]))
 
     def hands_back(self, seconds: float) -> bool:
-        """Whether the verdict is given as it is, after so many more seconds with an answer."""
+        """Whether the verdict is given as it is now. `seconds` with an answer have passed since the last call."""
         self._heard += seconds
         after = self._patience.hands_back_after
         return after is not None and self._heard >= after - INSTANT
@@ -175,7 +176,7 @@ class _Deadline:
         return left if self._patience.limit is None else min(left, self._patience.limit - (now - self._start))
 
     def why(self, now: float) -> Reason:
-        """What is said at the end."""
+        """The reason that says which time is over, and what to do."""
         more = "and run again: finished work is kept."
         if now - self._advanced >= self._patience.timeout - INSTANT:
             message = f"This did not change within {now - self._advanced:.0f} s (wait_timeout)."
@@ -185,9 +186,9 @@ class _Deadline:
 
 
 class _Announcer:
-    """Says what is waited for when that changes, and as it is by then again as a sign of life.
+    """Announces what is waited for when that changes, and again as a sign of life.
 
-    What is waited for is the codes and the things they are about: a list in a sentence that grows or shrinks with each
+    Only codes and the things they are about count as a change: a list in a sentence that grows or shrinks with each
     look is no news.
     """
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Words for people: how things are enumerated, and what of a foreign text may be shown."""
+"""Words for people: enumerations, and foreign texts made safe to show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 NAMED = 5
-"""How many things of one kind a sentence names before it only counts the rest."""
+"""The most things of one kind that a sentence names; it only counts the rest."""
 
 
 NOT_SHOWN = "\N{REPLACEMENT CHARACTER}"
@@ -29,8 +29,8 @@ def enumerate_few(things: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """A text of a server or of another person, as one line that can do nothing to a terminal.
 
-    White space of every kind becomes a space; what moves the cursor, colours, reverses or hides what follows (control
-    and format characters, also halves of characters) becomes the sign for what cannot be shown.
+    White space of every kind becomes a space. Control and format characters and halves of characters, which could move
+    the cursor, colour, reverse or hide text, become the replacement character.
     """
     if text.isprintable():
         return text
@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
 
 def printable_data(value: Any) -> Any:
-    """Plain data of which each text is `printable`, names of entries too."""
+    """The same plain data with each text made `printable`, names of entries too."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
