@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the Kubernetes API is and who asks: the package `kubernetes` reads configurations and credentials, no more."""
+"""The address of the Kubernetes API and the credentials for it. The package `kubernetes` reads them, and does no more.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
 _QUOTED = re.compile(r"[\[{].*[\]}]", re.DOTALL)
-"""A part of a kubeconfig in an error of the package, which names a place in it by all that is around."""
+"""A part of a kubeconfig in an error of the package, which quotes the surroundings of a fault to say where it is."""
 
 _ONE_AT_A_TIME = threading.Lock()
 """The package keeps its files in one memory for the whole process."""
@@ -43,7 +44,7 @@ class Access:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
         self._proxy = proxy
-        # The package puts back what the kubeconfig says whenever it looks at the token.
+        # The package puts back the value of the kubeconfig whenever it looks at the token.
         self._verified = bool(configuration.verify_ssl)
         urllib3 = needed("urllib3", "urllib3")
         if not configuration.verify_ssl:
@@ -57,7 +58,7 @@ class Access:
         """A websocket to a path of the API server, with the same TLS, credentials and proxy as every request.
 
         Raises:
-            OSError, websocket.WebSocketException: there is none.
+            OSError, websocket.WebSocketException: it cannot be opened.
         """
         keywords = self.pool.connection_pool_kw
         tls = {"context": keywords["ssl_context"], "check_hostname": keywords["ssl_context"].check_hostname}
@@ -91,7 +92,7 @@ class Access:
         return {setting["key"]: sendable(setting["value"]) for setting in settings if setting["in"] == "header"}
 
     def judge(self) -> Verdict:
-        """Who could read the credentials on their way."""
+        """A remark if somebody on the network could read the credentials."""
         sent = "The token for the Kubernetes API" if self.headers() else ""
         return judge_way(sent, self.host, self._verified)
 
@@ -101,15 +102,15 @@ def access(options: Mapping[str, Any]) -> Access:
 
     An explicit `host` (with or without `api_key`) stands alone unless `kubeconfig` or `context` is given too; otherwise
     the kubeconfig named, else the user's own, else the pod's service account: the order in which kubectl looks.
-    `host`, `api_key`, `ca_cert`, `proxy` and `validate_certs: false` go before what the kubeconfig says, and its
-    `proxy-url` before the environment.
+    `host`, `api_key`, `ca_cert`, `proxy` and `validate_certs: false` override the kubeconfig, and its `proxy-url`
+    overrides the environment.
 
     Raises:
-        Refusal: the package is missing, nothing says where the API is, or the configuration cannot be used.
+        Refusal: the package is missing, no address of the API is given, or the configuration cannot be used.
     """
     library = needed(PACKAGE, PACKAGE)
     configuration = library.client.Configuration()
-    # What the package takes from the environment differs from version to version.
+    # The variables that the package takes from the environment differ from version to version.
     configuration.proxy = configuration.no_proxy = None
     with _own_files() as folder:
         try:
@@ -127,10 +128,10 @@ def access(options: Mapping[str, Any]) -> Access:
 
 @contextmanager
 def _own_files() -> Iterator[str]:
-    """A folder for the files that the package makes of a kubeconfig's keys and certificates, gone at the end.
+    """A folder for the files that the package makes of a kubeconfig's keys and certificates; it is removed at the end.
 
-    The package would keep them until atexit, which Ansible's forked workers never reach, and it remembers them by
-    content. It forgets ours here and keeps those of other clients in this process.
+    The package would keep the files until atexit, which Ansible's forked workers never reach, and it remembers them by
+    content. Here it forgets the files of this folder, and keeps those of other clients in this process.
     """
     memory: dict[str, str] = getattr(needed("kubernetes.config.kube_config", PACKAGE), "_temp_files", {})
     with _ONE_AT_A_TIME:
@@ -145,7 +146,7 @@ def _own_files() -> Iterator[str]:
 
 
 def _tls(configuration: Any, context: ssl.SSLContext) -> ssl.SSLContext:
-    """The context with everything read that the configuration names as files."""
+    """The context with the certificates and keys read from the files that the configuration names."""
     if configuration.assert_hostname is False or not configuration.verify_ssl:
         context.check_hostname = False
     if not configuration.verify_ssl:
@@ -177,7 +178,7 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
         if problems.said and not configuration.api_key and not configuration.cert_file and not options.get("api_key"):
             raise refusal(
                 "kubernetes_credential_plugin",
-                f"The credentials of the kubeconfig {kubeconfig or own} cannot be had: {'; '.join(problems.said)}.",
+                f"The credential plugin of the kubeconfig {kubeconfig or own} failed: {'; '.join(problems.said)}.",
                 "Run the plugin by hand as the user that runs Ansible, or give kubernetes.api_key.",
             )
     elif os.environ.get("KUBERNETES_SERVICE_HOST"):
@@ -185,13 +186,13 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
     else:
         raise refusal(
             "kubernetes_not_configured",
-            "Nothing says where the Kubernetes API is: no kubeconfig, no host, and this is not a pod.",
+            "No address of the Kubernetes API is given: there is no kubeconfig and no host, and this is not a pod.",
             "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
         )
 
 
 def _proxy_of(kubeconfig: str, context: str | None) -> str:
-    """The `proxy-url` of the cluster in a kubeconfig, which most versions of the package do not read; empty without."""
+    """The `proxy-url` of the cluster in a kubeconfig, or empty. Most versions of the package do not read it."""
     merged = needed("kubernetes.config.kube_config", PACKAGE).KubeConfigMerger(kubeconfig).config.value
     contexts, clusters = (
         {each.value["name"]: each.value for each in merged[kind]} for kind in ("contexts", "clusters")
@@ -215,7 +216,7 @@ def _override(configuration: Any, options: Mapping[str, Any]) -> None:
                 "Give the file that holds the CA certificate of the Kubernetes API.",
             )
         configuration.ssl_ca_cert = options["ca_cert"]
-        # Whoever gives a CA wants the certificate checked, whatever the kubeconfig says (insecure-skip-tls-verify).
+        # A user who gives a CA wants the certificate checked, whatever the kubeconfig says (insecure-skip-tls-verify).
         configuration.verify_ssl = True
     if options.get("validate_certs") is False:
         configuration.verify_ssl = False
@@ -223,7 +224,7 @@ def _override(configuration: Any, options: Mapping[str, Any]) -> None:
 
 
 def _take_way(configuration: Any, options: Mapping[str, Any]) -> Proxy | None:
-    """Sets the proxy of the configuration, and gives it; one of another kind than HTTP is left to the package."""
+    """Set the proxy of the configuration, and give it. A SOCKS proxy is left to the package."""
     given, spared = options.get("proxy") or configuration.proxy, options.get("no_proxy")
     if given and str(given).startswith("socks"):
         if is_spared(urlsplit(configuration.host).hostname or "", None, spared or ""):
@@ -257,10 +258,10 @@ def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
 
 
 def _cause(error: Exception) -> str:
-    """What is wrong with a configuration, without any part of it: that could be a secret.
+    """The fault of a configuration, without quoting any part of it, since that could be a secret.
 
-    YAML errors quote the file, errors of the package the whole entry in which they miss something (a user with its
-    refresh token, a plugin with its environment), and errors of Python a character of a password.
+    YAML errors quote the file. Errors of the package quote the whole entry in which something is missing (a user with
+    its refresh token, a plugin with its environment). Errors of Python may quote a character of a password.
     """
     mark = getattr(error, "problem_mark", None)
     if mark:
@@ -271,12 +272,12 @@ def _cause(error: Exception) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """A text of the package without the parts of the kubeconfig; what a credential plugin says is left as it is."""
+    """A text of the package without the parts of the kubeconfig. The text of a credential plugin stays as it is."""
     return (_QUOTED.sub("…", text) if "kube-config" in text else text).strip().rstrip(".")
 
 
 class _Problems(logging.Handler):
-    """Collects what the package only logs when a credential plugin fails; it would go on without credentials."""
+    """Collects the errors that the package only logs when a credential plugin fails, to go on without credentials."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

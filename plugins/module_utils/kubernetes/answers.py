@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the Kubernetes API answered, as one sentence: who refused what, where, and what to do."""
+"""Failed answers of the Kubernetes API as sentences: the server, the user, the request, and the remedy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Request:
         return _VERBS.get(self.method) or ("get" if self.name else "list")
 
     def sentence(self) -> str:
-        """What was asked, for people: `patch statefulsets/data in namespace search`."""
+        """The request in words for people: `patch statefulsets/data in namespace search`."""
         target = f"{self.resource}/{self.name}" if self.name else self.resource
         return f"{self.verb} {target}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
@@ -71,7 +71,7 @@ def not_allowed(request: Request, user: str) -> str:
 
 
 def not_understood(where: str, what: str) -> NotUnderstood:
-    """The refusal for an answer that is none; `where` says to which request, or about which object."""
+    """The refusal for an answer that is not understood; `where` says to which request, or about which object."""
     return NotUnderstood(
         refused(
             "kubernetes_not_understood",
@@ -82,16 +82,16 @@ def not_understood(where: str, what: str) -> NotUnderstood:
 
 
 def reading(where: str) -> AbstractContextManager[None]:
-    """What is read in this block is understood, or refused with the place.
+    """A block that reads an answer; its refusals say `where`.
 
     Raises:
-        NotUnderstood: a part of the answer is not what it has to be.
+        NotUnderstood: a part of the answer is not as expected.
     """
     return understood(lambda what: not_understood(where, what))
 
 
 def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """The same for one object, which is named as far as it has a name."""
+    """The same for one object, named if it has a name."""
     metadata = item.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return reading(f"about {kind} {name}" if isinstance(name, str) and name else f"about a {kind}")
@@ -101,19 +101,19 @@ def images_of(spec: Json, name: str) -> dict[str, str]:
     """The image of each of the containers in a list of a pod's spec, by the container's name.
 
     Raises:
-        Unreadable: one is none.
+        Unreadable: one of them is not as expected.
     """
     return dict(listed(spec, name, lambda each: (text(each, "name"), text(each, "image", "")), ()))
 
 
 def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
-    """The refusal for an answer that is not a success. `retry` tells whether the request had been repeated."""
+    """The refusal for an answer that is not a success. `retry` says whether the request was repeated."""
     message = (answer or {}).get("message")
     said = (message if isinstance(message, str) and message else f"HTTP status {status} without a reason").rstrip(".")
     if status == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "kubernetes_credentials",
-            f"The Kubernetes API at {host} did not accept the credentials (401), asked to {request.sentence()}.",
+            f"The Kubernetes API at {host} did not accept the credentials (401) when asked to {request.sentence()}.",
             "Renew the token or certificate of the kubeconfig (or kubernetes.api_key), and check kubernetes.context.",
         )
     if status == HTTPStatus.FORBIDDEN:
@@ -122,7 +122,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
     if status == HTTPStatus.NOT_FOUND and not gone:
         return refusal(
             "kubernetes_not_found",
-            f"The Kubernetes API at {host} knows nothing to {request.sentence()}: {said}.",
+            f"The Kubernetes API at {host} found nothing when asked to {request.sentence()}: {said}.",
             "Check the name, the namespace and kubernetes.context.",
         )
     if status == HTTPStatus.CONFLICT or gone:
@@ -134,7 +134,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
             )
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        again = ", also when asked again" if retry else ""
+        again = ", even when asked again" if retry else ""
         return Unreachable(
             refused(
                 UNREACHABLE,
@@ -154,7 +154,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
 def _forbidden(host: str, request: Request, said: str) -> Refusal:
     match = _NO_RIGHT.search(said)
     if match is None:
-        # Admission and quotas answer 403 too; there no role would help.
+        # Admission and quotas answer 403, too, and no role would help against that.
         return refusal(
             "kubernetes_refused",
             f"The Kubernetes API at {host} refused to {request.sentence()}: {said}.",
@@ -182,7 +182,7 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
         return Unreachable(
             refused(
                 UNREACHABLE,
-                f"The Kubernetes API at {host} did not answer within {seconds:g} s, asked to {request.sentence()}.",
+                f"The Kubernetes API at {host} did not answer within {seconds:g} s when asked to {request.sentence()}.",
                 "If this does not pass, see whether the API server hangs or is overloaded; kubernetes.request_timeout"
                 " gives it more time.",
             )
@@ -192,7 +192,7 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "kubernetes_certificate",
-            f"No trusted TLS connection to the Kubernetes API at {host}: {cause}.",
+            f"A trusted TLS connection to the Kubernetes API at {host} cannot be made: {cause}.",
             "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
             "kubernetes.validate_certs=false turns the check off.",
         )
@@ -206,7 +206,7 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """The error, and what it wraps, the innermost last."""
+    """The error and the errors that it wraps, the innermost last."""
     found = [error]
     for _depth in range(10):
         following = getattr(found[-1], "reason", None)

@@ -15,7 +15,7 @@ from .state import Budget
 
 
 def list_budgets(client: KubernetesClient, namespace: str) -> tuple[Budget, ...]:
-    """The budgets of a namespace; none where the right to see them is missing, which the plan tells."""
+    """The budgets of a namespace; none if the user may not list them, which the plan remarks."""
     try:
         found = client.list(in_namespace("/apis/policy/v1", namespace, "poddisruptionbudgets"))
     except Denied:

@@ -76,11 +76,11 @@ class KubernetesClient:
         return self._access.host
 
     def judge_connection(self) -> Verdict:
-        """Who could read the credentials on their way. No request is made."""
+        """A remark if somebody on the network could read the credentials. No request is made."""
         return self._access.judge()
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
-        """The object, or None where there is none."""
+        """The object, or None if it does not exist."""
         return self._ask("GET", path, params or {}, missing=True)
 
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Items:
@@ -93,7 +93,7 @@ class KubernetesClient:
     def patch(
         self, path: str, body: Mapping[str, Any] | Sequence[Json], kind: PatchKind = "strategic", dry_run: bool = False
     ) -> Json:
-        """The object after the patch; `dry_run` asks the server for that answer without the change."""
+        """The object after the patch. With `dry_run` the server gives the same answer and changes nothing."""
         return self._ask("PATCH", path, _writing(dry_run), body, _PATCH_TYPES[kind]) or {}
 
     def post(self, path: str, body: Mapping[str, Any], dry_run: bool = False) -> Json:
@@ -108,9 +108,9 @@ class KubernetesClient:
         dry_run: bool = False,
         resource_version: str | None = None,
     ) -> bool:
-        """Delete exactly the object with this UID, and if wanted only while nobody has changed it.
+        """Delete exactly the object with this UID; with `resource_version` only if nobody has changed it.
 
-        False if it is gone already; `Conflict` if the name has another, or it was changed.
+        The result is False if it is gone already. `Conflict` says that another object has the name, or that it changed.
         """
         precondition = {"uid": uid, **({"resourceVersion": resource_version} if resource_version else {})}
         body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": precondition}
@@ -133,7 +133,7 @@ class KubernetesClient:
     def websocket(self, path: str, params: Mapping[str, str], protocol: str) -> Any:
         """A websocket to `path`, open for as long as both ends keep it."""
         library = needed("websocket", "websocket-client")
-        # The API server asks for both rights: that of the request, and that of what is made by it.
+        # The API server asks for two rights: to get (the method of the request), and to create (what it makes).
         request = request_of("POST", path)
         try:
             return self._access.websocket(path + _query(params), protocol, FIELD_MANAGER, self._timeout.connect_timeout)
@@ -190,7 +190,7 @@ class KubernetesClient:
 
 
 def connect(options: Mapping[str, Any]) -> KubernetesClient:
-    """A client for the `kubernetes` argument; no request is made yet, though a credential plugin may run.
+    """A client for the `kubernetes` argument. No request is made yet, but a credential plugin may run.
 
     Raises:
         Refusal: see `access`.
@@ -199,7 +199,7 @@ def connect(options: Mapping[str, Any]) -> KubernetesClient:
 
 
 def _only_asks(method: str, path: str) -> bool:
-    """Whether a request changes nothing. What is posted to the group of authorization is a question, never kept."""
+    """Whether a request changes nothing. A POST to the group of authorization is a question that is never kept."""
     return method == "GET" or path.startswith(_QUESTIONS)
 
 

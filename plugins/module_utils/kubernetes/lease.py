@@ -20,7 +20,7 @@ _TEXTS = ("who", "place", "doing", "stop")
 
 
 class Lease:
-    """One lock. Raises `Conflict` from its writes where the lock is not the one that was read."""
+    """One lock. Its writes raise `Conflict` if the lock is not the one that was read."""
 
     def __init__(self, client: KubernetesClient, namespace: str, name: str) -> None:
         self._client = client
@@ -28,12 +28,12 @@ class Lease:
         self._name = name
 
     def read(self) -> Lock | None:
-        """The lock as the store holds it now, or None where there is none."""
+        """The lock as the store holds it now, or None if there is none."""
         item = self._client.get(lease_path(self._namespace, self._name))
         return lock_of(item) if item is not None else None
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
-        """Make the lock (where `over` is None), or replace the one that was read."""
+        """Make the lock if `over` is None, else replace `over`, the one that was read."""
         body = _object(self._name, lock)
         notes = body["metadata"]["annotations"]
         if over is None:
@@ -49,7 +49,7 @@ class Lease:
 
 
 def lease_path(namespace: str, name: str = "") -> str:
-    """The path of a Lease, or of all in the namespace."""
+    """The path of a Lease, or of all Leases in the namespace."""
     return in_namespace("/apis/coordination.k8s.io/v1", namespace, "leases", name)
 
 
@@ -64,7 +64,7 @@ def list_locks(client: KubernetesClient, namespace: str) -> dict[str, Lock]:
 
 
 def list_managed(client: KubernetesClient, path: str) -> list[Json]:
-    """The objects at a path that runs keep."""
+    """The objects at a path that belong to runs, known by their label."""
     return client.list(path, ",".join(f"{name}={value}" for name, value in MANAGED_BY.items()))
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole namespace in two calls: its StatefulSets, and its pods whoever owns them."""
+"""A whole namespace in two calls: its StatefulSets, and its pods of any owner."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .stateful_sets import list_stateful_sets
 
 
 def observe_namespace(client: KubernetesClient, namespace: str, label_selector: str | None = None) -> Namespace:
-    """What the namespace holds now; the label selector is for StatefulSets only.
+    """The StatefulSets and pods of a namespace now; the label selector is for StatefulSets only.
 
-    Pods are asked for after the sets: one that a set of this look owns is then of this set, or has gone meanwhile. Most
-    may be strangers, so one that cannot be read is kept apart: whoever judges says which ones matter.
+    Pods are asked for after the sets: a pod that names a set of this look as its owner then belongs to that set. Most
+    pods may be strangers, so one that cannot be read is kept apart; the judging code says which ones matter.
 
     Raises:
         Refusal: an answer cannot be had.
@@ -33,7 +33,7 @@ def observe_namespace(client: KubernetesClient, namespace: str, label_selector: 
 
 
 def _unread(item: Json, error: NotUnderstood) -> Unread:
-    """The same with its name and its address; the error itself where it has no name, for then it may be any pod."""
+    """The pod with its name, its address and the error. A pod without a name may be any, so the error is raised."""
     name, status = name_in(item), item.get("status")
     address = status.get("podIP") if isinstance(status, dict) else None
     if not name:

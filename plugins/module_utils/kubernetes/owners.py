@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pods with the names of a StatefulSet that are not its own: who has them. Pure.
+"""Pods that have the names of a StatefulSet's pods, and that it does not control. Pure.
 
-A set adopts pods without a controller that match its selector, and leaves those of another alone. As long as one of
-these has the name it cannot make its own (server source, controller_ref_manager.go and stateful_pod_control.go).
+A set adopts pods without a controller that match its selector, and leaves pods of another controller alone. As long as
+such a pod has the name, the set cannot make its own (server source, controller_ref_manager.go and
+stateful_pod_control.go).
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
     return refused(
         "pod_owned_by_another",
         f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own meanwhile.",
-        "See why that one has the pod. Remove its ownerReference from the pod, and the StatefulSet takes the pod over;"
-        " then run again.",
+        "Find out why that owner has the pod. Remove its ownerReference from the pod, so that the StatefulSet takes the"
+        " pod over; then run again.",
     )
 
 
 def pods_left(name: str, pods: Iterable[Pod]) -> list[Pod]:
-    """The pods that have the names of a StatefulSet, and are there without it."""
+    """The pods that have the names of a StatefulSet's pods, although it does not exist."""
     return [pod for pod in pods if _named_after(name, pod.name)]
 
 
 def missing(namespace: str, name: str, pods: Iterable[Pod] = ()) -> Reason:
-    """What is said where there is no StatefulSet of that name; `pods` are those of the namespace."""
+    """The reason that says that there is no StatefulSet of that name; `pods` are those of the namespace."""
     left = pods_left(name, pods)
     alone = [pod.name for pod in left if not pod.owner_uid]
     taken = [f"{pod.name} (controlled by {pod.owner or 'another'})" for pod in left if pod.owner_uid]
@@ -75,6 +76,6 @@ def _without_controller(names: Sequence[str]) -> list[str]:
 
 
 def _named_after(name: str, pod: str) -> bool:
-    """Whether a set of that name calls its pods so."""
+    """Whether a StatefulSet of that name would give this name to one of its pods."""
     prefix, _dash, ordinal = pod.rpartition("-")
     return prefix == name and ordinal.isdecimal()

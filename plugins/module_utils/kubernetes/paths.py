@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Paths of the Kubernetes API. A name with a slash or a question mark in it would ask for something else."""
+"""Paths of the Kubernetes API. Names are quoted, since a slash or a question mark would make another request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..common.errors import refusal
 CORE = "/api/v1"
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""What the name of a namespace may be (RFC 1123, as the API server asks for)."""
+"""A valid name of a namespace (RFC 1123, as the API server demands)."""
 
 
 def in_namespace(group: str, namespace: str, *parts: str) -> str:
-    """The path of what `parts` name (a resource, perhaps an object, perhaps a subresource) in a namespace.
+    """The path in a namespace to `parts`: a resource, then perhaps an object and a subresource.
 
     `group` is the path of the API group, such as `/apis/apps/v1`. An empty part is left out.
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading pods, what is said of them, and the Kubernetes nodes they run on."""
+"""Reading pods, their events, and the Kubernetes nodes they run on."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .paths import CORE, in_namespace
 from .state import Container, Event, Pod, StatefulSet
 
 STATUSES = frozenset({"True", "False", "Unknown"})
-"""What a condition can be."""
+"""The values of a condition."""
 REVISION_LABEL = "controller-revision-hash"
 
 
 def pod_path(namespace: str, name: str = "") -> str:
-    """The path of a pod, or of all in the namespace."""
+    """The path of a pod, or of all pods in the namespace."""
     return in_namespace(CORE, namespace, "pods", name)
 
 
 def list_pods(client: KubernetesClient, namespace: str, selector: str | None = None) -> tuple[Pod, ...]:
-    """The pods that match a label selector; without one all of the namespace."""
+    """The pods that match a label selector; without one, all pods of the namespace."""
     return tuple(pod(item) for item in client.list(pod_path(namespace), label_selector=selector))
 
 
@@ -38,7 +38,7 @@ def pod(item: Json) -> Pod:
     """The observation of an API object.
 
     Raises:
-        NotUnderstood: a part of it is not what it has to be.
+        NotUnderstood: a part of it is not as expected.
     """
     with reading_object("Pod", item):
         metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
@@ -75,14 +75,14 @@ def pod(item: Json) -> Pod:
 
 
 def name_in(item: Json) -> str:
-    """The name of an object of which the rest may not be readable; empty where it has none."""
+    """The name of an object whose other parts may be unreadable; empty if it has none."""
     metadata = item.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def _controller(reference: Part) -> tuple[str, str] | None:
-    """The UID of a controller, and what it is for people; None for another owner."""
+    """The UID of a controller, and its kind and name; None for an owner that is no controller."""
     if not flag(reference, "controller", default=False):
         return None
     return text(reference, "uid"), f"{text(reference, 'kind', '')} {text(reference, 'name', '')}".strip()
@@ -123,7 +123,7 @@ def _exit_code(details: Part) -> int | None:
 
 
 def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, uid: str = "") -> tuple[Event, ...]:
-    """The events about one object, oldest first. Empty where they may not be read: they only explain."""
+    """The events about one object, oldest first; none if the user may not read them, since they only explain."""
     fields = {"involvedObject.kind": kind, "involvedObject.name": name, "involvedObject.uid": uid}
     selector = ",".join(f"{key}={value}" for key, value in fields.items() if value)
     try:
@@ -151,7 +151,7 @@ def _event(item: Json) -> Event:
 
 
 def kubernetes_node_is_ready(client: KubernetesClient, name: str) -> bool | None:
-    """Whether a Kubernetes node is Ready; None where that may not be read (Kubernetes nodes are no namespace's)."""
+    """Whether a Kubernetes node is Ready; None if the user may not read it (that needs a ClusterRole)."""
     try:
         item = client.get(f"/api/v1/nodes/{name}")
     except Unreachable:

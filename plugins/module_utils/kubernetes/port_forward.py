@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections to the pods of a Service through the Kubernetes API, where there is no other way to them.
+"""Connections to the pods of a Service through the Kubernetes API, for networks without another way to them.
 
-Each connection looks for a Ready pod anew. The pod of the connection before comes last: it may have just gone.
+Each connection looks for a Ready pod anew. The pod of the last connection is tried last, since it may have just gone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Endpoint:
 
 
 class PortForward:
-    """Connections to one port of any Ready pod behind a Service, or with labels."""
+    """Connections to one port of any Ready pod that a Service or a label selector selects."""
 
     def __init__(self, client: KubernetesClient, options: Mapping[str, Any]) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class PortForward:
 
     @property
     def where(self) -> str:
-        """What it leads to, for people."""
+        """The target of the connections, in words for people."""
         behind = f"service {self._service}" if self._service else f"pods with {self._labels}"
         return f"port {self._port} of {behind} in namespace {self._namespace}, through {self._client.host}"
 
@@ -82,7 +82,7 @@ class PortForward:
         )
 
     def _endpoints(self) -> list[Endpoint]:
-        """The Ready pods and their ports; that of the last connection at the end."""
+        """The Ready pods and their ports, the pod of the last connection at the end."""
         labels, wanted = self._labels, self._port
         port: int | str = wanted
         if self._service:
@@ -115,7 +115,7 @@ class PortForward:
 
 
 def _quiet(base: Any) -> Any:
-    """The package's port-forward, whose thread ends with its connection: an end in the middle is no news for people."""
+    """The package's port-forward with a thread that ends silently with its connection, whatever ended that."""
 
     class Quiet(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
@@ -127,7 +127,7 @@ def _quiet(base: Any) -> Any:
             except (OSError, RuntimeError, ValueError, library.WebSocketException):
                 pass
             finally:
-                # Whoever reads at this end sees the end of the connection, and makes another.
+                # The reader at this end sees the end of the connection, and makes another one.
                 for port in self.local_ports.values():
                     port.python.close()
                 self.websocket.shutdown()
@@ -136,7 +136,7 @@ def _quiet(base: Any) -> Any:
 
 
 def named_port(item: Json, name: str) -> int | None:
-    """The number of a pod's port with a name; None where no container has it."""
+    """The number of the pod's port with this name; None if no container has it."""
     with reading_object("Pod", item):
         containers = within(item, "spec", lambda spec: listed(spec, "containers", _named_ports, ()), {})
     return next((number for ports in containers for each, number in ports if each == name), None)
@@ -147,6 +147,6 @@ def _named_ports(container: Part) -> tuple[tuple[str, int], ...]:
 
 
 def _port_behind(port: Part) -> tuple[int, int | str]:
-    """A port of a Service, and that of its pods: a number, or the name of one; the same where it is not given."""
+    """A port of a Service, and the port of its pods as a number or a name; by default both are the same."""
     number, target = whole(port, "port"), port.get("targetPort")
     return number, target if isinstance(target, str) and target else whole(port, "targetPort", number) or number

@@ -21,7 +21,7 @@ from .paths import CORE, in_namespace
 
 KEY = "record.json"
 ATTEMPTS = 10
-"""Hardly anybody else writes it; so many conflicts in a row are no accident."""
+"""Conflicts in a row before a change is given up. Hardly anybody else writes the record, so they are no accident."""
 
 
 def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
@@ -30,7 +30,7 @@ def list_records(client: KubernetesClient, namespace: str) -> dict[str, Record]:
 
 
 def read_records(client: KubernetesClient, namespace: str) -> tuple[dict[str, Record], Verdict]:
-    """The same, and a remark for each of those that cannot be read: nothing but history is in them."""
+    """The same, and a remark for each record that cannot be read, since it holds only history."""
     records: dict[str, Record] = {}
     remarks: list[Reason] = []
     for item in list_managed(client, _path(namespace)):
@@ -46,10 +46,10 @@ def read_records(client: KubernetesClient, namespace: str) -> tuple[dict[str, Re
 
 
 def unreadable(error: Refusal) -> tuple[Reason, ...]:
-    """What is remarked of a record that cannot be read.
+    """The remarks about a record that cannot be read.
 
     Raises:
-        Refusal: it is something else that failed.
+        Refusal: something else failed.
     """
     if any(reason.code != "record_not_readable" for reason in error.verdict.reasons):
         raise error
@@ -63,12 +63,12 @@ def _name_of(item: Json) -> str:
 def change_record(
     task: Task, client: KubernetesClient, namespace: str, name: str, change: Callable[[Record | None], Record | None]
 ) -> tuple[Record | None, Record | None]:
-    """The record before and after a pure change; None from the change leaves it alone.
+    """The record before and after a pure change; a change that gives None leaves it alone.
 
-    Where it was written meanwhile, it is read and changed again. In check mode it is changed in thought only.
+    If another has written it meanwhile, it is read and changed again. In check mode nothing is written.
 
     Raises:
-        Refusal: it cannot be read or written.
+        Refusal: the record cannot be read or written.
     """
 
     def attempt() -> tuple[Record | None, Record | None]:

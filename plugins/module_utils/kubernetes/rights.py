@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rights: everything that is missing, in one sentence, before anything is done."""
+"""Rights: all missing ones are named in one sentence before anything is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Right:
     group: str
     resource: str
     explains: bool = False
-    """Not refused if missing: without it only explanations suffer, or PodDisruptionBudgets are not kept."""
+    """Optional: without it only explanations suffer, or PodDisruptionBudgets are not respected."""
 
 
 PORT_FORWARD = (
@@ -32,14 +32,14 @@ PORT_FORWARD = (
     Right("get", "", "pods/portforward"),
     Right("create", "", "pods/portforward"),
 )
-"""What they ask beside that where OpenSearch is reached through the Kubernetes API."""
+"""The further rights for reaching OpenSearch through the Kubernetes API."""
 
 
 def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:
-    """Refused with one reason that names every right the user does not have in the namespace; a remark for those that
-    only explain.
+    """A refusal with one reason that names every missing right of the user in the namespace, and a remark that names
+    the missing optional ones.
 
-    An empty namespace asks for the right in the whole cluster. Any user that is logged in may ask this of itself.
+    An empty namespace stands for the whole cluster. Every user that is logged in may ask for its own rights.
 
     Raises:
         Refusal: the API does not answer the question.
@@ -69,7 +69,7 @@ def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
 
 
 def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
-    """What to say of missing rights that either all explain, or all do not."""
+    """The verdict for missing rights, of which either all are optional or none is."""
     if not missing:
         return Verdict()
     resources: dict[tuple[str, str], list[str]] = {}
@@ -82,6 +82,6 @@ def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
     message = f"The user of the Kubernetes API may not {said} {where}"
     remedy = f"Add to a {kind} bound to it: {rules}."
     if missing[0].explains:
-        message += ". So less can be said of a pod that is stuck, and PodDisruptionBudgets are not respected"
+        message += ". An upgrade without this right explains less of a stuck pod, or respects no PodDisruptionBudgets"
         return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))
     return Verdict((refused("kubernetes_rights", f"{message}.", remedy),))

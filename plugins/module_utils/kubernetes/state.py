@@ -24,7 +24,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class StatefulSet:
-    """One StatefulSet at one moment. Counters are 0 and revisions None where the JSON has none (a set just created)."""
+    """One StatefulSet at one moment. Counters are 0 and revisions None if the JSON has none (a set just created)."""
 
     namespace: str
     name: str
@@ -59,7 +59,7 @@ class StatefulSet:
 
     @property
     def partition(self) -> int:
-        """The place below which RollingUpdate keeps pods on their revision; 0 where there is none."""
+        """The place below which RollingUpdate keeps pods on their revision; 0 if none is set."""
         return int((self.update_strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
     def ordinal(self, pod: str) -> int | None:
@@ -87,7 +87,7 @@ class Container:
     name: str
     image: str
     state: str
-    """`waiting`, `running`, `terminated`, or empty while nothing is known of it."""
+    """It is `waiting`, `running`, `terminated`, or empty while nothing is known of it."""
     reason: str
     message: str
     exit_code: int | None
@@ -114,17 +114,17 @@ class Pod:
     ready: bool
     terminating: bool
     grace_seconds: int
-    """Of a terminating pod: the time it is given to stop. 0 once the kubelet has stopped it and let go of it."""
+    """The seconds that a terminating pod is given to stop; 0 once the kubelet has stopped it and let go of it."""
     finalizers: tuple[str, ...]
-    """What has to be done by others before the object goes; each is removed by whoever does it."""
+    """Marks of others who have work to do before the object goes; each removes its own when it is done."""
     kubernetes_node: str
-    """Empty while it is not scheduled."""
+    """The name of its Kubernetes node; empty while it is not scheduled."""
     scheduling_message: str
     address: str
     images: Mapping[str, str]
     containers: tuple[Container, ...]
     owner_uid: str
-    """Of its controller; empty where it has none."""
+    """The UID of its controller; empty if it has none."""
     created: str
     owner: str = ""
     """The kind and the name of its controller."""
@@ -141,13 +141,13 @@ class Unread:
 
     name: str
     address: str
-    """Empty where that cannot be read either."""
+    """Its address; empty if that cannot be read either."""
     error: NotUnderstood
 
 
 @dataclass(frozen=True)
 class Namespace:
-    """What a namespace holds at one moment."""
+    """The StatefulSets and pods of a namespace at one moment."""
 
     name: str
     sets: tuple[StatefulSet, ...]
@@ -160,10 +160,10 @@ class Namespace:
         return {each.name: each for each in self.pods if each.owner_uid == pool.uid}
 
     def need(self, names: Collection[str], addresses: Collection[str] = ()) -> None:
-        """Have it that every pod with one of these names or addresses, where it is there, can be read.
+        """Check that every existing pod with one of these names or addresses can be read.
 
         Raises:
-            NotUnderstood: one cannot.
+            NotUnderstood: one of them cannot be read.
         """
         for each in self.unread:
             if each.name in names or each.address in addresses:
@@ -196,12 +196,12 @@ class Budget:
     name: str
     selector: Selector | None
     allowed: int
-    """How many more of its pods may be away now."""
+    """The number of further pods that may be away now."""
     healthy: int
     desired: int
     expected: int
 
     @property
     def most(self) -> int:
-        """How many of its pods may be away at once when all are healthy."""
+        """The number of its pods that may be away at once when all are healthy."""
         return max(0, self.expected - self.desired)

@@ -20,7 +20,7 @@ from .state import Namespace, Owner, Pod, StatefulSet
 
 
 def path_of(namespace: str, name: str = "") -> str:
-    """The path of a StatefulSet, or of all in the namespace."""
+    """The path of a StatefulSet, or of all StatefulSets in the namespace."""
     return in_namespace("/apis/apps/v1", namespace, "statefulsets", name)
 
 
@@ -61,7 +61,7 @@ def named_in(seen: Namespace, name: str) -> StatefulSet:
 
 
 def _pods_left(client: KubernetesClient, namespace: str) -> tuple[Pod, ...]:
-    """All pods of a namespace; none where that cannot be had, for they only explain."""
+    """All pods of a namespace; none if the API does not give them, since they only explain."""
     try:
         return list_pods(client, namespace)
     except Refusal:
@@ -72,7 +72,7 @@ def stateful_set(item: Json) -> StatefulSet:
     """The observation of an API object.
 
     Raises:
-        NotUnderstood: a part of it is not what it has to be.
+        NotUnderstood: a part of it is not as expected.
     """
     with reading_object("StatefulSet", item):
         metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
@@ -109,14 +109,14 @@ def _name(of: Part) -> str:
 
 
 def _has_probe(container: Part) -> bool:
-    """Whether there is a readiness probe; what is mounted and set in the container can be read, too."""
+    """Whether there is a readiness probe. Mounts and variables are read, too, so that a fault in them is found here."""
     listed(container, "volumeMounts", lambda each: (text(each, "name"), text(each, "mountPath")), ())
     listed(container, "env", lambda each: (text(each, "name"), text(each, "value", "")), ())
     return bool(container.get("readinessProbe"))
 
 
 def _strategy(found: Part) -> Part:
-    """The strategy as it is, of a known type; the partition is a number."""
+    """The strategy as it is, checked: its type is a known one, and its partition a number."""
     kind = one_of({"type": "RollingUpdate", **found}, "type", ("OnDelete", "RollingUpdate"))
     within(found, "rollingUpdate", lambda rolling: whole(rolling, "partition", 0), {})
     return {"type": kind, **found}
@@ -126,7 +126,7 @@ def controlling_owner(metadata: Mapping[str, Any]) -> Owner | None:
     """The owner that controls an object, else its first owner, else None.
 
     Raises:
-        Unreadable: one is none.
+        Unreadable: one of them is not as expected.
     """
     owners = listed(metadata, "ownerReferences", _owner, ())
     return next((each for each in owners if each.controller), owners[0] if owners else None)
@@ -142,7 +142,7 @@ def selector_text(selector: Mapping[str, Any]) -> str:
     """A LabelSelector in the form of the query parameter `labelSelector`.
 
     Raises:
-        Unreadable: a requirement is none that is known.
+        Unreadable: a requirement is of an unknown kind.
     """
     equal = [f"{key}={value}" for key, value in text_map(selector, "matchLabels").items()]
     return ",".join((*equal, *listed(selector, "matchExpressions", _requirement, ())))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Volumes of a pool: whether what a container keeps under a path outlives its pod. Pure."""
+"""Volumes of a pool: whether the data that a container keeps under a path outlives its pod. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .state import StatefulSet
 FLEETING = frozenset(
     {"emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image", "csi", "gitRepo"}
 )
-"""Volumes that go with their pod (core/v1 Volume). `csi` is the inline kind, `ephemeral` a claim that the pod owns."""
+"""Volumes that end with their pod (core/v1 Volume). `csi` is the inline kind, `ephemeral` a claim that the pod owns."""
 
 
 def is_mounted(pool: StatefulSet, path: str) -> bool:
-    """Whether a container of the pool has a volume at the path, or above it."""
+    """Whether a container of the pool has a volume mounted at the path or above it."""
     return bool(_volumes_at(pool, path))
 
 
 def outlives_pods(pool: StatefulSet, paths: Collection[str]) -> bool:
-    """Whether what is at all these paths comes back with the pod: each is on a volume, and on none that goes with it.
+    """Whether the data at all these paths comes back with the pod: each path is only on volumes that outlive it.
 
     The volume of the deepest mount counts, whatever part of it (`subPath`) is mounted.
     """
@@ -32,12 +32,12 @@ def outlives_pods(pool: StatefulSet, paths: Collection[str]) -> bool:
 
 
 def variable(pool: StatefulSet, name: str) -> str:
-    """The value of an environment variable in the pool's template, or empty: the first container that has one."""
+    """The value of an environment variable in the pool's template, of the first container that has it; else empty."""
     return next((str(each.get("value") or "") for each in _of_containers(pool, "env") if each.get("name") == name), "")
 
 
 def _volumes_at(pool: StatefulSet, path: str) -> set[str]:
-    """The names of the volumes that containers have at a path: of each that of its deepest mount."""
+    """The names of the volumes at a path: of each container the one with the deepest mount."""
     found = set()
     for container in pool.template.get("containers") or []:
         mounts = {normpath(each["mountPath"]): str(each["name"]) for each in container.get("volumeMounts") or []}

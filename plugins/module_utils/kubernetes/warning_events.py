@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Telling a pool's events that a plan was refused, so that it is seen where people look first (kubectl describe)."""
+"""A Warning event about a pool whose plan was refused, for those who look there first (kubectl describe)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 1024
 
 
 def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message: str) -> bool:
-    """Emit a Warning event about a StatefulSet; whether it was taken. Without the right to it nothing is said."""
+    """Emit a Warning event about a StatefulSet. The result says whether the API took it; a refusal is not raised."""
     at = now_text()
     event = {
         "apiVersion": "v1",

@@ -170,7 +170,7 @@ def test_a_server_that_never_answers() -> None:
         client = connect({"host": f"http://127.0.0.1:{silent.getsockname()[1]}", "request_timeout": 1})
         error = refusal_from(lambda: client.delete(POD, "uid"))
     assert isinstance(error, Unreachable)
-    assert "did not answer within 1 s, asked to delete pods/" in str(error)
+    assert "did not answer within 1 s when asked to delete pods/" in str(error)
     assert "cannot be reached" not in str(error)
     assert "kubernetes.request_timeout" in str(error)
 
