@@ -1,8 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The address of the Kubernetes API and the credentials for it. The package `kubernetes` reads them, and does no more.
-"""
+"""The address of the Kubernetes API and the credentials for it. The package `kubernetes` only reads configurations."""
 
 from __future__ import annotations
 
