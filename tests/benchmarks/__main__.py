@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from kubernetes.client.exceptions import ApiException
 
@@ -115,7 +116,7 @@ def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) 
         failure=failure,
         done=done - began,
         whole=whole and whole - began,
-        course=_course(cluster, directory, watch.looks, began, max(done, whole or done)),
+        course=_course(lab.events(), cluster.namespace, directory, watch.looks, began, max(done, whole or done)),
         report=report,
         tasks=_tasks(directory / LOG),
     )
@@ -147,11 +148,13 @@ def _whole(cluster: Cluster, version: str) -> float | None:
     return time.monotonic()
 
 
-def _course(cluster: Cluster, directory: Path, looks: list[Look], began: float, ended: float) -> Course:
-    events = [event for event in cluster.lab.events() if began <= event["monotonic"] <= ended]
+def _course(
+    events: list[dict[str, Any]], namespace: str, directory: Path, looks: list[Look], began: float, ended: float
+) -> Course:
+    events = [event for event in events if began <= event["monotonic"] <= ended]
     to_monotonic = time.monotonic() - time.time()
     samples = [Health(sample.at + to_monotonic, sample.status) for sample in read(directory, Health)]
-    return course(member_times(events, cluster.namespace), looks, samples, began, ended)
+    return course(member_times(events, namespace), looks, samples, began, ended)
 
 
 def _tasks(log: Path) -> dict[str, float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.demo.figures import Figures
 from tests.figures import member_times
 from tests.lab.errors import LabError
+from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, confirmed, play
@@ -30,12 +31,12 @@ def _demonstrate(options: argparse.Namespace, directory: Path) -> int:
     with raised("demo", directory, options.origin, options.target) as lab:
         with step(f"an OpenSearch {options.origin} cluster ({options.members} members)"):
             cluster = Cluster.start(lab, "search", LAYOUTS[options.members], options.origin)
-        figures = _upgrade(cluster, options, directory)
+        figures = _upgrade(lab, cluster, options, directory)
     print(figures.table())
     return 0 if figures.good else 1
 
 
-def _upgrade(cluster: Cluster, options: argparse.Namespace, directory: Path) -> Figures:
+def _upgrade(lab: Lab, cluster: Cluster, options: argparse.Namespace, directory: Path) -> Figures:
     with step(f"{options.documents} documents"):
         seed(cluster.target, directory, documents=options.documents)
     variables, surroundings = cluster.variables(options.target), environment()
@@ -52,7 +53,7 @@ def _upgrade(cluster: Cluster, options: argparse.Namespace, directory: Path) -> 
         played = play(PLAYBOOK, consented, surroundings, live=True)
         ended = time.monotonic()
         traffic.stop()
-    events = [event for event in cluster.lab.events() if began <= event["monotonic"] <= ended]
+    events = [event for event in lab.events() if began <= event["monotonic"] <= ended]
     return Figures(
         code=played.code,
         seconds=ended - began,

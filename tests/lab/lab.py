@@ -82,6 +82,9 @@ class FaultSwitches:
 class Lab:
     """A running lab. As a context manager it is torn down at the end."""
 
+    real = True
+    """Its servers are real, and hold documents."""
+
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.faults = FaultSwitches(directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real OpenSearch cluster in the lab, as scenarios see and compare it."""
+"""An OpenSearch cluster of the lab or in memory, as scenarios see and compare it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 import yaml
 from kubernetes import client
 
-from tests.lab.lab import Lab
 from tests.lab.proxy import ANNOTATION
 from tests.lab.traffic import Report, Target
 from tests.lab.waiting import until
+from tests.scenarios.ground import Ground
 
 ROLE = Path(__file__).parents[2] / "roles/begin/files/role.yml"
 BOOT = 240.0
@@ -42,49 +42,50 @@ class Fingerprint:
 class Cluster:
     """One cluster in a namespace of its own."""
 
-    lab: Lab
+    ground: Ground
     namespace: str
     name: str = "opensearch"
 
     @classmethod
-    def start(cls, lab: Lab, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
+    def start(cls, ground: Ground, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
         """Start a cluster and wait until it is green; the user `upgrader` gets exactly the documented Role."""
-        cluster = cls(lab, namespace)
+        cluster = cls(ground, namespace)
         cluster.rise(layout, version, **options)
         return cluster
 
     def rise(self, layout: Layout, version: str, **options: Any) -> None:
         """Its members and the rights of the user, until it is green."""
-        self.lab.apply(layout(self.namespace, version, address=self.lab.pod_address, **options))
-        self.lab.apply([*_rights(self.namespace)])
+        self.ground.apply(layout(self.namespace, version, address=self.ground.pod_address, **options))
+        self.ground.apply([*_rights(self.namespace)])
         until(f"Cluster {self.namespace} to be green", self._whole, BOOT)
 
     @property
     def address(self) -> str:
-        """The address of the cluster's Service; empty before it has one."""
-        with self.lab.client() as api:
+        """The address of the cluster's Service; empty before it has one. In memory it has a port of its own."""
+        with self.ground.client() as api:
             service = _core(api).read_namespaced_service(self.name, self.namespace)
         return str((service.metadata.annotations or {}).get(ANNOTATION, ""))
 
     @property
     def url(self) -> str:
         """The cluster's Service, as its users reach it."""
-        return f"http://{self.address}:9200"
+        address = self.address
+        return f"http://{address}" if ":" in address else f"http://{address}:9200"
 
     @property
     def target(self) -> Target:
         """Where traffic goes: the members behind the client Service."""
-        with self.lab.client() as api:
+        with self.ground.client() as api:
             service = _core(api).read_namespaced_service(self.name, self.namespace)
         selector = ",".join(f"{name}={value}" for name, value in sorted(service.spec.selector.items()))
-        return Target(self.lab.kubeconfig(), self.namespace, selector)
+        return Target(self.ground.kubeconfig(), self.namespace, selector)
 
     def variables(self, target_version: str, user: str = USER, **more: Any) -> dict[str, Any]:
         """The variables of the playbook."""
         return {
             "target_version": target_version,
             "upgrade_namespace": self.namespace,
-            "upgrade_kubernetes": {"kubeconfig": str(self.lab.kubeconfig(user))},
+            "upgrade_kubernetes": {"kubeconfig": str(self.ground.kubeconfig(user))},
             "upgrade_opensearch": {"hosts": [self.url]},
             **more,
         }
@@ -128,15 +129,15 @@ class Cluster:
         """Wait until all copies are started."""
         until(f"Cluster {self.namespace} to be green", lambda: self.health()["status"] == "green", BOOT)
 
-    def is_upgraded(self, version: str, report: Report) -> None:
+    def is_upgraded(self, version: str, report: Report | None = None) -> None:
         """Fails unless every member runs the version, all copies are started, and the traffic came to no harm."""
         assert set(self.versions().values()) == {version}, self.versions()
         assert self.health()["status"] == "green", self.health()
-        assert report.unharmed, report.table()
+        assert report is None or report.unharmed, report and report.table()
 
     def fingerprint(self) -> Fingerprint:
         """What is there now."""
-        with self.lab.client() as api:
+        with self.ground.client() as api:
             pods = _core(api).list_namespaced_pod(self.namespace).items
             sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
             pools = {
@@ -149,7 +150,7 @@ class Cluster:
 
     def remove(self) -> None:
         """End the cluster and wait until its pods are gone; its namespace goes by itself, which takes longer."""
-        with self.lab.client() as api:
+        with self.ground.client() as api:
             core = _core(api)
             _apps(api).delete_collection_namespaced_stateful_set(self.namespace)
             core.delete_collection_namespaced_pod(self.namespace)
@@ -161,7 +162,7 @@ class Cluster:
             until(f"The pods of namespace {self.namespace} to be gone", gone, BOOT)
 
     def _whole(self) -> bool:
-        with self.lab.client() as api:
+        with self.ground.client() as api:
             sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
         wanted = sum(one.spec.replicas for one in sets)
         if sum(one.status.ready_replicas or 0 for one in sets) < wanted:

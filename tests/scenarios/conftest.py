@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One lab for all scenarios of a process, and clusters that several tests share."""
+"""One ground for all scenarios of a process, and clusters that several tests share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.stock import stock_servers
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
 
-__all__ = ["lab", "standing"]
+__all__ = ["ground", "lab", "servers", "standing"]
 
 
-LONGEST = ("test_interrupted", "test_meanwhile", "test_hand_over", "test_upgrade", "test_runs", "test_helm")
+LONGEST = ("test_hand_over", "test_upgrade", "test_hop", "test_helm", "test_segment_replication")
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
 
 
@@ -26,16 +27,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def images() -> None:
+@pytest.fixture(scope="session")
+def servers() -> None:
     """The servers, which the lab's Kubernetes nodes do not fetch themselves; made once for all processes."""
     stock_servers()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def images(servers: None) -> None:
+    """Every scenario in this folder needs them."""
+
+
+@pytest.fixture(scope="session")
+def ground(lab: Lab) -> Ground:
+    """The lab."""
+    return lab
+
+
 @pytest.fixture(scope="module")
-def standing(request: pytest.FixtureRequest, lab: Lab) -> Iterator[Cluster]:
+def standing(request: pytest.FixtureRequest, ground: Ground) -> Iterator[Cluster]:
     """One cluster of three members on 2.19.6 for all tests of a module, each of which leaves it as it was."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")
-    cluster = Cluster.start(lab, name, three_combined, "2.19.6")
+    cluster = Cluster.start(ground, name, three_combined, "2.19.6")
     yield cluster
     cluster.remove()

@@ -199,7 +199,7 @@ class Siege:
             )
             if not same:
                 left[name] = pool
-        with self.cluster.lab.client() as api:
+        with self.cluster.ground.client() as api:
             leases = client.CoordinationV1Api(api).list_namespaced_lease(self.cluster.namespace).items
         if leases:
             left["leases"] = api.sanitize_for_serialization(leases)
@@ -219,3 +219,25 @@ def named_acts() -> Iterator[tuple[str, bool, str]]:
     names = [*KILLS]
     for number, (act, after) in enumerate((act, after) for act in ACTS for after in (False, True)):
         yield act, after, names[number % len(names)]
+
+
+def conclude(siege: Siege) -> None:
+    """The last run completes the upgrade; no act came late, no member went twice, and nothing is left."""
+    concluded(siege, siege.completed())
+
+
+def concluded(siege: Siege, played: Played, target: str = "3.8.0") -> None:
+    """What has to be so when the last run has ended."""
+    print(f"{len(siege.wires)} runs")
+    assert played.code == 0, played.output
+    assert set(siege.cluster.versions().values()) == {target}
+    assert siege.cluster.health()["status"] == "green"
+    assert not siege.late_acts()
+    assert siege.deleted() == sorted(siege.before.pods)
+    assert siege.left_behind() == {}
+
+
+def kill_and_wait(run: Playing) -> None:
+    """Kills it and waits for its end, so that a worker which outlives it is an orphan before it hears of its act."""
+    KILLS["SIGKILL to its process group"](run)
+    until("the controller's end", lambda: run.ended, END)

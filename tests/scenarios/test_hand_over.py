@@ -16,18 +16,10 @@ from tests.lab.opensearch.layouts import seven_members, three_combined, two_comb
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import END, KILLS, VOTING, Siege
-from tests.scenarios.playbook import Playing
-from tests.scenarios.test_interrupted import conclude, concluded
+from tests.scenarios.interruptions import END, VOTING, Siege, concluded, kill_and_wait
 
 FROM, TO = "2.19.6", "3.8.0"
 NUMBERS = itertools.count(1)
-
-
-def kill(run: Playing) -> None:
-    """Kills it and waits for its end, so that a worker which outlives it is an orphan before it hears of its act."""
-    KILLS["SIGKILL to its process group"](run)
-    until("the controller's end", lambda: run.ended, END)
 
 
 def elects(cluster: Cluster, name: str) -> bool:
@@ -82,22 +74,6 @@ def test_seven_members_go_in_three_batches_and_the_elected_one_hands_over(
         cluster.remove()
 
 
-def test_killed_while_the_elected_manager_is_excluded_settle_lets_it_vote_again(siege: Siege) -> None:
-    cluster = siege.cluster
-    elected = cluster.elected()
-    assert siege.killed_at("exclude", after=True, kill=kill), siege.outputs[-1]
-    assert cluster.excluded() == [elected]
-
-    settled = siege.beside("stateful.upgrade.settle")
-    print(settled.output)
-    assert settled.code == 0, settled.message
-    assert cluster.excluded() == []
-    until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
-    assert cluster.fingerprint().settings == siege.before.settings
-    conclude(siege)
-    assert cluster.excluded() == []
-
-
 @pytest.mark.parametrize("siege", [two_combined], indirect=True)
 def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_on(siege: Siege, tmp_path: Path) -> None:
     """Of two only the elected one votes, and nobody has consented to a standstill."""
@@ -107,7 +83,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
     with Traffic.start(cluster.target, tmp_path) as traffic:
         # What is left excluded is taken back at the beginning of the next run, which is killed there too.
         for act in ("exclude", "include"):
-            assert siege.killed_at(act, after=True, kill=kill), f"no run came to {act}\n{siege.outputs[-1]}"
+            assert siege.killed_at(act, after=True, kill=kill_and_wait), f"no run came to {act}\n{siege.outputs[-1]}"
         assert cluster.excluded() == []
         # It has handed over by then, so that nothing would be left to see. It is elected again.
         other = cluster.elected()

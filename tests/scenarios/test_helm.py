@@ -60,5 +60,5 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 4
 
     # What `helm upgrade` with the new version in the values would apply.
-    cluster.lab.apply(two_releases(cluster.namespace, TO, address=cluster.lab.pod_address))
+    cluster.ground.apply(two_releases(cluster.namespace, TO, address=cluster.ground.pod_address))
     assert cluster.fingerprint() == after

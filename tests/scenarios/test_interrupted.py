@@ -1,86 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Killed at every act and at random, in every way, and started again at once: the upgrade completes, nothing twice."""
+"""Real servers under traffic, upgraded by runs that are killed: the upgrade completes, and nothing goes twice."""
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.lab.lab import Lab
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
-from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import KILLS, Siege, named_acts
-from tests.scenarios.playbook import Played
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import KILLS, Siege, conclude
+from tests.scenarios.load import loaded
 
 FROM, TO = "2.19.6", "3.8.0"
-RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "8"))
-"""How many runs are killed at random; more of them take about eight seconds each."""
-LONGEST = 11.0
-"""Seconds that a whole run takes about, so that kills fall anywhere in it."""
 
 
-def test_killed_at_every_act(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(lab, "killed-at-acts", three_combined, FROM)
+@pytest.mark.parametrize("name", ["SIGKILL to the controller"])
+def test_killed_while_a_member_is_down(
+    name: str, ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(ground, "killed", three_combined, FROM)
     try:
-        seed(cluster.target, tmp_path, documents=1_000)
-        with Traffic.start(cluster.target, tmp_path) as traffic:
+        with loaded(cluster, tmp_path):
             siege = Siege.lay(cluster, TO, ansible_environment)
-            for act, after, name in named_acts():
-                reached = siege.killed_at(act, after=after, kill=KILLS[name])
-                print(f"{name} {'after' if after else 'before'} {act}")
-                assert reached, f"no run came to {act}\n{siege.outputs[-1]}"
+            for act, after in (("restrict", True), ("delete", True), ("restore", False)):
+                assert siege.killed_at(act, after=after, kill=KILLS[name]), siege.outputs[-1]
             conclude(siege)
-            traffic.stop()
-        report = check(cluster.target, tmp_path)
-        print(report.table())
-        assert report.unharmed
     finally:
         cluster.remove()
-
-
-def test_cancelled_by_ansible_runner(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(lab, "cancelled", three_combined, FROM)
-    try:
-        siege = Siege.lay(cluster, TO, ansible_environment)
-        for act in ("restrict", "delete", "restore"):
-            assert siege.cancelled_at(act, tmp_path / act), siege.outputs[-1]
-        conclude(siege)
-    finally:
-        cluster.remove()
-
-
-def test_killed_at_random(lab: Lab, ansible_environment: Mapping[str, str]) -> None:
-    chance = random.Random(19150)  # noqa: S311 - the same kills each time, and nothing secret
-    names, left, number = [*KILLS], RANDOM_KILLS, 0
-    while left:
-        number += 1
-        cluster = Cluster.start(lab, f"killed-at-random-{number}", three_combined, FROM)
-        try:
-            siege, going = Siege.lay(cluster, TO, ansible_environment), True
-            while left and going:
-                seconds, name = chance.uniform(0.5, LONGEST), names[left % len(names)]
-                going = siege.killed_after(seconds, KILLS[name])
-                print(f"cluster {number}: {name} after {seconds:.1f} s{'' if going else ', when it had ended already'}")
-                left -= going
-            conclude(siege)
-        finally:
-            cluster.remove()
-
-
-def conclude(siege: Siege) -> None:
-    """The last run completes the upgrade; no act came late, no member went twice, and nothing is left."""
-    concluded(siege, siege.completed())
-
-
-def concluded(siege: Siege, played: Played) -> None:
-    """What has to be so when the last run has ended."""
-    print(f"{len(siege.wires)} runs")
-    assert played.code == 0, played.output
-    assert set(siege.cluster.versions().values()) == {TO}
-    assert siege.cluster.health()["status"] == "green"
-    assert not siege.late_acts()
-    assert siege.deleted() == sorted(siege.before.pods)
-    assert siege.left_behind() == {}

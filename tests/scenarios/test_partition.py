@@ -62,7 +62,7 @@ def own_partition(cluster: Cluster, partition: int) -> None:
     """What a user has set, who wants the first members kept as they are."""
     (name,) = cluster.fingerprint().pools
     patch = {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}}}
-    with cluster.lab.client() as api:
+    with cluster.ground.client() as api:
         client.AppsV1Api(api).patch_namespaced_stateful_set(name, cluster.namespace, patch)
 
 

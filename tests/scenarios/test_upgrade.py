@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ from typing import Any
 import pytest
 
 from tests.lab.lab import Lab
-from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
-from tests.scenarios.circumstances import index, lose
+from tests.scenarios.circumstances import index
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import ACTS, MORE_ACTS, Siege
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, play, upgrade
 from tests.scenarios.tasks import Tasks, step
-from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -81,73 +78,6 @@ def test_nothing_is_lost_and_all_is_put_back(
     assert again.code == 0, again.message
     assert again.changed == {"localhost": 0}
     assert cluster.fingerprint() == after
-
-
-def test_managers_lost_before_and_after_their_template_has_changed_go_once(
-    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
-) -> None:
-    cluster = Cluster.start(lab, "seven-members", seven_members, FROM)
-    try:
-        elected = cluster.elected()
-        late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
-        came_back: dict[str, str] = {}
-        seed(cluster.target, tmp_path, documents=1_000)
-        siege = Siege.lay(cluster, TO, ansible_environment)
-        with Traffic.start(cluster.target, tmp_path) as traffic:
-            with siege.running() as (wire, run):
-
-                def lose_late() -> None:
-                    came_back[early] = cluster.versions()[early]
-                    lose(cluster, late)
-
-                def lose_early() -> None:
-                    wire.trap = Trap("PATCH", "/statefulsets/opensearch-managers", after=True, spring=lose_late)
-                    lose(cluster, early)
-
-                wire.trap = Trap("DELETE", "/pods/opensearch-data", after=True, spring=lose_early)
-                played = run.wait()
-            traffic.stop()
-        report = check(cluster.target, tmp_path)
-        print(played.output, report.table(), sep="\n")
-
-        assert played.code == 0, played.message
-        assert came_back == {early: FROM}
-        cluster.is_upgraded(TO, report)
-        # The one that was lost late came back on the new version by itself, before its turn.
-        assert siege.deleted() == sorted(siege.before.pods.keys() - {late})
-        assert siege.left_behind() == {}
-    finally:
-        cluster.remove()
-
-
-def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_every_act_is_lost(
-    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
-) -> None:
-    cluster = Cluster.start(lab, "together", seven_members, FROM)
-    try:
-        seed(cluster.target, tmp_path, documents=1_000)
-        # With a copy on each of the three data members, any two of them can go at once.
-        cluster.ask("/traffic-*/_settings", "PUT", {"index": {"number_of_replicas": 2}})
-        cluster.until_green()
-        siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
-        with Traffic.start(cluster.target, tmp_path) as traffic, siege.running() as (wire, run):
-            wire.loses = {**ACTS, **MORE_ACTS}
-            played = run.wait()
-            traffic.stop()
-        report = check(cluster.target, tmp_path)
-        print(played.output, wire.made(wire.loses), report.table(), sep="\n")
-
-        assert played.code == 0, played.message
-        cluster.is_upgraded(TO, report)
-        # A manager and a data member in each, the elected one in the last; with the coordinating one in one of them.
-        assert sorted(re.findall(r'^ +" \d\. .*; (\d) members of zone', played.output, re.M)) == ["2", "2", "3"]
-        assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
-        assert {*wire.lost} == wire.loses.keys() - {"drain"}
-        assert siege.deleted() == sorted(siege.before.pods)
-        assert cluster.excluded() == []
-        assert siege.left_behind() == {}
-    finally:
-        cluster.remove()
 
 
 @pytest.mark.parametrize("way", ["drain", "restart"])

@@ -155,7 +155,7 @@ def _json(text: bytes) -> Any:
 def wired(cluster: Cluster) -> Iterator[Wire]:
     """A wire to a cluster and to the Kubernetes API, as the user with exactly the documented Role."""
     wire = Wire()
-    with cluster.lab.client(USER) as api:
+    with cluster.ground.client(USER) as api:
         configuration = api.configuration
         behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
         token = configuration.api_key["BearerToken"]

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.lab import Lab
+from tests.scenarios.ground import Ground
 from tests.scenarios.kubernetes.room import Room
 
 
 @pytest.fixture
-def bare_room(lab: Lab) -> Iterator[Room]:
+def bare_room(ground: Ground) -> Iterator[Room]:
     """A room in which the user of an upgrade has no right at all."""
-    made = Room(lab, f"room-{uuid.uuid4().hex[:8]}")
+    made = Room(ground, f"room-{uuid.uuid4().hex[:8]}")
     yield made
     made.remove()
 

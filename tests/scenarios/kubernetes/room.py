@@ -20,8 +20,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull, pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll import Questions, roll
 
-from tests.lab.lab import Lab
 from tests.lab.waiting import until
+from tests.scenarios.ground import Ground
 
 ROLE_FILE = Path(__file__).parents[3] / "roles/begin/files/role.yml"
 USER = "upgrader"
@@ -38,14 +38,14 @@ Json = dict[str, Any]
 class Room:
     """One pool in a namespace of its own, as admin sees it and as the user of an upgrade works on it."""
 
-    def __init__(self, lab: Lab, namespace: str) -> None:
-        self.lab = lab
+    def __init__(self, ground: Ground, namespace: str) -> None:
+        self.ground = ground
         self.namespace = namespace
-        self.faults = lab.faults
-        self.admin = connect({"kubeconfig": str(lab.kubeconfig())})
-        self.options = {"kubeconfig": str(lab.kubeconfig(USER))}
+        self.faults = ground.faults
+        self.admin = connect({"kubeconfig": str(ground.kubeconfig())})
+        self.options = {"kubeconfig": str(ground.kubeconfig(USER))}
         self.upgrader = connect(self.options)
-        lab.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+        ground.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
 
     def remove(self) -> None:
         """Mend everything, remove the pool and its namespace, and wait until all pods are gone."""
@@ -81,7 +81,7 @@ class Room:
 
     def add(self, *objects: Json) -> None:
         """Apply objects in this namespace."""
-        self.lab.apply([{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects])
+        self.ground.apply([{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects])
 
     def settled(self) -> bool:
         """Whether all pods of the pool are there and Ready, and their controller has written so."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,11 @@ from kubernetes import client
 
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
-from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import ACTS, Siege
-from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
-from tests.scenarios.wire import Trap, wired
+from tests.scenarios.playbook import STATUS, play, upgrade
+from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
 PATIENCE = 120.0
@@ -98,7 +96,7 @@ def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
         lost.append(
             kubernetes_node_of(cluster, next(name for name in sorted(siege.before.pods) if name not in deleted))
         )
-        cluster.lab.faults.node_dead(lost[0])
+        cluster.ground.faults.node_dead(lost[0])
 
     with siege.running() as (wire, run):
         wire.trap = Trap(method, path, after=True, spring=lose, holds=holds)
@@ -107,7 +105,7 @@ def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
             until("the run to say what it waits for", lambda: names_the_loss(said(siege), lost[0]), PATIENCE)
         finally:
             for node in lost:
-                cluster.lab.faults.mend_node(node)
+                cluster.ground.faults.mend_node(node)
         played = run.wait()
 
     print(played.output)
@@ -128,7 +126,7 @@ def said(siege: Siege) -> str:
 
 
 def kubernetes_node_of(cluster: Cluster, pod: str) -> str:
-    with cluster.lab.client() as api:
+    with cluster.ground.client() as api:
         core: Any = client.CoreV1Api(api)
         return str(core.read_namespaced_pod(pod, cluster.namespace).spec.node_name)
 
@@ -161,41 +159,5 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
         told = play(STATUS, cluster.variables(TO), ansible_environment).output
         assert f'  deployed {TO}"' in told, told
         assert ": upgraded" in told
-    finally:
-        cluster.remove()
-
-
-def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
-    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
-) -> None:
-    # Of pools that are OnDelete by themselves, have no readiness probe, and whose template Git has changed beforehand.
-    declared: dict[str, Any] = {"update_strategy": "OnDelete", "ready": {}}
-    cluster = Cluster.start(lab, "hop", three_combined, "2.11.1", **declared)
-    try:
-        refused = play(PLAN, cluster.variables(TO), ansible_environment)
-        assert refused.code != 0
-        assert "2.19" in refused.message
-        lab.apply(three_combined(cluster.namespace, FROM, address=lab.pod_address, **declared))
-        before = cluster.fingerprint()
-        seed(cluster.target, tmp_path, documents=1_000)
-        with Traffic.start(cluster.target, tmp_path) as traffic, wired(cluster) as wire:
-            wire.refuse_every = 5
-            played = upgrade(cluster.variables(FROM, **wire.variables()), ansible_environment)
-            traffic.stop()
-        report = check(cluster.target, tmp_path)
-        made = wire.made(ACTS)
-        print(played.output, f"{len(wire.refused)} requests refused", made, report.table(), sep="\n")
-        assert played.code == 0, played.message
-        assert "A pod of these that dies comes back on" in played.output
-        cluster.is_upgraded(FROM, report)
-        once = {"lock": 1, "record": 1, "image": 0, "restrict": 3, "restore": 3, "release": 1}
-        assert {name: made[name] for name in once} == once
-        deleted = [act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and act.status == 200]
-        assert sorted(name for name in deleted if name in before.pods) == sorted(before.pods)
-        assert {request.partition(" ")[0] for request in wire.refused} >= {"GET", "PATCH"}
-        after = cluster.fingerprint()
-        assert after.settings == before.settings
-        assert after.pools == before.pools, "the run was only to roll"
-        assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
     finally:
         cluster.remove()

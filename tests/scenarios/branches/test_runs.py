@@ -12,11 +12,11 @@ import pexpect  # type: ignore[import-untyped]  # it has no type hints
 import pytest
 from kubernetes import client
 
-from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, lose
 from tests.scenarios.cluster import BOOT, Cluster
+from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, EXCLUDE, KILLS, Siege
 from tests.scenarios.playbook import PATIENCE as LONGEST
 from tests.scenarios.playbook import PLAYBOOK, Playing, command_of
@@ -31,8 +31,8 @@ NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, f"runs-{next(NUMBERS)}", three_combined, FROM)
+def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(ground, f"runs-{next(NUMBERS)}", three_combined, FROM)
     yield Siege.lay(cluster, TO, ansible_environment)
     cluster.remove()
 
@@ -50,7 +50,7 @@ def until_deleting(wire: Wire, run: Playing) -> str:
 @contextlib.contextmanager
 def slow_first(siege: Siege, seconds: float = SLOW) -> Iterator[str]:
     """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
-    faults, first = siege.cluster.lab.faults, siege.first_to_go()
+    faults, first = siege.cluster.ground.faults, siege.first_to_go()
     faults.slow_stop(siege.cluster.namespace, first, seconds)
     try:
         yield first
@@ -102,9 +102,9 @@ def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
 
 
 def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
-    lab: Lab, ansible_environment: Mapping[str, str]
+    ground: Ground, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(lab, "killed-draining", three_combined, FROM, ephemeral=True)
+    cluster = Cluster.start(ground, "killed-draining", three_combined, FROM, ephemeral=True)
     try:
         cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
         cluster.until_green()
@@ -172,7 +172,7 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
 def test_an_api_server_that_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
     with siege.running() as (wire, run):
         until_deleting(wire, run)
-        siege.cluster.lab.faults.api_server_away(8)
+        siege.cluster.ground.faults.api_server_away(8)
         played = run.wait()
 
     print(played.output)
@@ -184,7 +184,7 @@ def test_a_member_that_dies_by_itself_is_waited_for(siege: Siege) -> None:
     with siege.running() as (wire, run):
         member = until_deleting(wire, run)
         other = next(name for name in sorted(siege.before.pods) if name != member)
-        siege.cluster.lab.faults.kill(siege.cluster.namespace, other)
+        siege.cluster.ground.faults.kill(siege.cluster.namespace, other)
         played = run.wait()
 
     print(played.output)
@@ -242,7 +242,7 @@ def test_a_plan_that_changes_before_the_lock_is_not_carried_out(siege: Siege) ->
 
 def scale(cluster: Cluster, replicas: int) -> None:
     """Somebody else changes the pool."""
-    with cluster.lab.client() as api:
+    with cluster.ground.client() as api:
         patch = {"spec": {"replicas": replicas}}
         client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, cluster.namespace, patch)
 

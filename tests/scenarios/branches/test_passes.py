@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
-from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import Siege
+from tests.scenarios.load import loaded
 from tests.scenarios.playbook import PLAYBOOK, Played, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -25,8 +25,8 @@ MOST = 60
 
 
 @pytest.fixture
-def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, f"passes-{next(NUMBERS)}", three_combined, FROM)
+def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(ground, f"passes-{next(NUMBERS)}", three_combined, FROM)
     yield Siege.lay(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     cluster.remove()
 
@@ -61,10 +61,9 @@ def passes(siege: Siege) -> Iterator[dict[str, Any]]:
 
 
 def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any) -> None:
-    faults, first = siege.cluster.lab.faults, siege.first_to_go()
+    faults, first = siege.cluster.ground.faults, siege.first_to_go()
     faults.slow_stop(siege.cluster.namespace, first, 900.0)
-    seed(siege.cluster.target, tmp_path, documents=1_000)
-    with Traffic.start(siege.cluster.target, tmp_path) as traffic:
+    with loaded(siege.cluster, tmp_path):
         going = passes(siege)
         stopping = (said for said in going if said["upgrade_reasons"] == ["pod_stopping"])
         for _slow in range(2):
@@ -73,15 +72,11 @@ def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any)
         faults.mend(siege.cluster.namespace, first)
         assert "waiting, to 3.8.0" in siege.beside("stateful.upgrade.status").output
         *_others, last = going
-        traffic.stop()
-    report = check(siege.cluster.target, tmp_path)
-    print(report.table())
 
     assert last == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": []}
     assert set(siege.cluster.versions().values()) == {TO}
     assert siege.deleted() == sorted(siege.before.pods)
     assert siege.left_behind() == {}
-    assert report.unharmed
 
 
 def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Seven members of which some are lost meanwhile, and acts of which nobody hears the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.lab.opensearch.layouts import seven_members
+from tests.scenarios.circumstances import lose
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import ACTS, MORE_ACTS, Siege
+from tests.scenarios.load import loaded
+from tests.scenarios.wire import Trap
+
+FROM, TO = "2.19.6", "3.8.0"
+
+
+def test_managers_lost_before_and_after_their_template_has_changed_go_once(
+    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(ground, "seven-members", seven_members, FROM)
+    try:
+        elected = cluster.elected()
+        late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
+        came_back: dict[str, str] = {}
+        with loaded(cluster, tmp_path):
+            siege = Siege.lay(cluster, TO, ansible_environment)
+            with siege.running() as (wire, run):
+
+                def lose_late() -> None:
+                    came_back[early] = cluster.versions()[early]
+                    lose(cluster, late)
+
+                def lose_early() -> None:
+                    wire.trap = Trap("PATCH", "/statefulsets/opensearch-managers", after=True, spring=lose_late)
+                    lose(cluster, early)
+
+                wire.trap = Trap("DELETE", "/pods/opensearch-data", after=True, spring=lose_early)
+                played = run.wait()
+        print(played.output)
+
+        assert played.code == 0, played.message
+        assert came_back == {early: FROM}
+        cluster.is_upgraded(TO)
+        # The one that was lost late came back on the new version by itself, before its turn.
+        assert siege.deleted() == sorted(siege.before.pods.keys() - {late})
+        assert siege.left_behind() == {}
+    finally:
+        cluster.remove()
+
+
+def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_every_act_is_lost(
+    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(ground, "together", seven_members, FROM)
+    try:
+        # With a copy on each of the three data members, any two of them can go at once.
+        with loaded(cluster, tmp_path, replicas=2):
+            siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
+            with siege.running() as (wire, run):
+                wire.loses = {**ACTS, **MORE_ACTS}
+                played = run.wait()
+        print(played.output, wire.made(wire.loses), sep="\n")
+
+        assert played.code == 0, played.message
+        cluster.is_upgraded(TO)
+        # A manager and a data member in each, the elected one in the last; with the coordinating one in one of them.
+        assert sorted(re.findall(r'^ +" \d\. .*; (\d) members of zone', played.output, re.M)) == ["2", "2", "3"]
+        assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
+        assert {*wire.lost} == wire.loses.keys() - {"drain"}
+        assert siege.deleted() == sorted(siege.before.pods)
+        assert cluster.excluded() == []
+        assert siege.left_behind() == {}
+    finally:
+        cluster.remove()

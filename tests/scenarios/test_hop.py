@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A longer way, hop by hop on real servers, of pools that are declared as some users do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic import Traffic, check, seed
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import ACTS
+from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.wire import wired
+
+FROM, TO = "2.19.6", "3.8.0"
+
+
+def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
+    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    # Of pools that are OnDelete by themselves, have no readiness probe, and whose template Git has changed beforehand.
+    declared: dict[str, Any] = {"update_strategy": "OnDelete", "ready": {}}
+    cluster = Cluster.start(ground, "hop", three_combined, "2.11.1", **declared)
+    try:
+        refused = play(PLAN, cluster.variables(TO), ansible_environment)
+        assert refused.code != 0
+        assert "2.19" in refused.message
+        ground.apply(three_combined(cluster.namespace, FROM, address=ground.pod_address, **declared))
+        before = cluster.fingerprint()
+        seed(cluster.target, tmp_path, documents=1_000)
+        with Traffic.start(cluster.target, tmp_path) as traffic, wired(cluster) as wire:
+            wire.refuse_every = 5
+            played = upgrade(cluster.variables(FROM, **wire.variables()), ansible_environment)
+            traffic.stop()
+        report = check(cluster.target, tmp_path)
+        made = wire.made(ACTS)
+        print(played.output, f"{len(wire.refused)} requests refused", made, report.table(), sep="\n")
+        assert played.code == 0, played.message
+        assert "A pod of these that dies comes back on" in played.output
+        cluster.is_upgraded(FROM, report)
+        once = {"lock": 1, "record": 1, "image": 0, "restrict": 3, "restore": 3, "release": 1}
+        assert {name: made[name] for name in once} == once
+        deleted = [act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and act.status == 200]
+        assert sorted(name for name in deleted if name in before.pods) == sorted(before.pods)
+        assert {request.partition(" ")[0] for request in wire.refused} >= {"GET", "PATCH"}
+        after = cluster.fingerprint()
+        assert after.settings == before.settings
+        assert after.pools == before.pools, "the run was only to roll"
+        assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
+    finally:
+        cluster.remove()
