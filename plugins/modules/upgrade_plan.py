@@ -27,8 +27,8 @@ options:
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left, and records what is about to
         be done. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
         back. In check mode no lock is taken, and nothing is recorded.
-      - V(ended) records that the run O(lock) has come to O(phase), and gives its lock back. The lock is given back also
-        if the record cannot be written.
+      - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back. The lock is given back
+        also if the record cannot be written.
     type: str
     choices: [planned, begun, ended]
     default: planned
@@ -69,12 +69,12 @@ options:
     type: str
     choices: [remove, refuse]
     default: remove
-  phase:
-    description: With O(state=ended), the phase that the run has come to.
+  event:
+    description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
     type: str
-    choices: [completed, stopped, aborted, waiting]
+    choices: [completed, paused, stopped, failed, aborted]
   summary:
-    description: With O(state=ended), one sentence about the end of the run.
+    description: With O(state=ended), the cause of an end that is not V(completed).
     type: str
     default: ''
   announce:
@@ -154,7 +154,7 @@ EXAMPLES = r"""
     opensearch:
       hosts: [https://search.example.com:9200]
     lock: "{{ begun.lock }}"
-    phase: completed
+    event: completed
     summary: Upgraded to 3.8.0.
 """
 
@@ -220,7 +220,7 @@ record:
   description: The record as written.
   returned: with O(state=ended)
   type: dict
-  sample: {phase: completed}
+  sample: {phase: Completed}
 left:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

@@ -25,7 +25,7 @@ options:
       - V(read) gives all records of the namespace, with who holds their locks.
       - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
       - V(batch) notes that O(batch) has come to O(batch_state).
-      - V(ended) notes that the run has come to O(phase).
+      - V(ended) notes that the run has ended with O(event).
     type: str
     choices: [read, begun, batch, ended]
     default: read
@@ -38,7 +38,7 @@ options:
   batch_state:
     description: The state that the batch has come to.
     type: str
-    choices: [rolling, done, failed, waiting]
+    choices: [upgrading, done, failed, waiting]
   members:
     description: The members of the batch with their times, as M(stateful.upgrade.pod_ondelete_roll) returns them.
     type: list
@@ -49,18 +49,23 @@ options:
     type: list
     elements: dict
     default: []
-  phase:
-    description: The phase that the run has come to.
+  event:
+    description:
+      - The end of the run. The upgrade is V(completed), or V(paused) until the next pass. A batch could not be finished
+        (V(stopped)), which leaves it under way for the next run. The run V(failed) beside its batches, or a person has
+        ended it (V(aborted)).
     type: str
-    choices: [completed, stopped, aborted, waiting]
+    choices: [completed, paused, stopped, failed, aborted]
   summary:
-    description: One sentence about the end of the run.
+    description:
+      - The cause of an end that is not V(completed), or of a batch that failed. Its first sentence becomes the reason
+        of the upgrade, and all of it stays in the history.
     type: str
     default: ''
   deadline:
     description:
-      - With O(batch_state=rolling), the moment from which on no batch is begun any more, in seconds since 1970. 0 sets
-        no limit.
+      - With O(batch_state=upgrading), the moment from which on no batch is begun any more, in seconds since 1970.
+        0 sets no limit.
     type: int
     default: 0
   wait:
@@ -105,7 +110,7 @@ EXAMPLES = r"""
     namespace: search
     lock: "{{ taken.lock }}"
     state: ended
-    phase: completed
+    event: completed
     summary: Upgraded to 3.8.0.
 """
 
@@ -128,6 +133,10 @@ records:
     - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
       upgrade completes and no member is left.
+    - C(phase) is V(New) (planned, nobody has agreed), V(Pending) (agreed to, no batch has begun), V(Upgrading),
+      V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or V(Aborted).
+      C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade that is
+      V(Upgrading) was stopped.
     - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.
@@ -141,7 +150,8 @@ records:
       system: opensearch
       target_version: 3.8.0
       deployed_version: 2.19.6
-      phase: rolling
+      phase: Upgrading
+      reason: ''
       run: 20261121-020000-3f2a5b6c
       pools:
         - {name: data, status: upgrading, left: [data-0]}
@@ -152,7 +162,7 @@ record:
   description: The record as written, with the fields of those in RV(records).
   returned: when written
   type: dict
-  sample: {phase: completed, deployed_version: 3.8.0}
+  sample: {phase: Completed, deployed_version: 3.8.0}
 at:
   description: The moment of writing, in seconds since 1970 on the controller's clock.
   returned: when written
@@ -162,14 +172,14 @@ before:
   description: The record as found.
   returned: always
   type: dict
-  sample: {phase: rolling}
+  sample: {phase: Upgrading}
 actions:
   description: Each act, with its time.
   returned: always
   type: list
   elements: dict
   sample:
-    - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', phase: completed}
+    - {action: write_record, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z', phase: Completed}
 waited:
   description: Each reason that was waited for, with its seconds.
   returned: always

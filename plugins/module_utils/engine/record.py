@@ -9,22 +9,28 @@ It is for people and for reports. What is to be done next is read from the clust
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
+from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_of, rolled
 
-PHASES = ("rolling", "completed", "stopped", "aborted", "waiting")
-BATCH_STATES = ("pending", "rolling", "done", "failed", "waiting")
-UNDER_WAY = ("rolling", "waiting")
+BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
+NOT_ENDED = ("upgrading", "waiting")
+FORMER_BATCH_STATE = "rolling"
+"""The word for `upgrading` in records that were written before it was."""
 DEEPEST = 8
 """Levels that the results of modules in a record are nested at the most."""
 SCHEMA = 1
 KEPT = 100
 """Entries of history that are kept, the newest."""
+
+_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+"""Between two sentences."""
 
 Items = tuple[Mapping[str, Any], ...]
 
@@ -53,6 +59,7 @@ class Entry:
     at: str
     run: str
     phase: str
+    """The phase that it led to, in the words of the time."""
     message: str
 
 
@@ -65,8 +72,9 @@ class Record:
     digest: str
     run: str
     who: str
-    phase: str
-    message: str
+    phase: Phase
+    reason: str
+    """One sentence where the upgrade is Paused, Failed or Aborted, or a batch was stopped; else empty."""
     started: str
     updated: str
     batches: tuple[BatchRecord, ...] = ()
@@ -105,12 +113,18 @@ def parse_record(kept: str, where: str) -> Record:
 
 
 def _record(raw: Json) -> Record:
+    batches = listed(raw, "batches", _batch)
+    word = one_of(raw, "phase", (*FORMER, *(each.value for each in Phase)))
+    phase = phase_of(word, any(each.state != "done" for each in batches))
+    # Before there was a reason, every transition of the whole had its message here.
+    former = field(raw, "message") if "reason" not in raw else field(raw, "reason")
     return Record(
-        **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who", "message")},
-        phase=one_of(raw, "phase", PHASES),
+        **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who")},
+        phase=phase,
+        reason="" if word in {"rolling", "completed"} else former,
         started=field(raw, "started"),
         updated=field(raw, "updated"),
-        batches=listed(raw, "batches", _batch),
+        batches=batches,
         history=listed(raw, "history", _entry),
         pools=listed(raw, "pools", pool_of, ()),
         outside=texts(raw, "outside", ()),
@@ -125,7 +139,7 @@ def _batch(raw: Json) -> BatchRecord:
         name=field(raw, "name"),
         pools=texts(raw, "pools"),
         members=texts(raw, "members"),
-        state=one_of(raw, "state", BATCH_STATES),
+        state=_batch_state(raw),
         run=field(raw, "run"),
         started=field(raw, "started"),
         ended=field(raw, "ended"),
@@ -133,6 +147,11 @@ def _batch(raw: Json) -> BatchRecord:
         waited=listed(raw, "waited", _shallow),
         cures=flag(raw, "cures", default=False),
     )
+
+
+def _batch_state(raw: Json) -> str:
+    word = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
+    return "upgrading" if word == FORMER_BATCH_STATE else word
 
 
 def _entry(raw: Json) -> Entry:
@@ -166,7 +185,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
 
     `plan` is the result of pool_order. None where there is nothing to do, and no earlier run to be ended.
     """
-    if not plan["batches"] and (previous is None or previous.phase == "completed"):
+    if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
         return None
     batches = tuple(
         BatchRecord(each["name"], tuple(each["pools"]), tuple(each["members"]), cures=each["cures"])
@@ -174,7 +193,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     )
     cluster, target = plan["cluster_uuid"], plan["target_version"]
     same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
-    earlier = previous if same and previous is not None and previous.phase != "completed" else None
+    earlier = previous if same and previous is not None and previous.phase is not Phase.COMPLETED else None
     going = {name for batch in batches for name in batch.members}
     kept = _kept(earlier.batches, going, plan) if earlier is not None else ()
     fresh = Record(
@@ -183,8 +202,8 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         digest=plan["digest"],
         run=run,
         who=who,
-        phase="rolling",
-        message="",
+        phase=earlier.phase if earlier is not None else Phase.NEW,
+        reason="",
         started=earlier.started if earlier is not None else at,
         updated=at,
         batches=kept + batches,
@@ -196,7 +215,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     )
     count = len(going)
     said = f"{'goes on' if earlier is not None else 'begins'}: to {target}, {count} member{'' if count == 1 else 's'}"
-    return noted(fresh, "rolling", f"{said}, plan {plan['digest']}", at)
+    return noted(fresh, Event.AGREED, f"{said}, plan {plan['digest']}", at)
 
 
 def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
@@ -216,8 +235,13 @@ def batch_changed(
     at: str,
     took: Sequence[Mapping[str, Any]],
     waited: Sequence[Mapping[str, Any]],
+    summary: str = "",
 ) -> Record | None:
-    """The record after a batch began, ended or failed; None where no such batch was planned."""
+    """The record after a batch began, ended or failed; None where no such batch was planned.
+
+    Raises:
+        Refusal: the upgrade is in a phase in which no batch can.
+    """
     if record is None or all(each.name != name for each in record.batches):
         return None
     batches = tuple(
@@ -225,8 +249,8 @@ def batch_changed(
             each,
             state=state,
             run=record.run,
-            started=at if state == "rolling" else each.started,
-            ended="" if state in UNDER_WAY else at,
+            started=at if state == "upgrading" else each.started,
+            ended="" if state in NOT_ENDED else at,
             took=tuple(took),
             waited=tuple(waited),
         )
@@ -235,19 +259,43 @@ def batch_changed(
         for each in record.batches
     )
     upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
-    return replace(record, batches=batches, pools=rolled(record.pools, upgraded, done=state == "done"), updated=at)
+    return replace(
+        record,
+        phase=follow(record.phase, Event.STOPPED if state == "failed" else Event.BEGUN),
+        reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
+        batches=batches,
+        pools=rolled(record.pools, upgraded, done=state == "done"),
+        updated=at,
+    )
 
 
-def ended(record: Record | None, phase: str, message: str, at: str) -> Record | None:
-    """The record after a run, or one that it found dead, has ended; None where there is nothing to note."""
-    if record is None or record.phase != "rolling":
+def ended(record: Record | None, event: Event, message: str, at: str) -> Record | None:
+    """The record after a run, or one that it found dead, has ended; None where there is nothing to note.
+
+    Raises:
+        Refusal: the upgrade is in a phase in which it cannot end so.
+    """
+    if record is None or record.phase is Phase.COMPLETED or (record.phase, event) == (Phase.ABORTED, Event.ABORTED):
         return None
-    if phase == "completed" and record.pools and not record.outside and not any(pool.left for pool in record.pools):
+    if event is Event.COMPLETED and record.pools and not record.outside and not any(pool.left for pool in record.pools):
         record = replace(record, deployed_version=record.target_version)
-    return noted(record, phase, message, at)
+    return noted(record, event, message, at)
 
 
-def noted(record: Record, phase: str, message: str, at: str) -> Record:
-    """The record after a transition of the whole upgrade."""
-    entry = Entry(at, record.run, phase, message)
-    return replace(record, phase=phase, message=message, updated=at, history=(*record.history, entry)[-KEPT:])
+def noted(record: Record, event: Event, message: str, at: str) -> Record:
+    """The record after an event of the whole upgrade.
+
+    Raises:
+        Refusal: it cannot happen in the phase that the upgrade is in.
+    """
+    phase = follow(record.phase, event)
+    history = (*record.history, Entry(at, record.run, phase.value, message))[-KEPT:]
+    reason = ""
+    if phase in EXPLAINED or event is Event.STOPPED:
+        reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
+    return replace(record, phase=phase, reason=reason, updated=at, history=history)
+
+
+def one_sentence(text: str) -> str:
+    """The first sentence of a text; what follows stays in the history."""
+    return _FIRST.split(text.strip(), 1)[0]

@@ -79,7 +79,7 @@ def change_record(
             return before, before
         if not task.check_mode:
             task.still_wanted()
-        with task.journal.doing(("write_record", name, {"phase": after.phase})):
+        with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
             if not task.check_mode:
                 _write(client, namespace, name, item, after)
         return before, after
@@ -95,7 +95,7 @@ def record_of(item: Json) -> Record:
 
 
 def _write(client: KubernetesClient, namespace: str, name: str, over: Json | None, record: Record) -> None:
-    summary = f"{record.phase}: to {record.target_version}, updated {record.updated}"
+    summary = f"{record.phase.value}: to {record.target_version}, updated {record.updated}"
     body: Json = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -40,13 +40,13 @@ CONTRACT = Contract(
         "target_version": {"type": "str"},
         "confirmed": {"type": "str"},
         **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "seconds", "take_over")},
-        **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("phase", "summary")},
+        **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary")},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
     },
     required_if=[
         ("state", "planned", ("target_version",)),
         ("state", "begun", ("target_version", "confirmed")),
-        ("state", "ended", ("phase", "lock")),
+        ("state", "ended", ("event", "lock")),
     ],
     # To begin is to take the lock, and to end is to give it back.
     guarded=False,

@@ -16,7 +16,8 @@ from ..common.verdict import Verdict, combine, remark
 from ..engine.lock import Lock
 from ..engine.lock_watch import life_of
 from ..engine.pace import duration_text, seconds_left
-from ..engine.record import BATCH_STATES, PHASES, Record, batch_changed, begun, ended
+from ..engine.phases import ENDINGS, Event
+from ..engine.record import BATCH_STATES, Record, batch_changed, begun, ended
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import change_record, read_records, unreadable
@@ -34,14 +35,14 @@ CONTRACT = Contract(
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
         "members": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
-        "phase": {"type": "str", "choices": [each for each in PHASES if each != "rolling"]},
+        "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
         "summary": {"type": "str", "default": ""},
         "deadline": {"type": "int", "default": 0},
     },
     required_if=[
         ("state", "begun", ("plan", "lock")),
         ("state", "batch", ("batch", "batch_state", "lock")),
-        ("state", "ended", ("phase", "lock")),
+        ("state", "ended", ("event", "lock")),
     ],
 )
 
@@ -66,7 +67,7 @@ def _unwritten(error: Refusal) -> Verdict:
         Refusal: something else has failed, such as the lock.
     """
     cause = error.verdict.reasons[0]
-    if not cause.code.startswith("kubernetes_"):
+    if cause.code != "phase_impossible" and not cause.code.startswith("kubernetes_"):
         raise error
     return Verdict((remark("record_not_written", f"The record was not written. {cause.message}", cause.remedy),))
 
@@ -104,7 +105,7 @@ def _holder(lock: Lock | None) -> dict[str, Any] | None:
 
 def _write(task: Task, client: KubernetesClient) -> Outcome:
     params, at = task.params, now_seconds()
-    if params["state"] == "batch" and params["batch_state"] == "rolling" and 0 < params["deadline"] <= at:
+    if params["state"] == "batch" and params["batch_state"] == "upgrading" and 0 < params["deadline"] <= at:
         raise refusal(
             "run_time_over",
             f"The time of the run is over, so batch {params['batch']} is not begun.",
@@ -141,6 +142,6 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
     if params["state"] == "begun":
         return lambda previous: begun(previous, params["plan"], task.run, who(), at)
     if params["state"] == "batch":
-        took, waited = params["members"], params["waited"]
-        return lambda record: batch_changed(record, params["batch"], params["batch_state"], at, took, waited)
-    return lambda record: ended(record, params["phase"], params["summary"], at)
+        how = (params["batch_state"], at, params["members"], params["waited"], params["summary"])
+        return lambda record: batch_changed(record, params["batch"], *how)
+    return lambda record: ended(record, Event(params["event"]), params["summary"], at)

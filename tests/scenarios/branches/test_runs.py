@@ -154,7 +154,7 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     assert now.settings == siege.before.settings
     assert {name for name in now.pods if now.pods[name] != siege.before.pods[name]} == {member}
     assert cluster.versions()[member] == TO
-    assert "aborted" in siege.beside("stateful.upgrade.status").output
+    assert "Aborted" in siege.beside("stateful.upgrade.status").output
 
     other = next(name for name in sorted(now.pods) if name != member)
     lose(cluster, other)

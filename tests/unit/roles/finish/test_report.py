@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ansible.plugins.filter.core import FilterModule
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
@@ -85,14 +86,14 @@ def test_both_reports_say_what_was_upgraded() -> None:
 
 def test_status_tells_of_a_member_that_is_down() -> None:
     batch = {"state": "failed", "members": ["data-0", "data-1"], "took": TOOK[:2], "waited": []}
-    record = {"name": "upgrade-1", "phase": "stopped", "batches": [batch], "lock": None}
+    record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
 
 
 def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
-    record = {"name": "upgrade-1", "phase": "rolling", "batches": [batch], "lock": None}
+    record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
     assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
@@ -103,7 +104,7 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
         {"name": "managers", "status": "pending", "left": [f"m-{number}" for number in range(7)]},
         {"name": "search", "status": "upgraded", "left": []},
     ]
-    record = {"name": "upgrade-1", "phase": "rolling", "target_version": "3.8.0", "lock": {"processes": "alive"}}
+    record = {"name": "upgrade-1", "phase": "Upgrading", "target_version": "3.8.0", "lock": {"processes": "alive"}}
     shown = {**record, "deployed_version": "2.19.6", "pools": pools, "outside": ["other-0"]}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
     assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
@@ -115,9 +116,30 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
     assert "  in none of these pools, and not on 3.8.0: other-0" in lines
 
 
+@pytest.mark.parametrize(
+    ("phase", "reason", "said"),
+    [
+        ("Pending", "", "  Nobody is at work on it: the run night was interrupted."),
+        ("Upgrading", "", "  Nobody is at work on it: the run night was interrupted."),
+        ("Upgrading", "Member a is not back.", "  Nobody is at work on it: a batch was stopped."),
+        ("Paused", "Pod a is stopping.", ""),
+        ("Failed", "The cluster is red.", ""),
+        ("Aborted", "Aborted on request.", ""),
+        ("Completed", "", ""),
+    ],
+)
+def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: str) -> None:
+    record = {"name": "upgrade-1", "phase": phase, "reason": reason, "run": "night", "lock": None, "digest": "p1"}
+    lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
+    assert lines[0].startswith(f"upgrade-1: {phase}, to ")
+    assert lines[0].endswith(reason or "plan p1")
+    assert ([line for line in lines[1:] if line] or [""])[0].startswith(said)
+    assert any(lines[1:]) == bool(said)
+
+
 def test_status_tells_of_a_version_that_all_members_run() -> None:
     pools = [{"name": "data", "status": "upgraded", "left": []}]
-    record = {"name": "upgrade-1", "phase": "completed", "target_version": "3.8.0", "lock": None}
+    record = {"name": "upgrade-1", "phase": "Completed", "target_version": "3.8.0", "lock": None}
     shown = {**record, "deployed_version": "3.8.0", "pools": pools, "outside": []}
     lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
     assert lines[1:3] == ["  deployed 3.8.0", "  pool data: upgraded"]
@@ -126,7 +148,7 @@ def test_status_tells_of_a_version_that_all_members_run() -> None:
 def test_status_of_a_record_of_before_tells_no_version() -> None:
     record: dict[str, Any] = {
         "name": "upgrade-1",
-        "phase": "completed",
+        "phase": "Completed",
         "target_version": "3.8.0",
         "lock": None,
         "batches": [],

@@ -63,7 +63,7 @@ class House:
         return Outcome(Verdict(), before={"1": "old"}, next="begin", more={"digest": "p1", "batches": named})
 
     def _note(self, task: Task) -> Outcome:
-        self.recorded.append(task.params.get("phase"))
+        self.recorded.append(task.params.get("event"))
         return Outcome(Verdict(), True)
 
     def _note_begin(self, task: Task, plan: Outcome) -> Outcome:
@@ -94,7 +94,7 @@ def test_a_run_begins_as_a_whole_and_ends() -> None:
     assert house.asked == ["hold", "plan", "put_back", "note_begin"]
     assert house.recorded == [[["1", "3"], ["2", "4"]]]
     assert (begun.more["digest"], begun.more["before"], begun.next) == ("p1", {"1": "old"}, "begin")
-    assert end(_task(phase="completed"), house.parts(), 5).verdict.passed
+    assert end(_task(event="completed"), house.parts(), 5).verdict.passed
     assert (house.holder, house.recorded[-1]) == ("", "completed")
 
 
@@ -122,7 +122,7 @@ def test_an_interruption_gives_the_lock_back_and_goes_on() -> None:
 
 def test_the_lock_is_given_back_though_the_record_cannot_be_written() -> None:
     house = House(holder="night", raises={"note_end": Refusal(NO)})
-    ended = end(_task(phase="completed"), house.parts(), 5)
+    ended = end(_task(event="completed"), house.parts(), 5)
     assert (ended.verdict.state, house.holder) == (State.REFUSED, "")
 
 

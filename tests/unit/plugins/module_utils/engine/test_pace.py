@@ -11,13 +11,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace impor
     seconds_a_batch,
     seconds_left,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 
 BEGUN = "2026-11-21T23:59:30Z"
 
 
 def record(*batches: BatchRecord) -> Record:
-    return Record("uuid", "3.8.0", "p1", "night", "ops", "rolling", "", BEGUN, BEGUN, batches)
+    return Record("uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", BEGUN, BEGUN, batches)
 
 
 def batch(state: str, ended: str = "") -> BatchRecord:

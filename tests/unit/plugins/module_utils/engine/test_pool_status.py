@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
     Record,
@@ -60,8 +61,8 @@ def came_to(record: Record, name: str, state: str) -> Record:
     return after
 
 
-def finished(record: Record, phase: str = "completed") -> Record:
-    after = ended(record, phase, "", "t2")
+def finished(record: Record, event: Event = Event.COMPLETED) -> Record:
+    after = ended(record, event, "", "t2")
     assert after is not None
     return after
 
@@ -76,13 +77,13 @@ def test_pools_advance_with_their_batches_and_the_version_at_the_end() -> None:
         {"data": ("pending", "ab"), "managers": ("pending", "mn")},
         OLD,
     )
-    record = came_to(record, "batch.b", "rolling")
+    record = came_to(record, "batch.b", "upgrading")
     assert told(record)["data"] == ("upgrading", "ab")
     record = came_to(record, "batch.b", "done")
     assert told(record) == {"data": ("upgrading", "a"), "managers": ("pending", "mn")}
     for name in ("batch.a", "batch.n", "batch.m"):
         assert record.deployed_version == OLD
-        record = came_to(came_to(record, name, "rolling"), name, "done")
+        record = came_to(came_to(record, name, "upgrading"), name, "done")
     assert told(record) == {"data": ("upgraded", ""), "managers": ("upgraded", "")}
     assert record.deployed_version == OLD, "the last gate has not been passed"
     assert finished(record).deployed_version == NEW
@@ -90,41 +91,41 @@ def test_pools_advance_with_their_batches_and_the_version_at_the_end() -> None:
 
 @pytest.mark.parametrize("state", ["failed", "waiting"])
 def test_a_batch_that_is_not_done_leaves_its_members(state: str) -> None:
-    record = came_to(came_to(begin(None, plan(*EACH)), "batch.b", "rolling"), "batch.b", state)
+    record = came_to(came_to(begin(None, plan(*EACH)), "batch.b", "upgrading"), "batch.b", state)
     assert told(record)["data"] == ("upgrading", "ab")
 
 
 def test_members_of_several_pools_share_a_batch() -> None:
     both = batch("a", "m", pools=("data", "managers"))
-    record = came_to(begin(None, plan(both)), "batch.a", "rolling")
+    record = came_to(begin(None, plan(both)), "batch.a", "upgrading")
     assert told(record) == {"data": ("upgrading", "ab"), "managers": ("upgrading", "mn")}
     assert told(came_to(record, "batch.a", "done")) == {"data": ("upgrading", "b"), "managers": ("upgrading", "n")}
 
 
 def test_a_member_that_was_only_brought_back_is_still_to_be_upgraded() -> None:
     record = begin(None, plan(batch("b", cures=True), batch("b"), away="b"))
-    record = came_to(came_to(record, "batch.b.cure", "rolling"), "batch.b.cure", "done")
+    record = came_to(came_to(record, "batch.b.cure", "upgrading"), "batch.b.cure", "done")
     assert told(record)["data"] == ("pending", "ab")
     assert told(came_to(record, "batch.b", "done"))["data"] == ("upgrading", "a")
 
 
 def test_an_upgrade_that_goes_on_keeps_the_version_it_came_from() -> None:
-    killed = came_to(begin(None, plan(*EACH)), "batch.b", "rolling")
+    killed = came_to(begin(None, plan(*EACH)), "batch.b", "upgrading")
     # The last members of the old version are away, so that nobody runs it.
     record = begin(killed, plan(batch("a"), upgraded="bmn", away="a"))
     assert (told(record)["data"], record.deployed_version) == (("upgrading", "a"), OLD)
     assert told(record)["managers"] == ("upgraded", "")
 
 
-@pytest.mark.parametrize("phase", ["stopped", "aborted", "waiting"])
-def test_a_run_that_did_not_complete_deploys_nothing(phase: str) -> None:
+@pytest.mark.parametrize("event", [Event.STOPPED, Event.FAILED, Event.ABORTED, Event.PAUSED])
+def test_a_run_that_did_not_complete_deploys_nothing(event: Event) -> None:
     done = came_to(begin(None, plan(batch("a"), upgraded="bmn")), "batch.a", "done")
-    assert finished(done, phase).deployed_version == OLD
+    assert finished(done, event).deployed_version == OLD
 
 
 def test_a_run_for_some_of_the_members_deploys_nothing() -> None:
     record = finished(came_to(begin(None, plan(batch("b"))), "batch.b", "done"))
-    assert (record.phase, record.deployed_version) == ("completed", OLD)
+    assert (record.phase, record.deployed_version) == (Phase.COMPLETED, OLD)
     assert told(record)["data"] == ("upgrading", "a")
 
 
@@ -138,7 +139,7 @@ def test_members_outside_the_pools_keep_the_version_and_pools_without_members_do
 
 
 def test_another_upgrade_begins_with_what_runs() -> None:
-    earlier = finished(begin(None, plan(*EACH)), "stopped")
+    earlier = finished(begin(None, plan(*EACH)), Event.STOPPED)
     record = begin(replace(earlier, target_version="3.6.0"), plan(*EACH, deployed_version="3.6.0"))
     assert record.deployed_version == "3.6.0"
 
@@ -149,7 +150,7 @@ def test_nobody_in_the_cluster_runs_a_version() -> None:
 
 def test_a_record_of_before_is_read_and_gone_on_with() -> None:
     """One that was written when neither pools nor the deployed version were kept."""
-    earlier = asdict(came_to(begin(None, plan(*EACH)), "batch.b", "rolling"))
+    earlier = asdict(came_to(begin(None, plan(*EACH)), "batch.b", "upgrading"))
     for name in ("pools", "outside", "deployed_version"):
         del earlier[name]
     for each in earlier["batches"]:

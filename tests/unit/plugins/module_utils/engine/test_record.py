@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import STATUSES, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
     BATCH_STATES,
     KEPT,
-    PHASES,
     BatchRecord,
     Entry,
     Record,
@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     begun,
     ended,
     noted,
+    one_sentence,
     parse_record,
 )
 from hypothesis import given
@@ -48,8 +49,8 @@ RECORDS = st.builds(
     digest=TEXTS,
     run=TEXTS,
     who=TEXTS,
-    phase=st.sampled_from(PHASES),
-    message=TEXTS,
+    phase=st.sampled_from(Phase),
+    reason=TEXTS,
     started=TEXTS,
     updated=TEXTS,
     batches=st.lists(BATCHES, max_size=3).map(tuple),
@@ -142,7 +143,7 @@ def test_a_record_of_before_is_read() -> None:
 def test_an_upgrade_begins_with_all_that_is_planned() -> None:
     record = first("c", "b", "a")
     assert (record.phase, record.run, record.who, record.started, record.digest) == (
-        "rolling",
+        Phase.PENDING,
         "night",
         "ops@bastion",
         "t0",
@@ -152,15 +153,15 @@ def test_an_upgrade_begins_with_all_that_is_planned() -> None:
     assert [entry.message for entry in record.history] == [f"begins: to {NEW}, 3 members, plan p1"]
 
 
-@pytest.mark.parametrize("phase", [None, "completed"])
-def test_where_nothing_is_to_do_nothing_is_noted(phase: str | None) -> None:
+@pytest.mark.parametrize("phase", [None, Phase.COMPLETED])
+def test_where_nothing_is_to_do_nothing_is_noted(phase: Phase | None) -> None:
     previous = replace(first("a"), phase=phase) if phase else None
     assert begun(previous, plan(), "day", "dev", "t9") is None
 
 
 def test_an_interrupted_upgrade_goes_on_where_it_came_to() -> None:
     killed = changed(first("c", "b", "a"), "batch-01.c", "done", "t1", {"total_seconds": 30})
-    killed = changed(killed, "batch-02.b", "rolling", "t2")
+    killed = changed(killed, "batch-02.b", "upgrading", "t2")
     record = begun(killed, plan("a"), "day", "dev@laptop", "t3")
     assert record is not None
     assert states(record) == {"c": "done", "b": "done", "a": "pending"}, "b has come back after the run was killed"
@@ -170,20 +171,20 @@ def test_an_interrupted_upgrade_goes_on_where_it_came_to() -> None:
 
 
 def test_a_member_that_is_still_to_do_is_planned_anew_and_once() -> None:
-    killed = changed(first("c", "b"), "batch-01.c", "rolling")
+    killed = changed(first("c", "b"), "batch-01.c", "upgrading")
     record = begun(killed, plan("c", "b"), "day", "dev", "t3")
     assert states(record) == {"c": "pending", "b": "pending"}
     narrowed = begun(killed, {**plan("c", "b"), "batches": plan("b")["batches"]}, "day", "dev", "t3")
-    assert states(narrowed) == {"c": "rolling", "b": "pending"}
+    assert states(narrowed) == {"c": "upgrading", "b": "pending"}
 
 
 def test_an_interrupted_upgrade_with_nothing_left_is_ended_by_the_next_run() -> None:
-    record = begun(changed(first("a"), "batch-01.a", "rolling"), plan(), "day", "dev", "t3")
+    record = begun(changed(first("a"), "batch-01.a", "upgrading"), plan(), "day", "dev", "t3")
     assert states(record) == {"a": "done"}
     assert record is not None
-    completed = ended(record, "completed", "", "t4")
+    completed = ended(record, Event.COMPLETED, "", "t4")
     assert completed is not None
-    assert (completed.phase, [entry.run for entry in completed.history]) == ("completed", ["night", "day", "day"])
+    assert (completed.phase, [entry.run for entry in completed.history]) == (Phase.COMPLETED, ["night", "day", "day"])
 
 
 @pytest.mark.parametrize("other", [{"cluster": "another"}, {"target": "3.9.0"}])
@@ -196,7 +197,7 @@ def test_another_upgrade_begins_anew_and_keeps_the_history(other: Json) -> None:
 
 
 def test_a_completed_upgrade_is_not_gone_on_with() -> None:
-    completed = ended(changed(first("a"), "batch-01.a", "done"), "completed", "", "t2")
+    completed = ended(changed(first("a"), "batch-01.a", "done"), Event.COMPLETED, "", "t2")
     again = begun(completed, plan("b"), "day", "dev", "t3")
     assert states(again) == {"b": "pending"}
     assert again is not None
@@ -204,9 +205,9 @@ def test_a_completed_upgrade_is_not_gone_on_with() -> None:
 
 
 def test_a_batch_has_its_times() -> None:
-    record = changed(first("a", "b"), "batch-01.a", "rolling", "t1")
+    record = changed(first("a", "b"), "batch-01.a", "upgrading", "t1")
     assert [(each.state, each.run, each.started, each.ended) for each in record.batches] == [
-        ("rolling", "night", "t1", ""),
+        ("upgrading", "night", "t1", ""),
         ("pending", "", "", ""),
     ]
     record = changed(record, "batch-01.a", "done", "t2", {"name": "a"})
@@ -221,30 +222,118 @@ def test_a_batch_that_nobody_planned_is_not_noted() -> None:
 
 
 def test_a_pass_that_waits_is_gone_on_with() -> None:
-    record = changed(changed(first("a", "b"), "batch-01.a", "rolling", "t1"), "batch-01.a", "waiting", "t2")
+    record = changed(changed(first("a", "b"), "batch-01.a", "upgrading", "t1"), "batch-01.a", "waiting", "t2")
     assert (record.batches[0].state, record.batches[0].started, record.batches[0].ended) == ("waiting", "t1", "")
-    waiting = ended(record, "waiting", "Pod a is stopping.", "t3")
+    waiting = ended(record, Event.PAUSED, "Pod a is stopping.", "t3")
     assert waiting is not None
-    assert (waiting.phase, waiting.message) == ("waiting", "Pod a is stopping.")
+    assert (waiting.phase, waiting.reason) == (Phase.PAUSED, "Pod a is stopping.")
     following = begun(waiting, plan("b"), "day", "dev", "t4")
     assert states(following) == {"a": "done", "b": "pending"}
     assert following is not None
-    assert (following.phase, following.started) == ("rolling", record.started)
+    assert (following.phase, following.reason, following.started) == (Phase.UPGRADING, "", record.started)
     assert following.history[-1].message.startswith("goes on")
 
 
-@pytest.mark.parametrize("phase", ["completed", "stopped", "aborted", "waiting"])
-def test_what_has_ended_does_not_end_again(phase: str) -> None:
-    record = ended(first("a"), phase, "Because.", "t5")
+@pytest.mark.parametrize(
+    ("event", "phase"),
+    [
+        (Event.COMPLETED, Phase.COMPLETED),
+        (Event.STOPPED, Phase.UPGRADING),
+        (Event.FAILED, Phase.FAILED),
+        (Event.ABORTED, Phase.ABORTED),
+        (Event.PAUSED, Phase.PAUSED),
+    ],
+)
+def test_an_end_is_noted_with_its_reason(event: Event, phase: Phase) -> None:
+    sentence = "Stopped at batch-01.a (Prove it): Shard 3 of 2.19.6 is lost."
+    message = f"{sentence} Cure it."
+    record = ended(first("a"), event, message, "t5")
     assert record is not None
-    assert (record.phase, record.message, record.updated) == (phase, "Because.", "t5")
-    assert record.history[-1] == Entry("t5", "night", phase, "Because.")
-    assert ended(record, "completed", "", "t6") is None
-    assert ended(None, phase, "", "t6") is None
+    said = "" if event is Event.COMPLETED else sentence
+    assert (record.phase, record.reason, record.updated) == (phase, said, "t5")
+    assert record.history[-1] == Entry("t5", "night", phase.value, message)
+    assert ended(None, event, "", "t6") is None
+
+
+@pytest.mark.parametrize("event", [Event.STOPPED, Event.FAILED, Event.ABORTED, Event.PAUSED])
+def test_an_end_without_a_word_has_a_reason_too(event: Event) -> None:
+    record = ended(first("a"), event, "", "t5")
+    assert record is not None
+    assert record.reason == f"The run told no reason when it was {event.value}."
+
+
+@pytest.mark.parametrize("event", Event)
+def test_what_is_completed_does_not_end_again(event: Event) -> None:
+    completed = ended(first("a"), Event.COMPLETED, "", "t5")
+    assert ended(completed, event, "Because.", "t6") is None
+
+
+def test_what_a_person_has_ended_is_not_completed_by_a_run_that_did_not_begin() -> None:
+    aborted = ended(first("a"), Event.ABORTED, "Aborted on request.", "t5")
+    assert ended(aborted, Event.ABORTED, "Aborted on request.", "t6") is None
+    with pytest.raises(Refusal, match="An upgrade that is Aborted cannot be completed"):
+        ended(aborted, Event.COMPLETED, "", "t6")
+
+
+def test_a_batch_that_is_stopped_leaves_the_upgrade_under_way_with_its_reason() -> None:
+    record = changed(first("a", "b"), "batch-01.a", "upgrading")
+    assert (record.phase, record.reason) == (Phase.UPGRADING, "")
+    stopped = batch_changed(record, "batch-01.a", "failed", "t2", [], [], "Member a is not back. Look at its log.")
+    assert stopped is not None
+    assert (stopped.phase, stopped.reason) == (Phase.UPGRADING, "Member a is not back.")
+    assert changed(record, "batch-01.a", "failed").reason == "Batch batch-01.a was stopped."
+    ended_so = ended(stopped, Event.STOPPED, "", "t3")
+    assert ended_so is not None
+    assert (ended_so.phase, ended_so.reason) == (Phase.UPGRADING, "Member a is not back.")
+    again = begun(ended_so, plan("a", "b"), "day", "dev", "t4")
+    assert again is not None
+    assert (again.phase, again.reason) == (Phase.UPGRADING, "")
+
+
+def test_no_batch_begins_in_an_upgrade_that_is_over() -> None:
+    aborted = ended(first("a"), Event.ABORTED, "", "t5")
+    with pytest.raises(Refusal, match="An upgrade that is Aborted cannot begin a batch") as caught:
+        batch_changed(aborted, "batch-01.a", "upgrading", "t6", [], [])
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["phase_impossible"]
+
+
+@pytest.mark.parametrize(
+    ("word", "batch", "phase", "reason"),
+    [
+        ("rolling", "rolling", Phase.UPGRADING, ""),
+        ("waiting", "waiting", Phase.PAUSED, "So it was."),
+        ("completed", "done", Phase.COMPLETED, ""),
+        ("stopped", "failed", Phase.UPGRADING, "So it was."),
+        ("stopped", "done", Phase.FAILED, "So it was."),
+        ("aborted", "pending", Phase.ABORTED, "So it was."),
+    ],
+)
+def test_the_words_of_before_are_read(word: str, batch: str, phase: Phase, reason: str) -> None:
+    written = json.loads(json.dumps(asdict(first("a"))))
+    del written["reason"]
+    written.update(phase=word, message="So it was.")
+    written["batches"][0]["state"] = batch
+    record = parse_record(json.dumps(written), "here")
+    assert (record.phase, record.reason) == (phase, reason)
+    assert states(record) == {"a": "upgrading" if batch == "rolling" else batch}
+
+
+@pytest.mark.parametrize(
+    ("text", "first_of_it"),
+    [
+        ("", ""),
+        ("One", "One"),
+        (" It is 3.8.0. It was 2.19.6.", "It is 3.8.0."),
+        ("Is it down? Look.", "Is it down?"),
+        ("Shards a.b, e.g. [0] wait.", "Shards a.b, e.g. [0] wait."),
+    ],
+)
+def test_the_first_sentence_of_a_text(text: str, first_of_it: str) -> None:
+    assert one_sentence(text) == first_of_it
 
 
 def test_the_newest_of_a_long_history_are_kept() -> None:
     record = first("a")
     for number in range(KEPT + 5):
-        record = noted(record, "stopped", str(number), "t")
+        record = noted(record, Event.STOPPED, str(number), "t")
     assert [entry.message for entry in record.history] == [str(number) for number in range(5, KEPT + 5)]

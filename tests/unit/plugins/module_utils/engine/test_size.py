@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
     BatchRecord,
@@ -35,8 +36,8 @@ def batch(number: int, message: str = "Shards are being recovered. ", waits: int
 
 
 def record(*batches: BatchRecord, history: int = 1) -> Record:
-    entries = tuple(Entry(f"at {number}", "r1", "rolling", "begins") for number in range(history))
-    return Record("uuid", "3.8.0", "p1", "r1", "me@here", "rolling", "", "s", "u", batches, entries)
+    entries = tuple(Entry(f"at {number}", "r1", "Upgrading", "begins") for number in range(history))
+    return Record("uuid", "3.8.0", "p1", "r1", "me@here", Phase.UPGRADING, "", "s", "u", batches, entries)
 
 
 def test_what_fits_is_kept_as_it_is() -> None:

@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[Any, Contract, Outcome]] = {
     "record": (
         upgrade_record,
         upgrade_record.CONTRACT,
-        Outcome(Verdict(), True, more={"record": {"phase": "rolling"}}),
+        Outcome(Verdict(), True, more={"record": {"phase": "Upgrading"}}),
     ),
 }
 
@@ -161,11 +161,11 @@ def test_without_a_namespace_there_is_no_record(begins: Begins) -> None:
 
 def test_the_end_is_recorded_under_the_lock_which_is_given_back(begins: Begins) -> None:
     lock = begins.plan("begun")["lock"]
-    result = begins.plan("ended", lock=lock, phase="completed", summary="Done.")
+    result = begins.plan("ended", lock=lock, event="completed", summary="Done.")
     name, params, holder = begins.made[-1]
-    assert (name, params["state"], params["phase"], params["summary"]) == ("record", "ended", "completed", "Done.")
+    assert (name, params["state"], params["event"], params["summary"]) == ("record", "ended", "completed", "Done.")
     assert (holder, begins.held_by()) == (lock["run"], None)
-    assert (result["verdict"]["state"], result["record"]) == ("passed", {"phase": "rolling"})
+    assert (result["verdict"]["state"], result["record"]) == ("passed", {"phase": "Upgrading"})
 
 
 def test_what_is_no_verdict_gives_the_lock_back_too(begins: Begins) -> None:
@@ -180,7 +180,7 @@ def test_what_is_no_verdict_gives_the_lock_back_too(begins: Begins) -> None:
     lock = begins.plan("begun")["lock"]
     begins.then["record"] = interrupted
     with pytest.raises(KeyboardInterrupt):
-        begins.plan("ended", lock=lock, phase="completed")
+        begins.plan("ended", lock=lock, event="completed")
     assert begins.held_by() is None
 
 
@@ -206,14 +206,14 @@ def test_from_whom_the_lock_was_taken_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_the_lock_is_given_back_whatever_becomes_of_the_record(begins: Begins, how: str) -> None:
     lock = begins.plan("begun")["lock"]
     getattr(begins, how)["record"] = NO
-    result = begins.plan("ended", lock=lock, phase="stopped")
+    result = begins.plan("ended", lock=lock, event="stopped")
     assert (result["failed"], codes(result), begins.held_by()) == (True, ["no"], None)
 
 
 def test_a_run_that_lost_its_lock_records_nothing_and_takes_nothing_away(begins: Begins) -> None:
     lock = begins.plan("begun")["lock"]
     begins.store.set(OTHER)
-    result = begins.plan("ended", lock=lock, phase="completed")
+    result = begins.plan("ended", lock=lock, event="completed")
     assert begins.names() == ["plan", "restored", "record"]
     assert (begins.held_by(), result["failed"]) == (OTHER.run, True)
     assert "lock_not_ours" in codes(result)

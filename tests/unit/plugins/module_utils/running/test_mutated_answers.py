@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
@@ -146,8 +147,8 @@ BATCH = BatchRecord(
     "b", ("data",), ("data-0",), "done", "night", "2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z", (TOOK,)
 )
 KEPT = Record(
-    "uuid", "3.8.0", "p1", "night", "ops", "rolling", "", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z",
-    (BATCH,), (Entry("2026-11-21T02:00:00Z", "night", "rolling", "begins"),),
+    "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z",
+    (BATCH,), (Entry("2026-11-21T02:00:00Z", "night", "Upgrading", "begins"),),
     (PoolRecord("data", "upgrading", ("data-1",)),), ("other-0",), "2.19.6",
 )  # fmt: skip
 LEASE: Json = {

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
@@ -143,10 +144,10 @@ def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(module
     assert modules.plan()["predicted_seconds"] is None
     at = "2026-11-21T02:00:00Z"
     done = BatchRecord("b", ("data",), ("data-0",), "done", started=at, ended="2026-11-21T02:01:30Z")
-    begun = BatchRecord("b", ("data",), ("data-0",), "rolling", started=at)
+    begun = BatchRecord("b", ("data",), ("data-0",), "upgrading", started=at)
     for name, cluster in (("here", "uuid"), ("elsewhere", "other")):
         batches = (done, begun) if name == "here" else (begun,)
-        modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", "completed", "", at, at, batches)
+        modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", Phase.COMPLETED, "", at, at, batches)
     assert modules.plan()["predicted_seconds"] == 180
 
 

@@ -26,7 +26,7 @@ DEFAULTS: Json = {
     "batch_state": None,
     "members": [],
     "waited": [],
-    "phase": None,
+    "event": None,
     "summary": "",
     "deadline": 0,
     "wait": True,
@@ -74,23 +74,23 @@ def codes(result: Json) -> list[str]:
 
 def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     begun = records.task("begun", plan=PLAN)
-    assert (begun["changed"], begun["record"]["phase"], begun["before"]) == (True, "rolling", {})
-    assert records.task(**BATCH, batch_state="rolling")["record"]["batches"][0]["state"] == "rolling"
+    assert (begun["changed"], begun["record"]["phase"], begun["before"]) == (True, "Pending", {})
+    assert records.task(**BATCH, batch_state="upgrading")["record"]["batches"][0]["state"] == "upgrading"
     took = [{"name": "a", "total_seconds": 30.5}]
     done = records.task(**BATCH, batch_state="done", members=took, waited=[{"code": "moving", "seconds": 3}])
     assert done["record"]["batches"][0]["took"] == took
-    ended = records.task("ended", phase="completed", summary="Upgraded.")
-    assert (ended["record"]["phase"], ended["before"]["phase"]) == ("completed", "rolling")
+    ended = records.task("ended", event="completed", summary="Upgraded.")
+    assert (ended["record"]["phase"], ended["before"]["phase"]) == ("Completed", "Upgrading")
     assert done["record"]["pools"] == [{"name": "data", "status": "upgraded", "left": []}]
     assert (ended["before"]["deployed_version"], ended["record"]["deployed_version"]) == ("2.19.6", "3.8.0")
     assert [each["action"] for each in ended["actions"]] == ["write_record"]
     (shown,) = records.task("read")["records"]
     assert shown == {"name": "lock", "lock": None, **ended["record"]}
-    assert records.api.objects[PATH]["data"]["summary"].startswith("completed: to 3.8.0, updated ")
+    assert records.api.objects[PATH]["data"]["summary"].startswith("Completed: to 3.8.0, updated ")
 
 
 def test_what_changes_nothing_is_not_told_as_an_act(records: Records) -> None:
-    for params in ({"state": "ended", "phase": "stopped"}, {"state": "begun", "plan": {**PLAN, "batches": []}}):
+    for params in ({"state": "ended", "event": "stopped"}, {"state": "begun", "plan": {**PLAN, "batches": []}}):
         result = records.task(**params)
         assert (result["changed"], result["actions"], result["record"]) == (False, [], {})
     assert records.writes() == []
@@ -100,7 +100,7 @@ def test_check_mode_says_the_same_and_writes_nothing(records: Records) -> None:
     for params in (
         {"state": "begun", "plan": PLAN},
         {**BATCH, "batch_state": "done"},
-        {"state": "ended", "phase": "stopped"},
+        {"state": "ended", "event": "aborted"},
     ):
         records.api.asked.clear()
         planned = records.task(check_mode=True, **params)
@@ -108,7 +108,7 @@ def test_check_mode_says_the_same_and_writes_nothing(records: Records) -> None:
         done = records.task(**params)
         assert (planned["changed"], planned["before"]) == (done["changed"], done["before"])
         assert len(planned["actions"]) == len(done["actions"]) == 1
-    assert records.task("ended", check_mode=True, phase="stopped")["changed"] is False
+    assert records.task("ended", check_mode=True, event="aborted")["changed"] is False
 
 
 @pytest.mark.parametrize("batch", ["batch-01.a", "batch-07.z"])
@@ -140,15 +140,15 @@ def test_a_record_that_changes_meanwhile_is_read_and_changed_again(records: Reco
         records.api.patch(PATH, {"metadata": {"annotations": {"seen": "yes"}}})
 
     records.api.before = [lambda: None, touched]
-    result = records.task("ended", phase="completed")
-    assert (result["record"]["phase"], len(result["actions"])) == ("completed", 1)
+    result = records.task("ended", event="completed")
+    assert (result["record"]["phase"], len(result["actions"])) == ("Completed", 1)
     assert records.api.objects[PATH]["metadata"]["annotations"] == {"seen": "yes"}
 
 
 def test_a_record_that_is_deleted_meanwhile_is_missed(records: Records) -> None:
     records.task("begun", plan=PLAN)
     records.api.before = [lambda: None, records.api.objects.clear]
-    result = records.task("ended", phase="completed")
+    result = records.task("ended", event="completed")
     assert (result["changed"], result["actions"], records.api.objects) == (False, [], {})
 
 
@@ -160,7 +160,7 @@ def test_a_record_that_changes_under_every_write_is_given_up(records: Records) -
         records.api.objects[PATH]["metadata"]["resourceVersion"] += "0"
 
     records.api.before = [lambda: None, touched] * ATTEMPTS
-    result = records.task("ended", phase="completed")
+    result = records.task("ended", event="completed")
     assert (codes(result), result["changed"], "failed" in result) == (["record_not_written"], False, False)
     assert records.writes() == ["PATCH"] * ATTEMPTS
 
@@ -174,6 +174,22 @@ def test_a_record_that_cannot_be_written_fails_no_upgrade(params: Json, records:
     assert (reason["code"], reason["state"], "failed" in result) == ("record_not_written", "passed", False)
     assert reason["message"].startswith("The record was not written. ")
     assert "kubernetes_unreachable" in codes(records.task("read"))
+
+
+def test_what_cannot_happen_in_a_phase_fails_no_upgrade(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("ended", event="aborted", summary="Aborted on request.")
+    result = records.task("ended", event="completed")
+    assert (codes(result), "failed" in result) == (["record_not_written"], False)
+    assert "An upgrade that is Aborted cannot be completed." in result["verdict"]["reasons"][0]["message"]
+    assert records.task("read")["records"][0]["reason"] == "Aborted on request."
+
+
+def test_a_batch_that_failed_leaves_its_reason(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task(**BATCH, batch_state="upgrading")
+    record = records.task(**BATCH, batch_state="failed", summary="Member a is not back. Look at its log.")["record"]
+    assert (record["phase"], record["reason"]) == ("Upgrading", "Member a is not back.")
 
 
 @pytest.mark.parametrize("lost", [True, False])

@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The phases of an upgrade, and which event leads from which to which. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ..common.errors import refusal
+
+
+class Phase(str, Enum):
+    """How far an upgrade is, over all its runs."""
+
+    NEW = "New"
+    """It is planned, and nobody has agreed to it yet."""
+    PENDING = "Pending"
+    """It is agreed to, and none of its batches has begun."""
+    UPGRADING = "Upgrading"
+    """A batch has begun, or another run goes on with it. If a batch was stopped, the next run goes on with that."""
+    PAUSED = "Paused"
+    """Nobody works on it until the next pass, or until a person goes on with it."""
+    COMPLETED = "Completed"
+    """All that its last run was for is done and proven."""
+    FAILED = "Failed"
+    """A run failed beside its batches: the whole was not proven, or not all was put back."""
+    ABORTED = "Aborted"
+    """A person has ended it."""
+
+
+class Event(str, Enum):
+    """What happens to an upgrade."""
+
+    AGREED = "agreed"
+    """A run has consent to the plan, and begins or goes on."""
+    BEGUN = "begun"
+    """A batch begins, or comes further."""
+    STOPPED = "stopped"
+    """A batch could not be finished, and the run ends."""
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.FAILED, Event.ABORTED)
+"""How a run ends."""
+UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
+"""Phases of which a run is at work, unless it was interrupted."""
+EXPLAINED = (Phase.PAUSED, Phase.FAILED, Phase.ABORTED)
+"""Phases that always have a reason."""
+
+_GOING_ON = {
+    Event.BEGUN: Phase.UPGRADING,
+    Event.STOPPED: Phase.UPGRADING,
+    Event.PAUSED: Phase.PAUSED,
+    Event.COMPLETED: Phase.COMPLETED,
+    Event.FAILED: Phase.FAILED,
+    Event.ABORTED: Phase.ABORTED,
+}
+LEADS_TO: dict[Phase, dict[Event, Phase]] = {
+    Phase.NEW: {Event.AGREED: Phase.PENDING, Event.ABORTED: Phase.ABORTED},
+    Phase.PENDING: {Event.AGREED: Phase.PENDING, **_GOING_ON},
+    Phase.UPGRADING: {Event.AGREED: Phase.UPGRADING, **_GOING_ON},
+    Phase.PAUSED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
+    Phase.FAILED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
+    Phase.ABORTED: {Event.AGREED: Phase.UPGRADING},
+    Phase.COMPLETED: {},
+}
+"""The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
+
+_DONE_TO_IT = {
+    Event.AGREED: "go on",
+    Event.BEGUN: "begin a batch",
+    Event.STOPPED: "stop at a batch",
+    Event.PAUSED: "be paused",
+    Event.COMPLETED: "be completed",
+    Event.FAILED: "fail",
+    Event.ABORTED: "be aborted",
+}
+FORMER = {
+    "rolling": Phase.UPGRADING,
+    "waiting": Phase.PAUSED,
+    "completed": Phase.COMPLETED,
+    "stopped": Phase.FAILED,
+    "aborted": Phase.ABORTED,
+}
+"""Words of records that were written before these phases were."""
+
+
+def follow(phase: Phase, event: Event) -> Phase:
+    """The phase that the event leads to.
+
+    Raises:
+        Refusal: it cannot happen in this phase.
+    """
+    if event in LEADS_TO[phase]:
+        return LEADS_TO[phase][event]
+    raise refusal(
+        "phase_impossible",
+        f"An upgrade that is {phase.value} cannot {_DONE_TO_IT[event]}.",
+        "Look with the status playbook which run has noted that phase.",
+    )
+
+
+def phase_of(word: str, batches_left: bool) -> Phase:
+    """The phase that a record names, also in a word of before: `stopped` was also said where a batch was stopped."""
+    if word == "stopped" and batches_left:
+        return Phase.UPGRADING
+    return FORMER[word] if word in FORMER else Phase(word)
