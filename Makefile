@@ -91,7 +91,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin $(ARGS)
+	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin tests/sandbox $(ARGS)
 
 lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Subresources that are no part of an object: its scale, the eviction and the log of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request
+from tests.sandbox.kubernetes.requests import Target
+from tests.sandbox.kubernetes.resources import Resources
+from tests.sandbox.kubernetes.selectors import selected
+
+
+def scale_of(kind: Kind, item: Json) -> Json:
+    """The scale of a set."""
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    labels = item["spec"].get("selector", {}).get("matchLabels", {})
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: item["metadata"][key] for key in kept if key in item["metadata"]},
+        "spec": {"replicas": item["spec"].get("replicas", 1)},
+        "status": {
+            "replicas": item.get("status", {}).get("replicas", 0),
+            "selector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
+        },
+    }
+
+
+def scaling(wanted: Json) -> Callable[[Json], None]:
+    """The change of a set that makes its scale as wanted."""
+
+    def change(item: Json) -> None:
+        version = wanted.get("metadata", {}).get("resourceVersion")
+        if version:
+            item["metadata"]["resourceVersion"] = version
+        item["spec"]["replicas"] = int(wanted.get("spec", {}).get("replicas", 0))
+
+    return change
+
+
+def evict(resources: Resources, target: Target, body: Json) -> Json:
+    """Delete a pod as far as its budgets allow. Raises Refused (429) where they do not."""
+    pod = resources.get(PODS, target.namespace, target.name)
+    labels = pod["metadata"].get("labels", {})
+    for budget in resources.store.each(BUDGETS, target.namespace):
+        if not selected(budget["spec"].get("selector"), labels):
+            continue
+        status = budget.get("status", {})
+        if status.get("disruptionsAllowed", 0) < 1:
+            name = budget["metadata"]["name"]
+            needs = (
+                f"{status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)} currently"
+            )
+            cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} needs {needs}"}
+            message = "Cannot evict pod as it would violate the pod's disruption budget."
+            raise Refused(429, "TooManyRequests", message, {"causes": [cause]})
+    resources.delete(PODS, target.namespace, target.name, body.get("deleteOptions"))
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def log(
+    resources: Resources, target: Target, query: Mapping[str, str], lines: Callable[[Json, str, bool], list[str]]
+) -> str:
+    """The log of a container. Raises Refused (400) where there is none to be had."""
+    pod = resources.get(PODS, target.namespace, target.name)
+    names = [each["name"] for each in (*pod["spec"].get("initContainers", []), *pod["spec"]["containers"])]
+    name = query.get("container") or names[-1]
+    if name not in names:
+        raise bad_request(f"container {name} is not valid for pod {target.name}")
+    statuses = pod.get("status", {}).get("containerStatuses", [])
+    state: Json = next((each["state"] for each in statuses if each["name"] == name), {})
+    waiting = state.get("waiting", {}).get("reason", "ContainerCreating" if not state else "")
+    if waiting and waiting != "CrashLoopBackOff":
+        why = {"ContainerCreating": "ContainerCreating", "PodInitializing": "PodInitializing"}.get(
+            waiting, "trying and failing to pull image" if "Image" in waiting else waiting
+        )
+        raise bad_request(f'container "{name}" in pod "{target.name}" is waiting to start: {why}')
+    found = lines(pod, name, query.get("previous") == "true")
+    if query.get("tailLines"):
+        found = found[-int(query["tailLines"]) :]
+    return "".join(f"{each}\n" for each in found)
