@@ -17,7 +17,7 @@ from ..common.waiting import Remaining
 from ..common.words import enumerate_few
 from ..engine.parts import safe_part
 from .act.restricting import RESTRICTING, wait_proven
-from .joining import wait_joined
+from .judge.back import judge_back
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .judge.gates import UPGRADED, Scope, judge, judge_upgraded
 from .judge.policy import policy_of
@@ -25,6 +25,7 @@ from .judge.remaining import remaining
 from .judge.upgrade_path import target_of
 from .looking import look, polls
 from .observe.client import OpenSearchClient, connect
+from .observe.cluster import observe_members
 from .observe.copies import under_way
 from .observe.look import Look
 from .observe.recoveries import UNKNOWN
@@ -80,7 +81,7 @@ def run(task: Task) -> Outcome:
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
-        members, back = wait_joined(task, client, scope.batch, scope.target)
+        members, back = _wait_back(task, client, scope)
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
     if scope.moment == BEFORE_STOP:
         state, proven, remarks = wait_proven(task, client, scope.members, scope.batch, scope.policy)
@@ -95,6 +96,14 @@ def run(task: Task) -> Outcome:
         if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)
     return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
+
+
+def _wait_back(task: Task, client: OpenSearchClient, scope: Scope) -> tuple[Mapping[str, ClusterMember], Verdict]:
+    """Wait until the batch is back; gives its members as they are in the cluster then."""
+    former = task.params["former_processes"]
+    return task.wait(
+        lambda: observe_members(client, scope.batch), lambda seen: judge_back(seen, scope.batch, scope.target, former)
+    )
 
 
 class _Looking:

@@ -19,9 +19,9 @@ from ..kubernetes.state import Namespace, StatefulSet
 from ..pools.pod_roll import Questions, roll
 from .act.hand_over import HandOver
 from .act.restricting import RESTRICTING, Restriction
-from .judge.gates import judge_joined
+from .judge.back import judge_back
 from .judge.last_look import prove
-from .judge.pods import have_come_back, judge_ephemeral, judge_other_pools, judge_pods
+from .judge.pods import judge_ephemeral, judge_other_pools, judge_pods
 from .judge.policy import awaiting, policy_of
 from .judge.standing import need_pods
 from .judge.upgrade_path import target_of
@@ -83,10 +83,12 @@ def run(task: Task) -> Outcome:
         return (not task.check_mode and hand_over.make(going)) or restriction.make()
 
     def early(names: Collection[str]) -> bool:
-        return have_come_back(observe_members(search, names), names, former, target)
+        # Of a member that was not there at the proof any process would do, so that its pod has to be Ready.
+        known = former.keys() >= {*names}
+        return known and judge_back(observe_members(search, names), names, target, former).passed
 
     def joined(names: Collection[str]) -> Verdict:
-        return judge_joined(observe_members(search, names).get, names, target)
+        return judge_back(observe_members(search, names), names, target)
 
     is_early, looks = early if params["until"] == "joined" else None, restriction.last
     questions = Questions(proof, joined, is_early, prepare, looks.in_vain, restriction.again)

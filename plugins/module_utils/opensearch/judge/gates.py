@@ -8,7 +8,7 @@ Which checks there are, and when each is made, is in `checks`; what is asked for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,9 +16,10 @@ from ...common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.look import Look
 from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo
-from ..observe.state import ClusterMember, ClusterState, Health
+from ..observe.state import ClusterState, Health
 from ..observe.version import Version
 from .admission import MODE, judge_migration, judge_stored_format
+from .back import judge_back
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
@@ -104,7 +105,7 @@ def _judge_voting(gate: _Gate) -> Verdict:
 def _judge_back(gate: _Gate) -> Verdict:
     scope = gate.scope
     names = scope.batch if scope.moment == AFTER_BATCH else scope.members
-    return judge_joined(gate.state.named, names, scope.target)
+    return judge_back({member.name: member for member in gate.state.members.values()}, names, scope.target)
 
 
 def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
@@ -157,27 +158,6 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "archived": lambda gate: _judge_archived(gate.seen.settings),
 }
 """What each check of `checks` judges."""
-
-
-def judge_joined(
-    named: Callable[[str], ClusterMember | None], names: Collection[str], target: Version | None
-) -> Verdict:
-    """Every named member is in the cluster and says itself that it runs the target version."""
-    reasons: list[Reason] = []
-    for name in sorted(names):
-        member = named(name)
-        if member is None:
-            message = f"{name} has not joined the cluster."
-            reasons.append(waiting("not_joined", message, f"Look at the logs of {name}.", about=name))
-        elif target is not None and member.version != target:
-            reasons.append(
-                refused(
-                    "wrong_version",
-                    f"{name} runs {member.version} and not {target}.",
-                    "Its image or package holds another version than its name says. Give the right one.",
-                )
-            )
-    return Verdict(tuple(reasons))
 
 
 UPGRADED = "batch_upgraded"

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from ...common.verdict import Verdict, combine
 from ...kubernetes.state import Namespace, Pod, StatefulSet
 from ...pools.judge import pod_is_current, pool_of
 from ...pools.partition import judge_rolling
 from ..observe.data_paths import DataPaths, keeps_data
-from ..observe.state import ClusterMember, ClusterState
-from ..observe.version import Version
+from ..observe.state import ClusterState
 from .lost_data import judge_lost, judge_unseen
 from .policy import Policy
 from .standing import holding_unseen, judge_leaving, judge_recognised
@@ -54,20 +53,3 @@ def judge_ephemeral(
             away = holding_unseen(state, [pod for pod in own if not pod_is_current(pool, pod)])
             verdicts.append(judge_unseen(state, away, pool.member_names(), pool.name, policy.allow_red_indices))
     return combine(verdicts)
-
-
-def have_come_back(
-    seen: Mapping[str, ClusterMember], names: Collection[str], former: Mapping[str, str], target: Version | None
-) -> bool:
-    """Whether all these members are in the cluster as other processes than before, on the target version.
-
-    `former` holds their ephemeral ids at the proof: a node that died without a word is listed for a while after its
-    successor was started.
-    """
-    return all(
-        name in former
-        and name in seen
-        and seen[name].ephemeral_id != former[name]
-        and (target is None or seen[name].version == target)
-        for name in names
-    )

@@ -9,7 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG, judge_joined
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
@@ -22,17 +22,14 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     READ_ONLY,
     RECOVERING,
     Json,
-    cluster,
     coordination,
     copy,
     identity,
     index_metadata,
-    info,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.gate_case import (
     ALL,
     ENABLE,
-    NEW,
     UPGRADED,
     WHOLE,
     Said,
@@ -292,9 +289,3 @@ def test_an_undo_that_cannot_be_read_stops_before_the_upgrade() -> None:
     with pytest.raises(Refusal) as caught:
         case(settings=Settings({UNDO: "?"}, {})).judged("before_upgrade")
     assert caught.value.verdict.reasons[0].code == "undo_not_readable"
-
-
-def test_every_member_that_has_not_joined_is_named() -> None:
-    state = cluster({"a": info("a", "3.8.0"), "b": info("b")})
-    verdict = judge_joined(state.named, "cba", NEW)
-    assert [(r.code, r.message.split()[0]) for r in verdict.reasons] == [("wrong_version", "b"), ("not_joined", "c")]

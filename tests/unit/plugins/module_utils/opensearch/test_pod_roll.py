@@ -10,11 +10,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import (
-    have_come_back,
     judge_ephemeral,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import member as pod_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
@@ -30,32 +28,6 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import NAMES, World
 
 OLD, NEW = Version(2, 19, 6), Version(3, 8, 0)
-
-
-def member(process: str, version: Version) -> ClusterMember:
-    return ClusterMember("id-of-a", process, "a", "10.0.0.1", version, frozenset({"data"}))
-
-
-@pytest.mark.parametrize(
-    ("process", "version", "target", "back"),
-    [
-        ("second", NEW, NEW, True),
-        ("second", OLD, NEW, False),
-        ("second", OLD, None, True),
-        ("first", NEW, NEW, False),
-        ("first", OLD, None, False),
-    ],
-)
-def test_another_process_on_the_target_version(
-    process: str, version: Version, target: Version | None, back: bool
-) -> None:
-    assert have_come_back({"a": member(process, version)}, ["a"], {"a": "first"}, target) is back
-
-
-def test_one_that_is_away_or_was_not_seen_before_has_not_come_back() -> None:
-    assert not have_come_back({}, ["a"], {"a": "first"}, NEW)
-    assert not have_come_back({"a": member("second", NEW)}, ["a"], {}, NEW)
-    assert not have_come_back({"a": member("second", NEW)}, ["a", "b"], {"a": "first", "b": "first"}, NEW)
 
 
 KEPT: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.joining import judge_back
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.back import judge_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterMember
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
@@ -26,15 +26,21 @@ def member(name: str, process: str, version: Version) -> ClusterMember:
         (member("a", "second", OLD), {"a": "first"}, State.REFUSED, ["wrong_version"]),
         # It was not there before, so that any process is another.
         (member("a", "first", NEW), {}, State.PASSED, []),
+        (member("a", "second", OLD), {}, State.REFUSED, ["wrong_version"]),
         (None, {}, State.WAITING, ["not_joined"]),
     ],
 )
 def test_one_member(seen: ClusterMember | None, former: dict[str, str], state: State, codes: list[str]) -> None:
-    verdict = judge_back({"a": seen} if seen else {}, ["a"], former, NEW)
+    verdict = judge_back({"a": seen} if seen else {}, ["a"], NEW, former)
     assert (verdict.state, [reason.code for reason in verdict.reasons]) == (state, codes)
 
 
 def test_every_member_of_the_batch_is_waited_for() -> None:
     seen = {"a": member("a", "second", NEW), "b": member("b", "first", OLD)}
-    verdict = judge_back(seen, ["a", "b", "c"], {"a": "first", "b": "first", "c": "first"}, NEW)
-    assert [(r.code, r.message.split()[0]) for r in verdict.reasons] == [("not_joined", "c"), ("not_restarted", "b")]
+    verdict = judge_back(seen, ["a", "b", "c"], NEW, {"a": "first", "b": "first", "c": "first"})
+    assert [(r.code, r.message.split()[0]) for r in verdict.reasons] == [("not_restarted", "b"), ("not_joined", "c")]
+
+
+def test_without_a_target_any_version_is_the_right_one() -> None:
+    assert judge_back({"a": member("a", "second", OLD)}, ["a"], None, {"a": "first"}).passed
+    assert not judge_back({"a": member("a", "first", OLD)}, ["a"], None, {"a": "first"}).passed

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one definition of a member that is back: in the cluster, as another process than before, on the target version.
+
+Pure: from what the cluster says of its members to a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from ...common.verdict import Reason, Verdict, refused, waiting
+from ..observe.state import ClusterMember
+from ..observe.version import Version
+
+NOBODY: Mapping[str, str] = MappingProxyType({})
+
+
+def judge_back(
+    seen: Mapping[str, ClusterMember],
+    names: Collection[str],
+    target: Version | None,
+    former: Mapping[str, str] = NOBODY,
+) -> Verdict:
+    """Passed once every named member is back; otherwise one reason for each that is not.
+
+    `former` holds the processes before (ephemeral ids): a node that died without a word is listed for a while after its
+    successor was started. A member that is not in `former` is back with any process.
+    """
+    reasons = (_reason(name, seen.get(name), target, former.get(name)) for name in sorted(names))
+    return Verdict(tuple(reason for reason in reasons if reason))
+
+
+def _reason(name: str, member: ClusterMember | None, target: Version | None, former: str | None) -> Reason | None:
+    if member is None:
+        return waiting("not_joined", f"{name} has not joined the cluster.", f"Look at the logs of {name}.", about=name)
+    if member.ephemeral_id == former:
+        return waiting(
+            "not_restarted",
+            f"{name} was not restarted: the process that was to be stopped is still in the cluster.",
+            f"If this lasts, see whether the tasks really stop it: look at the process on the host of {name}.",
+            about=name,
+        )
+    if target is None or member.version == target:
+        return None
+    return refused(
+        "wrong_version",
+        f"{name} runs {member.version} and not {target}.",
+        "Its image or package holds another version than its name says. Give the right one.",
+    )
