@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which member gets which copy, and the recoveries by which copies come to be started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from tests.sandbox.opensearch.deciders import Said, against, against_staying, filter_of
+from tests.sandbox.opensearch.known import REBALANCE
+from tests.sandbox.opensearch.model import Copy, Index, Member, Store, Unassigned
+from tests.sandbox.opensearch.state import State
+from tests.sandbox.opensearch.versions import Version
+
+BALANCE_OF_SHARDS, BALANCE_OF_INDEX = 0.45, 0.55
+OLDEST_TAKES_OVER = Version(3, 9, 0)
+"""From this version of the elected manager on the oldest copy takes over, with segment replication before it too."""
+
+
+def decision(said: Iterable[Said]) -> str:
+    """What the deciders say together: NO over THROTTLE over YES."""
+    found = {each.decision for each in said}
+    return "NO" if "NO" in found else "THROTTLE" if found else "YES"
+
+
+def key_of(copy: Copy) -> tuple[str, int]:
+    """By what a disk knows the files of a copy."""
+    return copy.index.uuid, copy.shard
+
+
+class Allocation:
+    """Gives copies to members, as the elected manager does; every change of the state ends with `reroute`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def reroute(self) -> None:
+        """Give what may be given, move what has to be moved, and remove files that nobody needs."""
+        state = self._state
+        if state.manager is None or not state.recovered:
+            return
+        for index in state.indices.values():
+            self._expand(index)
+        waiting = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
+        for copy in sorted(waiting, key=lambda copy: (not copy.primary, -copy.index.made_at, copy.index.name)):
+            self._give(copy)
+        for copy in list(state.copies):
+            if copy.state == "STARTED" and (against_staying(state, copy) is not None):
+                self._move(copy)
+        self._balance()
+        self._clean()
+
+    def make(self, index: Index) -> None:
+        """The copies of a new index, which nobody has yet."""
+        why = Unassigned("INDEX_CREATED", self._state.clock.now())
+        for shard in range(int(index.settings["number_of_shards"])):
+            index.shards[shard] = [Copy(index, shard, primary=True, why=why)]
+            index.in_sync[shard], index.terms[shard] = set(), 0
+            self._count(index, shard, why)
+
+    def recount(self, index: Index) -> None:
+        """As many replicas as the settings say."""
+        why = Unassigned("REPLICA_ADDED", self._state.clock.now())
+        for shard in index.shards:
+            self._count(index, shard, why)
+
+    def _count(self, index: Index, shard: int, why: Unassigned) -> None:
+        copies = index.shards[shard]
+        while len(copies) <= index.replicas:
+            copies.append(Copy(index, shard, primary=False, why=why))
+        spare = sorted((copy for copy in copies if not copy.primary), key=_worth)
+        for copy in spare[: len(copies) - 1 - index.replicas]:
+            copies.remove(copy)
+            index.in_sync[shard].discard(copy.allocation or "")
+
+    def _expand(self, index: Index) -> None:
+        """`auto_expand_replicas`: as many replicas as there are members beside the primary's."""
+        found = re.fullmatch(r"(\d+)-(\d+|all)", str(index.settings.get("auto_expand_replicas", "")))
+        if not found or not index.shards:
+            return
+        probe = Copy(index, 0, primary=False, why=None)
+        there = sum(filter_of(self._state, probe, node) is None for node in self._state.data_nodes)
+        most = there - 1 if found[2] == "all" else min(int(found[2]), there - 1)
+        wanted = max(int(found[1]), most)
+        if str(wanted) != index.settings["number_of_replicas"]:
+            index.settings["number_of_replicas"] = str(wanted)
+            self.recount(index)
+
+    def _give(self, copy: Copy) -> None:
+        if copy.primary and not copy.new:
+            holders = self.holders(copy)
+            open_to = [node for node in holders if decision(against(self._state, copy, node)) == "YES"]
+            throttled = any(decision(against(self._state, copy, node)) == "THROTTLE" for node in holders)
+            # Where all that have it are refused by deciders, the primary is given to one of them all the same.
+            if open_to or (holders and not throttled and not _exhausted(self._state, copy, holders)):
+                self._begin(copy, (open_to or holders)[0])
+            return
+        said = {node.id: decision(against(self._state, copy, node)) for node in self._state.data_nodes}
+        if not copy.primary and self._waits_for_files(copy, said):
+            return
+        best = self._best(copy, [node for node in self._state.data_nodes if said[node.id] == "YES"])
+        if best is not None:
+            self._begin(copy, best)
+
+    def _waits_for_files(self, copy: Copy, said: dict[str, str]) -> bool:
+        """Whether a replica was given to a member that has its files, or has to wait for one."""
+        if all(each == "NO" for each in said.values()):
+            return True
+        having = [node for node in self._state.data_nodes if key_of(copy) in node.disk.stores]
+        having = [node for node in having if not any(node.id in each.places for each in copy.index.shards[copy.shard])]
+        for node in having:
+            if said[node.id] == "YES":
+                self._begin(copy, node)
+                return True
+            if said[node.id] == "THROTTLE":
+                return True
+        return not having and self._state.is_delayed(copy)
+
+    def holders(self, copy: Copy) -> list[Member]:
+        """The members with the files of a primary that all acknowledged writes are in."""
+        in_sync = copy.index.in_sync[copy.shard]
+        return [
+            node
+            for node in self._state.data_nodes
+            if node.alive and (store := node.disk.stores.get(key_of(copy))) and store.allocation in in_sync
+        ]
+
+    def _best(self, copy: Copy, nodes: Collection[Member]) -> Member | None:
+        return min(nodes, key=lambda node: self.weight(copy.index, node), default=None)
+
+    def weight(self, index: Index, node: Member) -> tuple[float, str]:
+        """How much a member has already (server source, BalancedShardsAllocator)."""
+        every = sum(node.id == copy.target or (not copy.target and node.id == copy.node) for copy in self._state.copies)
+        own = sum(node.id in copy.places for copy in index.copies)
+        return BALANCE_OF_SHARDS * every + BALANCE_OF_INDEX * own, node.name
+
+    def _begin(self, copy: Copy, node: Member) -> None:
+        """A copy is initialized on a member."""
+        lasts = self._state.durations
+        store = node.disk.stores.get(key_of(copy))
+        resumed = store is not None and not copy.new
+        own = store.allocation if store is not None and copy.primary and not copy.new else None
+        copy.state, copy.node, copy.allocation = "INITIALIZING", node.id, own or self._state.names.make()
+        seconds = lasts.empty if copy.primary else lasts.resumed if resumed else lasts.copied
+        token = copy.allocation
+        self._state.clock.later(seconds, lambda: self._arrived(copy, node, token))
+
+    def _arrived(self, copy: Copy, node: Member, token: str | None) -> None:
+        """A copy is started, if it still is the one that was begun."""
+        state = self._state
+        if copy.state != "INITIALIZING" or (copy.node, copy.allocation) != (node.id, token) or not node.alive:
+            return
+        if state.manager is None or not _exists(state, copy):
+            # It tells the manager as soon as there is one.
+            state.clock.later(state.durations.retry, lambda: self._arrived(copy, node, token))
+            return
+        index, identity = copy.index, copy.allocation or ""
+        if copy.primary:
+            if copy.new:
+                node.disk.stores[key_of(copy)] = Store(identity)
+                index.in_sync[copy.shard] = {identity}
+            index.terms[copy.shard] += 1
+        else:
+            source = store_of(state, index.primary(copy.shard))
+            node.disk.stores[key_of(copy)] = Store(identity, dict(source.documents) if source else {})
+            index.in_sync[copy.shard].add(identity)
+        copy.state, copy.why, copy.new = "STARTED", None, False
+        self.bound(index, copy.shard)
+        state.changed()
+        self.reroute()
+
+    def _move(self, copy: Copy) -> None:
+        nodes = [node for node in self._state.data_nodes if decision(against(self._state, copy, node)) == "YES"]
+        best = self._best(copy, nodes)
+        if best is not None:
+            self._relocate(copy, best)
+
+    def _relocate(self, copy: Copy, node: Member) -> None:
+        copy.state, copy.target, copy.target_allocation = "RELOCATING", node.id, self._state.names.make()
+        token = copy.target_allocation
+        self._state.clock.later(self._state.durations.copied, lambda: self._moved(copy, node, token))
+
+    def _moved(self, copy: Copy, node: Member, token: str) -> None:
+        state = self._state
+        if copy.state != "RELOCATING" or copy.target_allocation != token or not node.alive:
+            return
+        if state.manager is None or not _exists(state, copy):
+            state.clock.later(state.durations.retry, lambda: self._moved(copy, node, token))
+            return
+        source = store_of(state, copy)
+        node.disk.stores[key_of(copy)] = Store(token, dict(source.documents) if source else {})
+        in_sync = copy.index.in_sync[copy.shard]
+        in_sync.discard(copy.allocation or "")
+        in_sync.add(token)
+        copy.state, copy.node, copy.allocation = "STARTED", node.id, token
+        copy.target = copy.target_allocation = None
+        state.changed()
+        self.reroute()
+
+    def _balance(self) -> None:
+        """Even out by one copy at a time, once every copy is started (allow_rebalance: indices_all_active)."""
+        state = self._state
+        copies = list(state.copies)
+        if state.setting(REBALANCE) != "all" or any(copy.state != "STARTED" for copy in copies):
+            return
+        for copy in copies:
+            here = state.nodes[copy.node or ""]
+            for node in sorted(state.data_nodes, key=lambda node: self.weight(copy.index, node)):
+                gain = self.weight(copy.index, here)[0] - self.weight(copy.index, node)[0]
+                if gain > 1.0 + BALANCE_OF_INDEX and not against(state, copy, node):
+                    self._relocate(copy, node)
+                    return
+
+    def _clean(self) -> None:
+        """Members drop the files of what is started elsewhere, and of indices that are gone."""
+        known = {index.uuid: index for index in self._state.indices.values()}
+        for node in self._state.data_nodes:
+            for uuid, shard in list(node.disk.stores) if node.alive else ():
+                copies = known[uuid].shards[shard] if uuid in known else []
+                placed = any(node.id in copy.places for copy in copies)
+                if not placed and all(copy.state == "STARTED" for copy in copies):
+                    del node.disk.stores[uuid, shard]
+
+    def bound(self, index: Index, shard: int) -> None:
+        """Of those that were in sync, no more are remembered than there are copies, those that serve first."""
+        active = [copy.allocation for copy in index.shards[shard] if copy.started and copy.allocation]
+        others = sorted(index.in_sync[shard] - set(active))
+        index.in_sync[shard] = {*active, *others[: max(0, index.replicas + 1 - len(active))]}
+
+    def left(self, gone: Collection[str]) -> None:
+        """Members are gone: what they had is unassigned, and replicas take over."""
+        now = self._state.clock.now()
+        for copy in list(self._state.copies):
+            if copy.target in gone:
+                copy.state, copy.target, copy.target_allocation = "STARTED", None, None
+            if copy.node in gone:
+                # A replica of a new index that never served has no files that could be waited for.
+                why = Unassigned("NODE_LEFT", now, f"node_left [{copy.node}]", delayed=True)
+                self._fail(copy, why)
+
+    def _fail(self, copy: Copy, why: Unassigned) -> None:
+        copies = copy.index.shards[copy.shard]
+        was_primary = copy.primary
+        copy.unassign(why)
+        if not was_primary:
+            return
+        for other in copies:
+            if other.state == "INITIALIZING":
+                said = replace(why, reason="PRIMARY_FAILED", details="primary failed while replica initializing")
+                other.unassign(replace(said, delayed=False))
+        heirs = [other for other in copies if other.started and self._state.nodes[other.node or ""].alive]
+        if not heirs:
+            return
+        oldest = self._state.managing_version >= OLDEST_TAKES_OVER
+        oldest = oldest or copy.index.settings.get("replication.type") == "SEGMENT"
+        order = min if oldest else max
+        heir = order(heirs, key=lambda other: self._state.nodes[other.node or ""].version)
+        copy.primary, heir.primary, copy.new = False, True, False
+        copy.index.terms[copy.shard] += 1
+
+    def cancel(self, copy: Copy) -> None:
+        """Take a replica from its member on somebody's order."""
+        self._fail(copy, Unassigned("REROUTE_CANCELLED", self._state.clock.now()))
+
+    def recovered(self) -> None:
+        """After a full restart nothing is assigned, until the members have said what is on their disks."""
+        why = Unassigned("CLUSTER_RECOVERED", self._state.clock.now())
+        for copy in self._state.copies:
+            copy.unassign(why)
+
+
+def _worth(copy: Copy) -> int:
+    return ["UNASSIGNED", "INITIALIZING", "RELOCATING", "STARTED"].index(copy.state)
+
+
+def _exists(state: State, copy: Copy) -> bool:
+    there = state.indices.get(copy.index.name) is copy.index
+    return there and any(each is copy for each in copy.index.shards[copy.shard])
+
+
+def _exhausted(state: State, copy: Copy, holders: Iterable[Member]) -> bool:
+    return any(said.decider == "max_retry" for node in holders for said in against(state, copy, node))
+
+
+def store_of(state: State, copy: Copy) -> Store | None:
+    """The files of a copy that is on a member."""
+    node = state.nodes.get(copy.node or "")
+    return node.disk.stores.get(key_of(copy)) if node else None

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who says where a copy may be: the deciders that matter in an upgrade, in the order and the words of the servers."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tests.sandbox.opensearch.known import AWARENESS, DISK, ENABLE, FORCED, INCOMING, OUTGOING, PRIMARIES, ROUTING
+from tests.sandbox.opensearch.model import Copy, Member
+from tests.sandbox.opensearch.state import State
+from tests.sandbox.opensearch.values import names_of
+
+MOST_RETRIES = "5"
+_UNITS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+class Said(NamedTuple):
+    """What a decider says against a member."""
+
+    decider: str
+    decision: str
+    explanation: str
+
+
+def _max_retry(_state: State, copy: Copy, _node: Member) -> Said | None:
+    most = int(copy.index.settings.get("allocation.max_retries", MOST_RETRIES))
+    if copy.why is None or copy.state != "UNASSIGNED" or copy.why.failed < most:
+        return None
+    said = (
+        f"shard has exceeded the maximum number of retries [{most}] on failed allocation attempts - manually call"
+        f" [/_cluster/reroute?retry_failed=true] to retry, [unassigned_info[[reason={copy.why.reason}]]]"
+    )
+    return Said("max_retry", "NO", said)
+
+
+def _replica_after_primary(_state: State, copy: Copy, _node: Member) -> Said | None:
+    if copy.primary or copy.index.primary(copy.shard).started:
+        return None
+    return Said("replica_after_primary_active", "NO", "primary shard for this replica is not yet active")
+
+
+def _enable(state: State, copy: Copy, _node: Member) -> Said | None:
+    own = copy.index.settings.get("routing.allocation.enable")
+    value = str(own or state.setting(ENABLE)).lower()
+    kind = "index" if own else "cluster"
+    setting = f"{kind} setting [{'index.routing.allocation.enable' if own else ENABLE}={value}]"
+    if value == "none":
+        return Said("enable", "NO", f"no allocations are allowed due to {setting}")
+    if value == "new_primaries" and not (copy.primary and copy.new and not copy.started):
+        return Said("enable", "NO", f"non-new primary allocations are forbidden due to {setting}")
+    if value == "primaries" and not copy.primary:
+        return Said("enable", "NO", f"replica allocations are forbidden due to {setting}")
+    return None
+
+
+def _node_version(state: State, copy: Copy, node: Member) -> Said | None:
+    if copy.primary:
+        return _node_version_of_primary(state, copy, node)
+    primary = copy.index.primary(copy.shard)
+    if not primary.started or node.version >= (version := state.nodes[primary.node or ""].version):
+        return None
+    said = (
+        f"cannot allocate replica shard to a node with version [{node.version}] since this is older than the primary"
+        f" version [{version}]"
+    )
+    return Said("node_version", "NO", said)
+
+
+def _node_version_of_primary(state: State, copy: Copy, node: Member) -> Said | None:
+    if copy.node is None:
+        return None
+    version = state.nodes[copy.node].version
+    if node.version < version:
+        said = f"cannot relocate primary shard from a node with version [{version}] to a node with older version"
+        return Said("node_version", "NO", f"{said} [{node.version}]")
+    if copy.index.settings.get("replication.type") == "SEGMENT":
+        for other in copy.index.shards[copy.shard]:
+            if other is not copy and other.started and state.nodes[other.node or ""].version < node.version:
+                said = "When segment replication is enabled, cannot relocate primary shard to a node with version"
+                said += f" [{node.version}] if it has a replica on older version"
+                return Said("node_version", "NO", f"{said} [{state.nodes[other.node or ''].version}]")
+    return None
+
+
+def _snapshot_in_progress(state: State, copy: Copy, _node: Member) -> Said | None:
+    if not (copy.primary and copy.node):
+        return None
+    for snapshot in state.snapshots:
+        for each in snapshot["shards"]:
+            same = (each["index"]["index_name"], each["shard"]) == (copy.index.name, copy.shard)
+            if same and each["state"] == "INIT" and each["node"] == copy.node:
+                said = f"waiting for snapshotting of shard [[{copy.index.name}][{copy.shard}]] to complete on this node"
+                return Said("snapshot_in_progress", "THROTTLE", f"{said} [{copy.node}]")
+    return None
+
+
+def filters(settings: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The filters in settings such as `_name`: what is not empty."""
+    return {name: names_of(value) for name, value in sorted(settings.items()) if names_of(value)}
+
+
+def _matches(node: Member, key: str, patterns: list[str]) -> bool:
+    ways = {"_name": node.name, "_id": node.id, "_ip": node.spec.address, "_host": node.spec.address}
+    value = ways.get(key, node.attributes.get(key))
+    return value is not None and any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
+
+
+def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
+    """What the filters of the cluster and of the index say."""
+    index = {f"index.{name}": value for name, value in copy.index.settings.items()}
+    for kind, beginning in (("index", "index.routing.allocation"), ("cluster", ROUTING)):
+        for way in ("require", "include", "exclude"):
+            start = f"{beginning}.{way}."
+            own = {name.removeprefix(start): value for name, value in index.items() if name.startswith(start)}
+            found = filters(own if kind == "index" else state.settings_under(start))
+            if not found:
+                continue
+            matching = [_matches(node, key, patterns) for key, patterns in found.items()]
+            refused = any(matching) if way == "exclude" else not (all if way == "require" else any)(matching)
+            if refused:
+                word = "matches" if way == "exclude" else "does not match"
+                shown = ",".join(f'{key}:"{" OR ".join(patterns)}"' for key, patterns in found.items())
+                return Said("filter", "NO", f"node {word} {kind} setting [{beginning}.{way}] filters [{shown}]")
+    return None
+
+
+def _same_shard(_state: State, copy: Copy, node: Member) -> Said | None:
+    for other in copy.index.shards[copy.shard]:
+        if node.id in other.places:
+            place = f"[{copy.index.name}][{copy.shard}], node[{node.id}], [{'P' if other.primary else 'R'}]"
+            what = f"{place}, s[{other.state}], a[id={other.allocation}]"
+            said = f"a copy of this shard is already allocated to this node [{what}]"
+            return Said("same_shard", "NO", said)
+    return None
+
+
+def is_above(node: Member, watermark: str) -> bool:
+    """Whether a disk is fuller than a watermark: a share in use, or bytes that stay free."""
+    used = 1 - node.disk.available / node.disk.total
+    if watermark.endswith("%"):
+        return used * 100 > float(watermark[:-1])
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtp]?)b?", watermark.strip().lower())
+    if found:
+        return bool(node.disk.available < float(found[1]) * 1024 ** _UNITS[found[2] or "b"])
+    return used > float(watermark)
+
+
+def heeds_disks(state: State) -> bool:
+    """Whether watermarks count in this cluster."""
+    single = state.setting(f"{DISK}.watermark.enable_for_single_data_node")
+    return str(state.setting(f"{DISK}.threshold_enabled")).lower() == "true" and (
+        len(state.data_nodes) > 1 or str(single).lower() == "true"
+    )
+
+
+def _disk_threshold(state: State, copy: Copy, node: Member) -> Said | None:
+    level = "high" if copy.primary and copy.new and copy.node is None else "low"
+    watermark = str(state.setting(f"{DISK}.watermark.{level}"))
+    if not heeds_disks(state) or not is_above(node, watermark):
+        return None
+    free = 100 * node.disk.available / node.disk.total
+    setting = f"{level} watermark cluster setting [{DISK}.watermark.{level}={watermark}]"
+    said = f"the node is above the {setting}, using more disk space than the maximum allowed, actual free: [{free}%]"
+    return Said("disk_threshold", "NO", said)
+
+
+def _throttling(state: State, copy: Copy, node: Member) -> Said | None:
+    there = [other for other in state.copies if other.state in {"INITIALIZING", "RELOCATING"}]
+    if copy.primary and copy.node is None:
+        most = int(state.setting(PRIMARIES))
+        busy = sum(o.primary and o.state == "INITIALIZING" and o.node == node.id for o in there)
+        said = f"reached the limit of ongoing initial primary recoveries [{most}], cluster setting [{PRIMARIES}={most}]"
+        return Said("throttling", "THROTTLE", said) if busy >= most else None
+    primary = copy.index.primary(copy.shard)
+    if not primary.started:
+        return Said("throttling", "NO", "primary shard for this replica is not yet active")
+    into = sum(_comes_to(other, node.id) for other in there)
+    most = int(state.setting(INCOMING))
+    if copy.why and copy.why.reason == "INDEX_CREATED":
+        most = max(most, int(state.setting(f"{ROUTING}.node_initial_replicas_recoveries")))
+    if into >= most:
+        return Said("throttling", "THROTTLE", _limit("incoming", most, INCOMING))
+    source = copy.node if copy.primary else primary.node
+    out = sum(_goes_from(other) == source for other in there)
+    most = max(most, int(state.setting(OUTGOING)))
+    return Said("throttling", "THROTTLE", _limit("outgoing", most, OUTGOING)) if out >= most else None
+
+
+def _limit(way: str, most: int, setting: str) -> str:
+    also = "(can also be set via [cluster.routing.allocation.node_concurrent_recoveries])"
+    return f"reached the limit of {way} shard recoveries [{most}], cluster setting [{setting}={most}] {also}"
+
+
+def _comes_to(copy: Copy, node: str) -> bool:
+    """Whether a copy recovers from another member onto this one."""
+    return copy.target == node or (copy.state == "INITIALIZING" and not copy.primary and copy.node == node)
+
+
+def _goes_from(copy: Copy) -> str | None:
+    """From which member a copy recovers."""
+    if copy.primary:
+        return copy.node if copy.target else None
+    return copy.index.primary(copy.shard).node
+
+
+def _shards_limit(state: State, copy: Copy, node: Member) -> Said | None:
+    most = int(copy.index.settings.get("routing.allocation.total_shards_per_node", "-1"))
+    there = sum(node.id in other.places for other in copy.index.copies)
+    if most <= 0 or there < most:
+        return None
+    said = f"too many shards [{there}] allocated to this node for index [{copy.index.name}], index setting"
+    return Said("shards_limit", "NO", f"{said} [index.routing.allocation.total_shards_per_node={most}]")
+
+
+def _awareness(state: State, copy: Copy, node: Member) -> Said | None:
+    forced = {name.partition(".")[0]: names_of(value) for name, value in state.settings_under(FORCED).items()}
+    wanted = copy.index.replicas + 1
+    for attribute in names_of(state.setting(AWARENESS)):
+        if attribute not in node.attributes:
+            said = "node does not contain the awareness attribute"
+            return Said("awareness", "NO", f"{said} [{attribute}]; required attributes cluster setting [{AWARENESS}]")
+        zones = {member.id: member.attributes.get(attribute) for member in state.data_nodes}
+        counts = Counter(
+            zones.get(other.target or other.node or "")
+            for other in copy.index.shards[copy.shard]
+            if other is not copy and other.node
+        )
+        values = {*filter(None, zones.values()), *forced.get(attribute, ())}
+        most = -(-wanted // len(values))
+        there = counts[node.attributes[attribute]] + 1
+        if there > most:
+            said = (
+                f"there are too many copies of the shard allocated to nodes with attribute [{attribute}], there are"
+                f" [{wanted}] total configured shard copies for this shard id and [{len(values)}] total attribute"
+                f" values, expected the allocated shard count per attribute [{there}] to be less than or equal to the"
+                f" upper bound of the required number of shards per attribute [{most}]"
+            )
+            return Said("awareness", "NO", said)
+    return None
+
+
+_Decider = Callable[[State, Copy, Member], "Said | None"]
+DECIDERS: tuple[_Decider, ...] = (
+    _max_retry,
+    _replica_after_primary,
+    _enable,
+    _node_version,
+    _snapshot_in_progress,
+    filter_of,
+    _same_shard,
+    _disk_threshold,
+    _throttling,
+    _shards_limit,
+    _awareness,
+)
+
+
+def against(state: State, copy: Copy, node: Member) -> list[Said]:
+    """What is said against giving a copy to a member."""
+    return [said for decider in DECIDERS if (said := decider(state, copy, node))]
+
+
+def against_staying(state: State, copy: Copy) -> Said | None:
+    """Why a copy may not stay where it is."""
+    node = state.nodes[copy.node or ""]
+    said = filter_of(state, copy, node) or _awareness(state, copy, node)
+    if said:
+        return said
+    high = str(state.setting(f"{DISK}.watermark.high"))
+    if heeds_disks(state) and is_above(node, high):
+        return Said("disk_threshold", "NO", f"the shard cannot remain on this node because it is above the {high}")
+    return None

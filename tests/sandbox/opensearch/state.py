@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of the cluster, as the elected manager has published it last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.sandbox.clock import Clock
+from tests.sandbox.opensearch.known import DELAY, NO_DELETE, READ_ONLY
+from tests.sandbox.opensearch.model import Accepted, Copy, Durations, Index, Member, Names
+from tests.sandbox.opensearch.settings import Settings
+from tests.sandbox.opensearch.values import seconds
+from tests.sandbox.opensearch.versions import Version
+from tests.sandbox.opensearch.voting import Exclusion
+
+NOT_FORMED = "_na_"
+"""The identity of a cluster that nobody has founded."""
+DELAY_OF_SERVER = 60.0
+NOT_RECOVERED, NO_MANAGER = "1", "2"
+
+
+class State:
+    """Everything that is published. Whoever changes it calls `changed`."""
+
+    def __init__(self, clock: Clock, name: str, durations: Durations) -> None:
+        self.clock = clock
+        self.name = name
+        self.durations = durations
+        self.names = Names(name)
+        self.uuid = NOT_FORMED
+        self.version = 0
+        self.state_uuid = NOT_FORMED
+        self.term = 0
+        self.nodes: dict[str, Member] = {}
+        self.elected: str | None = None
+        self.committed: frozenset[str] = frozenset()
+        self.accepted: frozenset[str] = frozenset()
+        self.exclusions: list[Exclusion] = []
+        self.indices: dict[str, Index] = {}
+        self.settings = Settings()
+        self.component_templates: dict[str, Any] = {}
+        self.index_templates: dict[str, Any] = {}
+        self.repositories: dict[str, Any] = {}
+        self.snapshots: list[dict[str, Any]] = []
+        self.recovered = False
+
+    @property
+    def manager(self) -> Member | None:
+        """The elected manager."""
+        return self.nodes.get(self.elected or "")
+
+    @property
+    def spokesman(self) -> Member | None:
+        """Whose file counts: the elected manager, or where there is none, anybody."""
+        return self.manager or next(iter(self.nodes.values()), None)
+
+    @property
+    def data_nodes(self) -> list[Member]:
+        """The members that may hold shards."""
+        return [member for member in self.nodes.values() if member.holds_data]
+
+    @property
+    def managing_version(self) -> Version:
+        """The version of the elected manager, which knows settings or not."""
+        speaker = self.spokesman
+        return speaker.version if speaker else Version(0, 0, 0)
+
+    @property
+    def copies(self) -> Iterator[Copy]:
+        """All copies of all indices."""
+        for index in self.indices.values():
+            yield from index.copies
+
+    def file(self) -> dict[str, Any]:
+        """The settings of the elected manager's own file."""
+        speaker = self.spokesman
+        return dict(speaker.spec.settings) if speaker else {}
+
+    def setting(self, name: str) -> Any:
+        """The value in force of a setting."""
+        return self.settings.effective(name, self.file())
+
+    def settings_under(self, beginning: str) -> dict[str, Any]:
+        """The values in force of all settings whose names begin so."""
+        return self.settings.all(beginning, self.file())
+
+    def delay_of(self, index: Index) -> float:
+        """For how long copies of an index wait for a member that has left."""
+        own = index.settings.get("unassigned.node_left.delayed_timeout")
+        if own is None and self.managing_version >= Version(3, 8, 0):
+            found = self.setting(DELAY)
+            own = None if found in (None, "-1") else found
+        return DELAY_OF_SERVER if own is None else seconds(own)
+
+    def is_delayed(self, copy: Copy) -> bool:
+        """Whether a copy waits for the member that it was on."""
+        why = copy.why
+        if copy.state != "UNASSIGNED" or why is None or not why.delayed:
+            return False
+        return self.clock.now() < why.at + self.delay_of(copy.index)
+
+    def blocks(self) -> dict[str, dict[str, Any]]:
+        """The blocks of the whole cluster."""
+        found: dict[str, dict[str, Any]] = {}
+        if self.manager is None:
+            found[NO_MANAGER] = {"description": "no cluster-manager", "retryable": True, "levels": ["metadata_write"]}
+        elif not self.recovered:
+            found[NOT_RECOVERED] = {
+                "description": "state not recovered / initialized",
+                "retryable": True,
+                "disable_state_persistence": True,
+                "levels": ["read", "write", "metadata_read", "metadata_write", "create_index"],
+            }
+        levels = ["write", "metadata_write"]
+        if self.setting(READ_ONLY) == "true":
+            found["6"] = {"description": "cluster read-only (api)", "retryable": False, "levels": levels}
+        if self.setting(NO_DELETE) == "true":
+            text = "cluster read-only / allow delete (api)"
+            found["13"] = {"description": text, "retryable": False, "levels": levels}
+        return found
+
+    def changed(self) -> None:
+        """A new version is published, and every manager-eligible member that is there accepts it."""
+        self.version += 1
+        self.state_uuid = self.names.make()
+        accepted = Accepted(self.term, self.version, self.committed, self.accepted)
+        for member in self.nodes.values():
+            if member.alive and member.manages:
+                member.disk.accepted = accepted
