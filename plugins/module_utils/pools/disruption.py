@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PodDisruptionBudgets: may these pods go as far as they are concerned? Pure.
+"""PodDisruptionBudgets: whether they allow these pods to go. Pure.
 
-A deletion is no eviction, so the API server does not ask them; the people who wrote them meant restarts all the same.
+A deletion is no eviction, so the API server does not check them; the people who wrote them meant restarts all the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..kubernetes.state import Budget, Pod, Selector
 
 
 def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector matches; an empty one matches everything, none at all matches nothing (policy/v1)."""
+    """Whether a LabelSelector matches. An empty one matches everything, a missing one nothing (policy/v1)."""
     if selector is None:
         return False
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
@@ -36,7 +36,7 @@ def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def judge_budgets(budgets: Iterable[Budget], going: Iterable[Pod]) -> Verdict:
-    """Whether the budgets leave room for all these pods now; one that is not Ready takes nothing away."""
+    """Whether the budgets leave room for all these pods now. A pod that is not Ready needs no room."""
     up = [pod for pod in going if pod.ready and not pod.terminating]
     return Verdict(tuple(reason for budget in budgets for reason in _spent(budget, up)))
 

@@ -41,25 +41,25 @@ class View:
     """Empty while the API gives no answer."""
     sightings: tuple[Sighting, ...]
     joined: Verdict
-    """What the cluster says of the batch; asked once all are Ready."""
+    """The verdict of the cluster on the batch; it is asked once all members are Ready."""
     unreachable: Verdict
     early: bool = False
-    """Whether all have joined although not all are Ready, where that is enough."""
+    """Whether all have joined although not all are Ready, and that is enough."""
     made_again: Verdict = field(default_factory=Verdict)
-    """Refused where a pool is not the one that was followed."""
+    """A refusal if a pool is no longer the one that was followed."""
 
 
 class FailingPull:
-    """For how long the image of one pod has failed to be pulled."""
+    """The time for which the image of one pod has failed to be pulled."""
 
     def __init__(self) -> None:
         self._since: tuple[str, float] | None = None
         self._looks = 0
 
     def seconds(self, pod: Pod | None, now: float) -> float:
-        """Seconds since the failure was first seen, or of the pod's whole age where it failed before the first look."""
+        """Seconds since the failure was first seen; the pod's whole age if it had failed before the first look."""
         self._looks += 1
-        # Between two tries the container shows no failure for a moment: only a start or another pod forgets it.
+        # Between two tries the container shows no failure for a moment: only a start or another pod ends the failure.
         if pod is None or stage_of("", pod) > Stage.PREPARING or (self._since and self._since[0] != pod.uid):
             self._since = None
         if pod is not None and self._since is None and fails_to_pull(pod):
@@ -78,7 +78,7 @@ def _age(pod: Pod) -> float:
 
 @dataclass
 class _Trail:
-    """What is remembered of one member between looks."""
+    """The memory of one member between looks."""
 
     old_uid: str
     stage: Stage
@@ -93,7 +93,7 @@ class _Trail:
         self.reach(stage, now)
 
     def reach(self, stage: Stage, now: float) -> None:
-        """Stages that passed between two looks count as reached with the one that is seen."""
+        """Note a stage as reached. Stages skipped between two looks count as reached at the same moment."""
         first = min(self.reached, default=stage)
         for each in Stage:
             if first <= each <= stage:
@@ -101,12 +101,12 @@ class _Trail:
 
 
 def pool_named_in(pools: Sequence[StatefulSet], member: str) -> StatefulSet:
-    """The pool of a member that is followed, by name alone: the pool may have been scaled down meanwhile."""
+    """The pool of a followed member, found by name alone, since the pool may have been scaled down meanwhile."""
     return next(pool for pool in pools if pool.name == member.rpartition("-")[0])
 
 
 class Follower:
-    """Looks at the members of a batch; `old_uids` names the pods that were deleted for it (empty: none was)."""
+    """Looks at the members of a batch. `old_uids` holds the UID of each deleted pod, empty if none was deleted."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Follower:
         joined: Callable[[], Verdict],
         early: Callable[[Collection[str]], bool] | None = None,
     ) -> None:
-        """`early` is asked, where it is enough to have joined, once all have started on the wanted revision."""
+        """`early` is given if it is enough to have joined. It is asked once all run on the wanted revision."""
         self._early = early
         self._client = client
         self._clock = clock
@@ -130,7 +130,7 @@ class Follower:
         }
 
     def leave_out(self, names: Collection[str]) -> None:
-        """These are not followed any more: nothing becomes of them after all."""
+        """Follow these members no longer, since they stay up after all."""
         for name in names:
             self._trails.pop(name, None)
 
@@ -139,7 +139,7 @@ class Follower:
         return member in self._trails
 
     def look(self) -> View:
-        """One look; while the API gives no answer, that is all it says."""
+        """One look. If the API gives no answer, the view holds only that."""
         try:
             pools = tuple(get_stateful_set(self._client, each.namespace, each.name) for each in self._pools)
             sightings = self._sightings(pools)
@@ -149,7 +149,7 @@ class Follower:
         view = View(pools, sightings, Verdict(), Verdict(), made_again=made_again)
         if not made_again.passed:
             return view
-        # No answer about the members is "not yet": what their pods do is told all the same.
+        # No answer of the cluster counts as "not joined yet"; the state of the pods is told all the same.
         if not verdict_of(view).passed:
             try:
                 early = self._joined_early(pools, sightings)
@@ -221,7 +221,7 @@ class Follower:
         return list_events(self._client, pool.namespace, "Pod", pod.name, pod.uid)
 
     def timings(self, member: str) -> dict[str, float | None]:
-        """Seconds of each phase, as precise as the looks are frequent; None for a phase not (yet) gone through."""
+        """Seconds of each phase, as precise as the looks are frequent; None for a phase that is not complete."""
         trail = self._trails.get(member)
         reached = trail.reached if trail else {}
         begun = min(reached, default=Stage.JOINED)
@@ -232,7 +232,7 @@ class Follower:
         }
 
     def evidence(self, sighting: Sighting) -> dict[str, list[str]]:
-        """The last events and log lines of a member that is stuck, where they may be read."""
+        """The last events and log lines of a stuck member, as far as the user may read them."""
         pod = sighting.pod
         try:
             pool = pool_named_in(self._pools, sighting.member)
@@ -256,7 +256,7 @@ class Follower:
 
 
 def verdict_of(view: View) -> Verdict:
-    """The verdict of a look: Ready on the wanted revision, every one, and joined."""
+    """The verdict of a look. It passes once every member is Ready on the wanted revision, and has joined."""
     if not view.pools:
         return view.unreachable
     if not view.made_again.passed:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `image_pull`: prove that an image can be pulled where a pool's members run."""
+"""The work of the module `image_pull`: prove that an image can be pulled on the Kubernetes nodes of a pool."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CONTRACT = Contract(
 
 
 MARGIN = 60
-"""Seconds by which a pod left behind by a killed run outlives `wait_timeout`."""
+"""Seconds after `wait_timeout` at which a pod of a killed run ends by itself."""
 
 
 @dataclass(frozen=True)
 class _Target:
-    """One throw-away pod to be: the Kubernetes node it must go to (empty: any that takes the pool's pods)."""
+    """One throw-away pod to make. An empty Kubernetes node stands for any one that takes the pool's pods."""
 
     kubernetes_node: str
     labels: dict[str, str]
@@ -49,7 +49,7 @@ class _Target:
 
 
 def run(task: Task) -> Outcome:
-    """Pull the image in throw-away pods, and remove them whatever comes of it."""
+    """Pull the image in throw-away pods, and remove them whatever the result is."""
     params = task.params
     client = connect(params["kubernetes"])
     task.may_look()
@@ -90,7 +90,7 @@ def _targets(task: Task, client: KubernetesClient, pool: StatefulSet) -> list[_T
 
 
 def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: list[_Target]) -> dict[str, FailingPull]:
-    """Make the pods that are not there yet; take over those of an earlier pass. Gives their UIDs."""
+    """Make the missing pods, and take over those of an earlier pass. The result holds their UIDs."""
     there = {each.labels.get(TARGET_LABEL): each for each in _found(client, pool) if _usable(each)}
     made: dict[str, FailingPull] = {}
     for target in targets:
@@ -98,7 +98,7 @@ def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: l
         if present is None:
             task.still_wanted()
             answer = client.post(pod_path(pool.namespace), target.manifest)
-            # Noted before it is read: it was made, whatever the answer says of it.
+            # The act is noted before the answer is read: the pod was made, whatever the answer says of it.
             name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
             task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)
             present = pod(answer)
@@ -115,7 +115,7 @@ def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[st
         if len(found) < len(made):
             raise refusal(
                 "image_not_proven",
-                f"A pod that was to pull image {image} was removed by something else before it was done.",
+                f"A pod that was to pull image {image} was removed by something else before the pull was done.",
                 "Run again; if it happens again, find out what removes pods from the namespace.",
             )
         return [(each, made[each.uid].seconds(each, now)) for each in found]
@@ -135,13 +135,13 @@ def _usable(found: Pod) -> bool:
 
 
 def _remove(task: Task, client: KubernetesClient, pool: StatefulSet) -> None:
-    """Remove every throw-away pod of this pool, also those that a killed run left behind."""
+    """Remove every throw-away pod of this pool, including those that a killed run left behind."""
     try:
         for each in _found(client, pool):
             if client.delete(pod_path(pool.namespace, each.name), each.uid):
                 task.journal.did("delete_pod", each.name)
     except Refusal as error:
-        task.warn(f"The pods with label {POOL_LABEL}={pool.uid} could not all be removed: {error}")
+        task.warn(f"Some pods with label {POOL_LABEL}={pool.uid} could not be removed: {error}")
 
 
 def _shown(targets: list[_Target]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which container of a pool carries the server, and what its image becomes."""
+"""The container of a pool that runs the server, and its image of another version."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..common.errors import refusal
 def container_for(pool: str, images: Mapping[str, str], named: str | None, server: str) -> str:
     """The container that runs the server: the one named, the only one, or the one whose image is called `server`.
 
-    Where no image is called just that, the container called `server` is it. A part of a name says nothing: beside
+    If no image has just that name, the container called `server` counts. A part of a name is not enough: beside
     opensearch there may be opensearch-dashboards, or opensearch-exporter.
 
     Raises:
-        Refusal: none or several fit.
+        Refusal: no container fits, or several do.
     """
     if named:
         if named in images:
@@ -43,7 +43,7 @@ def with_tag(image: str, tag: str) -> str:
     """The same repository with another tag.
 
     Raises:
-        Refusal: the image is pinned by digest, so that no tag says its version.
+        Refusal: the image is pinned by digest, so that no tag names its version.
     """
     if "@" in image:
         raise refusal(
@@ -56,5 +56,5 @@ def with_tag(image: str, tag: str) -> str:
 
 
 def name_of(image: str) -> str:
-    """The last part of the repository: what the image is called in whatever registry."""
+    """The last part of the repository: the name of the image in every registry."""
     return image.rpartition("/")[2].split("@")[0].split(":")[0]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging a pool: is its revision known, who else governs it, and would a deletion bring the new revision?
+"""Judging a pool: whether its revision is known, another governs it, and a deletion would bring the new revision.
 
 The facts are those of the StatefulSet controller: under OnDelete `currentRevision` never advances, so the only sound
 test of a pod is its own revision label against `updateRevision`, once `observedGeneration` has caught up.
@@ -19,7 +19,7 @@ from ..kubernetes.state import Pod, StatefulSet
 
 
 def judge_revision(pool: StatefulSet) -> Verdict:
-    """Whether the controller has seen the pool's template, so that `update_revision` can be believed."""
+    """Whether the controller has seen the pool's template, so that `update_revision` is true."""
     seen = pool.observed_generation
     if seen is not None and seen >= pool.generation and pool.update_revision is not None:
         return Verdict()
@@ -35,29 +35,29 @@ def judge_revision(pool: StatefulSet) -> Verdict:
 
 
 def pod_is_current(pool: StatefulSet, pod: Pod) -> bool:
-    """Whether a pod is of the revision that the pool wants. Believe it only where `judge_revision` passes."""
+    """Whether a pod is of the revision that the pool wants. This is true only if `judge_revision` passes."""
     return pool.update_revision is not None and pod.revision == pool.update_revision
 
 
 def pod_is_settled(pool: StatefulSet, pod: Pod) -> bool:
-    """Whether a pod is of the wanted revision, Ready, and there to stay."""
+    """Whether a pod is of the wanted revision, Ready, and not being deleted."""
     return pod_is_current(pool, pod) and pod.ready and not pod.terminating
 
 
 def unsettled(pool: StatefulSet, pods: Mapping[str, Pod]) -> tuple[str, ...]:
-    """The names of the pool's pods that are missing, of another revision, not Ready, or about to go."""
+    """The names of the pool's pods that are missing, of another revision, not Ready, or being deleted."""
     return tuple(name for name in pool.member_names() if name not in pods or not pod_is_settled(pool, pods[name]))
 
 
 def pool_of(pools: Iterable[StatefulSet], member: str) -> StatefulSet | None:
-    """The pool that keeps a pod of this name; at most one does, for a set names its pods after itself."""
+    """The pool that keeps a pod of this name; there is at most one, since a set names its pods after itself."""
     return next((pool for pool in pools if pool.ordinal(member) is not None), None)
 
 
 def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
-    """Nothing of these pools outside the batch is down, unless the batch is down itself and is to be cured.
+    """Whether every pod of these pools outside the batch is up. It need not be if the whole batch is down, to be cured.
 
-    A batch of which only a part is down is no cure: what is up of it would go down as well, whatever pool it is of.
+    A batch of which only a part is down is no cure: its other part would go down as well, in whatever pool it is.
     """
     if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
         return Verdict()
@@ -68,8 +68,8 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
         tuple(
             waiting(
                 "other_pod_not_ready",
-                f"Not Ready in pool {pool}: {enumerate_few(names)}; "
-                f"nothing else {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
+                f"Pods of pool {pool} are not Ready: {enumerate_few(names)}. "
+                f"No other pod {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
                 "Bring these pods back first.",
             )
             for pool, names in down.items()
@@ -83,7 +83,7 @@ def _down(pods: Mapping[str, Pod], name: str) -> bool:
 
 
 def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Verdict:
-    """Whether every name is that of a pod one of these pools keeps."""
+    """Whether every name is that of a pod which one of these pools keeps."""
     strangers = [name for name in members if pool_of(pools, name) is None]
     if not strangers:
         return Verdict()
@@ -106,7 +106,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
     """Whether deleting the pods of the batch brings them, and only them, onto the new revision.
 
     OnDelete always does. RollingUpdate does so only if every pod of the batch is at or above the partition (below it, a
-    pod comes back on the old revision) and nothing else outdated is there (the controller would replace it by itself).
+    pod comes back on the old revision) and no other pod there is outdated (the controller would replace it by itself).
     """
     if pool.strategy == "OnDelete":
         return Verdict()
@@ -134,7 +134,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
 
 @dataclass(frozen=True)
 class _Deployer:
-    """Something that applies manifests, and would put its own image back."""
+    """A program that applies manifests, and would put its own image back."""
 
     key: str
     name: str
@@ -177,7 +177,7 @@ DEPLOYERS = tuple(each.key for each in _DEPLOYERS)
 
 
 def judge_controller(pool: StatefulSet) -> Verdict:
-    """Whether another controller owns the pool: it would undo, or do by its own rules, what we do."""
+    """Whether another controller owns the pool: it would undo the changes of a run, or make them by its own rules."""
     owner = pool.owner
     if owner is None or not owner.controller:
         return Verdict()
@@ -186,7 +186,7 @@ def judge_controller(pool: StatefulSet) -> Verdict:
             refused(
                 "pool_owned",
                 f"StatefulSet {pool.name} is controlled by {owner.kind} {owner.name} ({owner.api_version}).",
-                f"Change the version in {owner.kind} {owner.name}, or take the pool out of its controller's hands.",
+                f"Change the version in {owner.kind} {owner.name}, or remove that owner from the StatefulSet.",
             ),
         )
     )

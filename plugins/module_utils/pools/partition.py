@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rolling a pool by the partition of its RollingUpdate: what lowering it lets through. Pure.
+"""Rolling a pool by lowering the partition of its RollingUpdate. Pure.
 
 A partition counts from the first ordinal on. Pods at or above it come back on the new revision and are replaced by the
 controller itself, the highest first; pods below come back on the old one (server source, stateful_set_control.go and
@@ -23,7 +23,7 @@ from .pool_changes import carried_undo
 
 
 def rolled_by_partition(pool: StatefulSet) -> bool:
-    """Whether a run has taken the pool's partition into its hands.
+    """Whether a run has set the pool's partition, to lower it member by member.
 
     Raises:
         Refusal: the pool carries an undo that cannot be read.
@@ -33,7 +33,7 @@ def rolled_by_partition(pool: StatefulSet) -> bool:
 
 
 def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
-    """What becomes of a partition that the pool has of its own, above which alone its user wants pods replaced.
+    """A remark if the user has given the pool a partition, to have only the pods above it replaced.
 
     `by_partition` says that the run rolls the pool by its partition. An undo that cannot be read is a refusal.
     """
@@ -55,7 +55,7 @@ def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
             remark(
                 "partition_replaced",
                 f"StatefulSet {pool.name} has partition {own} of its own. The plan replaces the members below it, too."
-                f" When its turn comes {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
+                f" When its turn comes, {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
                 " of the new revision.",
                 "To leave members as they are, name the others in members (upgrade_members).",
             ),
@@ -64,7 +64,10 @@ def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
 
 
 def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:
-    """The pool as it is once the partition lets the pods `going` through; itself, where it does or is not ours."""
+    """The pool as it is once its partition lets the pods `going` through.
+
+    It is the same pool if the partition does so already, or was not set by a run.
+    """
     places = [pool.place(name) for name in going]
     if not places or not rolled_by_partition(pool) or min(places) >= pool.partition:
         return pool
@@ -73,7 +76,7 @@ def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:
 
 
 def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Verdict:
-    """The controller replaces what a lowered partition lets through by itself, so that is never more than one pod."""
+    """Whether a lowered partition would let only one pod through, since the controller replaces those by itself."""
     if len(going) < 2 or not rolled_by_partition(pool):
         return Verdict()
     return Verdict(
@@ -89,45 +92,45 @@ def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Verdict:
 
 
 def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Verdict:
-    """Whether the controller replaces pods of this pool by itself now, which no proof of another batch counts with.
+    """Whether the controller replaces no pods of this pool by itself now. No proof of another batch allows for that.
 
-    What a run has let through by its partition ends by itself, and is waited for.
+    Pods that a run has let through by its partition are waited for, since that ends by itself.
     """
     found = judge_strategy(pool, pods, ())
     if found.passed or not rolled_by_partition(pool):
         return Verdict(
-            tuple(replace(one, remedy=f"Let that end, or hold it: {holding(pool)}.") for one in found.reasons)
+            tuple(replace(one, remedy=f"Let that end, or stop it: {holding(pool)}.") for one in found.reasons)
         )
     return Verdict(tuple(waiting(one.code, one.message, "It ends by itself.") for one in found.reasons))
 
 
 def holding(pool: StatefulSet) -> str:
-    """The command after which nothing of a pool is replaced by itself."""
+    """The command that keeps the controller from replacing pods of a pool by itself."""
     patch = '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'
     return f"kubectl patch statefulset {pool.name} -n {pool.namespace} -p '{patch}'"
 
 
 def judge_same(was: StatefulSet, pool: StatefulSet) -> Verdict:
-    """Whether this is still the set that was observed before: one that is made again takes over the pods it finds."""
+    """Whether this is still the observed set. A set that is made again under its name takes over the pods it finds."""
     if was.uid == pool.uid:
         return Verdict()
     rolls = pool.strategy == "RollingUpdate"
     does = "replaces pods by itself, without any gate" if rolls else "replaces nothing by itself (OnDelete)"
-    remedy = "See who made it again, then run again."
+    remedy = "Find out who made it again, then run again."
     return Verdict(
         (
             refused(
                 "pool_made_again",
                 f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
                 f" {pool.uid}); the new one {does}.",
-                f"Hold it: {holding(pool)}. {remedy}" if rolls else remedy,
+                f"Stop that: {holding(pool)}. {remedy}" if rolls else remedy,
             ),
         )
     )
 
 
 def lowering(pool: StatefulSet, wanted: StatefulSet) -> dict[str, Any]:
-    """The patch from one to the other, which fails where the pool was changed since it was observed."""
+    """The patch from `pool` to `wanted`. It fails if the pool was changed since it was observed."""
     return {
         "metadata": {"resourceVersion": pool.resource_version},
         "spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": wanted.partition}}},

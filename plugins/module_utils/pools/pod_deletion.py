@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deletes one pod, and where the answer is lost looks for what became of it."""
+"""The deletion of one pod; if the answer is lost, a look tells whether it was made."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..kubernetes.pods import list_pods, pod_path
 from ..kubernetes.state import Pod
 
 PROOF_AGE = 5.0
-"""Seconds after which a proof is too old for a deletion: it is made again first, or nothing is asked for any more."""
+"""Seconds after which a proof is too old for a deletion: it is made again first, or nothing more is deleted."""
 
 
 def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
-    """Delete exactly this pod, and note it; whether it was still there.
+    """Delete exactly this pod, and note it. The result says whether it was still there.
 
     Raises:
-        Conflict: its name has another pod already.
-        Unreachable: no answer was had in one pass (`wait: false`), and whether it is deleted is not known.
-        Refusal: it may not be deleted, the run may not act any more, or no answer was had within `PROOF_AGE`.
+        Conflict: another pod has its name already.
+        Unreachable: no answer came in one pass (`wait: false`), and it is not known whether the pod is deleted.
+        Refusal: the pod may not be deleted, the run may not act any more, or no answer came within `PROOF_AGE`.
     """
     deletion = _Deletion(task, client, pod)
     try:
@@ -38,12 +38,12 @@ def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
 
 
 def may_be_gone(task: Task, pod: Pod) -> bool:
-    """Whether this task has asked for its deletion and the answer was lost."""
+    """Whether this task has asked for the pod's deletion, and the answer was lost."""
     return any(each["target"] == pod.name and each.get("answer") == "lost" for each in task.journal.as_result())
 
 
 class _Deletion:
-    """One deletion; `lost` is why the answer to it was not had, at its last request."""
+    """One deletion. `lost` is the error because of which the answer to its last request is missing."""
 
     def __init__(self, task: Task, client: KubernetesClient, pod: Pod) -> None:
         self._task = task
@@ -53,7 +53,10 @@ class _Deletion:
         self.lost: Unreachable | None = None
 
     def look(self) -> bool:
-        """Ask for it; where the answer to that was lost, first look whether it was made. Gives whether it was there."""
+        """Ask for the deletion. If the last answer was lost, first look whether it was made.
+
+        The result says whether the pod was still there.
+        """
         if self.lost is not None:
             if not self._stays():
                 return True
@@ -71,10 +74,10 @@ class _Deletion:
             return True
 
     def note(self, **more: str) -> None:
-        """Among what was done."""
+        """Note the deletion in the journal."""
         self._task.journal.did("delete_pod", self._pod.name, uid=self._pod.uid, revision=self._pod.revision, **more)
 
     def _stays(self) -> bool:
-        """Whether this very pod is there and is not on its way out."""
+        """Whether this very pod is there and is not being deleted."""
         found = list_pods(self._client, self._pod.namespace)
         return any(each.uid == self._pod.uid and not each.terminating for each in found)

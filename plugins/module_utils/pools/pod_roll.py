@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Replacing the members of one batch: prove, delete exactly the pods observed, follow the new ones until they joined.
 
-They may be of several pools. Knows nothing of what runs in the pods: the caller brings the proof (may they go down
-now?) and the question whether they have joined.
+The members may be of several pools. This code knows nothing of the server in the pods: the caller brings the proof (may
+they go down now?) and the question whether they have joined.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from .partition import judge_one_at_a_time, lowered_for, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
-"""The verdict on the batch, of these pools, given all that their namespace holds, and those of it that are deleted."""
+"""The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already."""
 
 ATTEMPTS = 10
-"""Every status update changes the resourceVersion that guards the lowering of a partition."""
+"""Tries to lower a partition. Every status update changes the resourceVersion that guards it."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class _Batch:
 
     @cached_property
     def homes(self) -> dict[str, StatefulSet]:
-        """The pool of each member, in the order of the batch; without those that no pool keeps."""
+        """The pool of each member, in the order of the batch; members that no pool keeps are left out."""
         found = ((name, pool_of(self.pools, name)) for name in self.members)
         return {name: pool for name, pool in found if pool is not None}
 
     def of(self, pool: StatefulSet) -> list[str]:
-        """The members that are of this pool."""
+        """The members of this pool."""
         return [name for name, home in self.homes.items() if home is pool]
 
     def going(self, pool: StatefulSet) -> list[str]:
@@ -73,57 +73,57 @@ class _Batch:
         return [pod.name for pod in self.outdated if self.homes[pod.name] is pool]
 
     def lowered(self, pool: StatefulSet) -> StatefulSet:
-        """The pool with its partition, where that is ours, low enough for what is to be replaced."""
+        """The pool with its partition low enough for the members to replace, if a run has set that partition."""
         return lowered_for(pool, self.going(pool))
 
     @cached_property
     def outdated(self) -> tuple[Pod, ...]:
-        """The pods to delete: of another revision, Ready or broken, and not already on their way out."""
+        """The pods to delete: of another revision, Ready or broken, and not already being deleted."""
         found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
         return tuple(pod for pool, pod in found if not pod_is_current(pool, pod) and not pod.terminating)
 
     @cached_property
     def settled(self) -> tuple[str, ...]:
-        """The members that are where they should be."""
+        """The members whose pods are of the wanted revision, Ready, and not being deleted."""
         found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
         return tuple(pod.name for pool, pod in found if pod_is_settled(pool, pod))
 
     def followed(self) -> dict[str, str]:
-        """The members to follow, each with the UID that is to go; empty for one that is gone, going, or not Ready."""
+        """The members to follow, each with the UID of the pod to delete; empty if none of its pods is to be deleted."""
         uids = {pod.name: pod.uid for pod in self.outdated}
         return {name: uids.get(name, "") for name in self.members if name not in self.settled}
 
 
 @dataclass
 class _Done:
-    """What has been done so far, kept through any refusal."""
+    """The acts so far, kept through any refusal."""
 
     deleted: list[str] = field(default_factory=list)
     prepared: bool = False
-    """Whether something was done beside the pods."""
+    """Whether something else than pods was changed."""
     let_through: list[str] = field(default_factory=list)
-    """What the controller replaces by itself, since the partition was lowered for it."""
+    """Members that the controller replaces by itself, since the partition was lowered for them."""
     left: list[str] = field(default_factory=list)
-    """What was to go, and stays up: the proof did not hold any more."""
+    """Members that stay up although they were to go, since the proof did not hold any more."""
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What is asked of whatever runs in the pods."""
+    """The questions to the system that runs in the pods."""
 
     proof: Proof
-    """May they, of these pools, go down together? On fresh state, after all pods were observed, before any deletion."""
+    """May the batch go down together? It is asked on fresh state, after all pods were observed, before any deletion."""
     joined: Callable[[Collection[str]], Verdict]
-    """Have these joined? Asked once the pods of all that go are Ready."""
+    """Have these members joined? It is asked once all their pods are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
-    """Where it is enough that members have joined: have these, as other processes than at the proof?"""
+    """Have these members joined as other processes than at the proof? It is given if that is enough without Ready."""
     prepare: Callable[[Collection[str]], bool] | None = None
-    """Do the next thing that has to be done before these go, once it is proven that they may; the proof is made again
-    where it did. In check mode it only tells."""
+    """Make the next preparation before these members go, once it is proven that they may. True says that it did
+    something, so that the proof is made again. In check mode it only notes what it would do."""
     in_vain: Callable[[], bool] | None = None
-    """Is the proof, as it was asked last, waited for in vain as long as the caller does nothing about it?"""
+    """Is it useless to wait for the last proof unless the caller acts?"""
     again: Callable[[Verdict], bool] | None = None
-    """The proof does not hold: take back what was prepared. Is it worth while to ask for the proof once more?"""
+    """Take back the preparations, since the proof does not hold. True says that the proof is worth another try."""
 
 
 def roll(
@@ -136,12 +136,13 @@ def roll(
 ) -> Outcome:
     """Bring the members of one batch onto the revision that the pool of each wants.
 
-    The proof is asked for the whole batch; where the deletions take long, again between them. What it does not hold
-    for any more stays up, and is told when the others are back. Members already there are left alone; one on its way
-    is followed. A refusal after a deletion still tells what was done, in `actions` and `members`.
+    The proof is asked for the whole batch; if the deletions take long, it is asked again between them. If it does not
+    hold any more, the remaining members stay up, and the verdict says so when the others are back. Members already on
+    the revision are left alone; one on its way is followed. A refusal after a deletion still tells the acts, in
+    `actions` and `members`.
 
     Raises:
-        Refusal: before anything was done, if a pool cannot be observed.
+        Refusal: a pool cannot be observed; nothing was done yet.
     """
 
     done = _Done()
@@ -170,7 +171,7 @@ def _proven(
     questions: Questions,
     done: _Done,
 ) -> tuple[_Batch, Verdict]:
-    """Wait for the proof; whenever something is done to prepare what goes, it is made again afterwards."""
+    """Wait for the proof. After each preparation it is made again."""
 
     def looked() -> tuple[_Batch, Verdict]:
         given = task.params.get("proof_timeout")
@@ -223,10 +224,10 @@ def _observe(
 
 
 def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Outcome:
-    """Check mode: what would be done, and what the proof says of it now."""
+    """The outcome in check mode: the acts that would be made, and the verdict of the proof on them now."""
     if batch.verdict.state is not State.REFUSED and batch.outdated:
         names = [pod.name for pod in batch.outdated]
-        # Each preparation notes by itself what it would do.
+        # Each preparation notes its own acts in check mode.
         while questions.prepare is not None and questions.prepare(names):
             continue
         for pod in batch.outdated:
@@ -237,7 +238,7 @@ def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Ou
 
 
 def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
-    """Lower partitions that are ours; the controller then replaces what is Ready by itself.
+    """Lower partitions that a run has set. The controller then replaces Ready pods above them by itself.
 
     Raises:
         Conflict: a pool was changed since it was observed, or the answer was lost and its partition is not lowered.
@@ -259,7 +260,7 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
 
 
 def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bool:
-    """Whether the partition is as wanted by now: asked until an answer is had."""
+    """Whether the partition is as wanted by now. It is asked until an answer comes."""
     found, _verdict = task.wait(
         lambda: get_stateful_set(client, wanted.namespace, wanted.name), lambda _found: Verdict()
     )
@@ -267,7 +268,7 @@ def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bo
 
 
 def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, observe: Callable[[], _Batch]) -> Verdict:
-    """Delete them one after another; why the rest stays up, where the proof does not hold any more."""
+    """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
     proven_at = task.clock.now()
     for number, pod in enumerate(batch.outdated):
         if pod.name in done.let_through:
@@ -278,11 +279,11 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
             if not verdict.passed:
                 done.left = [each.name for each in batch.outdated[number:]]
                 why = " ".join(reason.message for reason in verdict.deciding())
-                task.progress(f"Not deleted with the rest of the batch: {enumerate_few(done.left)}. {why}")
+                task.progress(f"{enumerate_few(done.left)} of the batch stay up for now. {why}")
                 return verdict
             proven_at = task.clock.now()
         task.still_wanted()
-        # Noted first: where the answer is lost, the deletion may have been made all the same.
+        # The deletion is noted first: if the answer is lost, it may have been made all the same.
         done.deleted.append(pod.name)
         try:
             gone = not delete_pod(task, client, pod)
@@ -295,14 +296,14 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
         if gone:
             # Something else replaced it in this moment: its successor is followed, never deleted.
             done.deleted.remove(pod.name)
-            task.progress(f"{pod.name} was deleted by something else in this moment")
+            task.progress(f"{pod.name} was deleted by something else at this moment")
             continue
-        task.progress(f"{pod.name} deleted, to come back on revision {batch.homes[pod.name].update_revision}")
+        task.progress(f"{pod.name} is deleted, and comes back on revision {batch.homes[pod.name].update_revision}")
     return Verdict()
 
 
 def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:
-    """What the proof says now; while members are down it is not waited for, and no answer is not a pass."""
+    """The verdict of the proof now. While members are down it is not waited for, and no answer is not a pass."""
     try:
         return observe().verdict
     except Unreachable as error:
@@ -317,7 +318,7 @@ def _replaced(
     questions: Questions,
     observe: Callable[[], _Batch],
 ) -> Outcome:
-    """Delete what is proven to go, and follow it until it is back."""
+    """Delete the pods that are proven to be allowed to go, and follow their members until they are back."""
 
     def joined() -> Verdict:
         return questions.joined([name for name in batch.members if name not in done.left])

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planning the change of a pool's image and update strategy, and its way back. Pure: from observations to patches."""
+"""The patches that change a pool's image and update strategy, and that put them back. Pure: from observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..kubernetes.state import StatefulSet
 from .images import container_for
 
 UNDO = "upgrade.stateful/undo"
-"""The annotation that carries the way back: one JSON string, written in the same patch as the change."""
+"""The annotation that carries the undo: one JSON string, written in the same patch as the change."""
 
 STRATEGIES = ("OnDelete", "RollingUpdate")
 
@@ -25,7 +25,7 @@ Patch = dict[str, Any]
 
 @dataclass(frozen=True)
 class Undo:
-    """What a pool's strategy and image were before a run changed them."""
+    """A pool's strategy and image before a run changed them."""
 
     writer: Writer
     strategy_was: Mapping[str, Any]
@@ -43,9 +43,9 @@ class Undo:
         return json.dumps(content, separators=(",", ":"), sort_keys=True)
 
     def holds(self, pool: StatefulSet) -> bool:
-        """Whether the strategy is still what the run set; if not, something else changed it and this undo is void.
+        """Whether the strategy is still the one that the run set; if not, another changed it, and this undo is void.
 
-        A partition that the run has in its hands it lowers itself.
+        With RollingUpdate the partition may differ, since the run itself lowers it.
         """
         if self.strategy_set == "RollingUpdate":
             return pool.strategy == "RollingUpdate"
@@ -56,7 +56,7 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
     """The undo that a pool carries.
 
     Raises:
-        Refusal: there is one, but it cannot be read.
+        Refusal: it carries one that cannot be read.
     """
     text = pool.annotations.get(UNDO)
     if text is None:
@@ -75,12 +75,12 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
         raise refusal(
             "undo_not_readable",
             f"The annotation {UNDO} of StatefulSet {pool.name} is not what this collection writes.",
-            "Look at it, set the update strategy by hand to what it should be, and remove the annotation.",
+            "Read the annotation, set the update strategy by hand to what it should be, and remove the annotation.",
         ) from error
 
 
 def _strategy_in(value: Any) -> dict[str, Any]:
-    """An update strategy as StatefulSets have it; raises ValueError, KeyError or TypeError where it is none."""
+    """An update strategy of a StatefulSet; raises ValueError, KeyError or TypeError if the value is none."""
     rolling = dict(value.get("rollingUpdate") or {})
     partition, unavailable = rolling.pop("partition", 0), rolling.pop("maxUnavailable", 1)
     known = isinstance(partition, int) and partition >= 0 and isinstance(unavailable, (int, str))
@@ -118,16 +118,16 @@ def container_of(pool: StatefulSet, image: str, named: str | None) -> str:
 
 
 def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, writer: Writer) -> Patch | None:
-    """The strategic merge patch that makes image and strategy as wanted, or None where they are.
+    """The strategic merge patch that makes image and strategy as wanted, or None if they are so already.
 
-    Init containers that run the same image as the container follow it. An undo that still holds is kept; one that does
-    not is void, since something else has changed the strategy after it, and a new one takes its place.
+    Init containers that run the same image as the container follow it. An undo that still holds is kept. Another undo
+    is void, since something else has changed the strategy after it, and a new one takes its place.
     """
     was, undo = pool.images[container], carried_undo(pool)
     held = undo if undo is not None and undo.holds(pool) else None
     wanted, same_image = strategy_of(pool, strategy), was == image
     if strategy == "RollingUpdate":
-        # With another image the partition has to go up again, or what it lets through would be replaced at once.
+        # With another image the partition has to go up again, or the pods above it would be replaced at once.
         same_strategy = same_image and held is not None and held.strategy_set == strategy
     else:
         same_strategy = pool.update_strategy == wanted
@@ -151,7 +151,7 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
 
 
 def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
-    """The update strategy under which nothing is replaced by itself: OnDelete, or a partition above every pod."""
+    """The update strategy under which no pod is replaced by itself: OnDelete, or a partition above every pod."""
     if strategy != "RollingUpdate":
         return {"type": strategy}
     rolling = {**(pool.update_strategy.get("rollingUpdate") or {}), "partition": pool.replicas}
@@ -159,7 +159,7 @@ def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
 
 
 def way_back(pool: StatefulSet, undo: Undo) -> Patch:
-    """The patch that puts the strategy back exactly and takes the undo away; only that, where the undo is void."""
+    """The patch that puts the strategy back exactly and removes the undo; if the undo is void, it only removes it."""
     patch: Patch = {"metadata": {"resourceVersion": pool.resource_version, "annotations": {UNDO: None}}}
     if undo.holds(pool):
         patch["spec"] = {"updateStrategy": replacing(pool.update_strategy, undo.strategy_was)}

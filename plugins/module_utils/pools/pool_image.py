@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `pool_image`: the image and the update strategy of a pool, with the way back."""
+"""The work of the module `pool_image`: the image and the update strategy of a pool, with their undo."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ CONTRACT = Contract(
 
 
 FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
-"""What is said of the parts of a patch."""
+"""The names of the parts of a patch in the result."""
 
 _Writers = list[tuple[str, Mapping[str, str]]]
-"""Runs, each with the place of its lock, that were seen to live no more. That takes a minute, so once for a task."""
+"""Runs, each with the place of its lock, that were seen to be dead. That takes a minute, so it is done once a task."""
 
 ATTEMPTS = 10
-"""Every status update changes the resourceVersion that guards the patch; so many in a row are no accident."""
+"""Conflicts in a row before a patch is given up. Every status update changes the resourceVersion that guards it."""
 
 
 def run(task: Task) -> Outcome:
-    """Make the image and strategy as wanted, or put the strategy back; the second time nothing changes."""
+    """Make the image and strategy as wanted, or put the strategy back. A second run changes nothing."""
     client = connect(task.params["kubernetes"])
     restored: dict[str, Outcome] = {}
     dead: _Writers = []
@@ -90,7 +90,7 @@ def _restore_named(task: Task, client: KubernetesClient, dead: _Writers, name: s
 def _restore_all(task: Task, client: KubernetesClient, dead: _Writers, done: dict[str, Outcome]) -> Outcome:
     """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
 
-    Each is tried whatever becomes of the others. `done` keeps what was done before the API went out of reach.
+    Each is tried even if another fails. `done` keeps the outcomes from before the API went out of reach.
     """
     carrying = [s.name for s in list_stateful_sets(client, task.params["namespace"]) if UNDO in s.annotations]
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
@@ -128,18 +128,18 @@ def _restore(task: Task, client: KubernetesClient, dead: _Writers, pool: Statefu
 
 
 def _store(client: KubernetesClient, place: Mapping[str, str]) -> LockStore:
-    """Where the lock of an undo is kept: here no other is known than the Lease of a namespace."""
+    """The store of the lock of an undo. This module can read only a Lease of a namespace."""
     if place["kept_in"] != "kubernetes":
         raise refusal(
             "undo_lock_not_readable",
-            f"It is not kept in Kubernetes, but in {place['kept_in']}.",
+            f"The lock is not kept in Kubernetes, but in {place['kept_in']}.",
             "Settle under that lock.",
         )
     return Lease(client, place["namespace"], place["name"])
 
 
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
-    """Why the strategy must stay: with pods of another revision left, RollingUpdate would start a roll of its own.
+    """The reason for which the strategy must stay, or None. RollingUpdate would replace pods of another revision.
 
     Pods that are on their way to the wanted revision are waited for.
     """
@@ -151,11 +151,11 @@ def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
     if not left:
         return None
     stays = pool.strategy if pool.strategy == "OnDelete" else f"at partition {pool.partition}"
-    said = f"StatefulSet {pool.name} stays {stays}: these pods are not Ready on its revision: {', '.join(left)}."
+    said = f"StatefulSet {pool.name} stays {stays}: pods are not Ready on its revision yet ({', '.join(left)})."
     outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
     if outdated:
         return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
-    return waiting("strategy_waits", said, "Bring these pods back. Then its strategy can be put back.")
+    return waiting("strategy_waits", said, "Bring these pods back, so that its strategy can be put back.")
 
 
 def _void(pool: StatefulSet, undo: Undo) -> Reason:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A throw-away pod that does nothing but need an image: what it looks like, and what its state proves.
+"""A throw-away pod that does nothing but need an image: its manifest, and the judgement of its state.
 
 Pure: from observations to manifests and verdicts.
 """
@@ -21,7 +21,7 @@ from .replacement import CONFIGURATION_FAILURES, PULL_FAILURES, PULL_HOPELESS, p
 POOL_LABEL = "upgrade.stateful/image-pull"
 TARGET_LABEL = "upgrade.stateful/image-pull-target"
 PATIENCE = 20.0
-"""Seconds a pull may fail for a reason that could pass (a registry out of breath, a name not resolved)."""
+"""Seconds for which a pull may fail for a reason that could pass (an overloaded registry, a name not resolved)."""
 
 _CONTAINER = "image-pull"
 _COPIED = (
@@ -35,20 +35,20 @@ _COPIED = (
 )
 _HOPELESS_CAUSE = re.compile(r"not found|manifest unknown|does not exist|no match for platform", re.IGNORECASE)
 _HERE = "<here>"
-"""Stands in a message for the Kubernetes nodes of which it is said."""
+"""The mark in a message that is replaced by the names of the Kubernetes nodes."""
 _BEGINNING = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 def labels_for(pool: StatefulSet, image: str, kubernetes_node: str) -> dict[str, str]:
-    """Labels that no selector of the pool or of a Service matches; they find a pod that an earlier pass has made."""
+    """Labels that find the pod of an earlier pass, and that no selector of the pool or of a Service matches."""
     target = hashlib.sha256(f"{image} {kubernetes_node}".encode()).hexdigest()[:16]
     return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: pool.uid, TARGET_LABEL: target}
 
 
 def pull_pod(pool: StatefulSet, container: str, image: str, kubernetes_node: str, deadline: int) -> dict[str, Any]:
-    """The pod: the account, secrets, placement and security context of the pool's own pods, and no volume.
+    """The manifest: the account, secrets, placement and security context of the pool's own pods, and no volume.
 
-    With a Kubernetes node named, the scheduler may place it only there, as it does for a DaemonSet.
+    If a Kubernetes node is given, the scheduler may place the pod only there, as it does for a DaemonSet.
     """
     template = pool.template
     own: Mapping[str, Any] = next((each for each in template.get("containers") or [] if each["name"] == container), {})
@@ -94,9 +94,9 @@ def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str) -> Verdict:
-    """Passed once the image is on every Kubernetes node; with each pod comes for how many seconds its pull has failed.
+    """Whether the image is on every Kubernetes node. Each pod comes with the seconds for which its pull has failed.
 
-    Kubernetes nodes of which the same is to be said share one sentence.
+    Kubernetes nodes with the same reason share one sentence.
     """
     places: dict[Reason, list[str]] = {}
     for pod, failing in seen:
@@ -141,7 +141,7 @@ def _judge_waiting(container: Container, image: str, failing: float) -> Reason |
             "Correct the security context of the pool's pod template, or use an image made for it.",
         )
     if container.reason not in PULL_FAILURES | PULL_HOPELESS:
-        # Created or started in vain (an image without `true`, for one): by then the image was there.
+        # The container could not be created or started (an image without `true`, say), so the image was there.
         return None
     message = f"Image {image} cannot be pulled on {_HERE}{cause}."
     remedy = "Correct the image name, make it available in the registry, or correct the pull secrets of the pool."

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging a replacement: how far has the new pod come, and if it is stuck, what is the cause?
+"""Judging a replacement: the stage of the new pod, and the cause if it is stuck.
 
 Pure: from observations to verdicts.
 """
@@ -17,14 +17,14 @@ from ..common.verdict import Reason, Verdict, refused, waiting
 from ..kubernetes.state import Container, Event, Pod, StatefulSet
 
 PULL_PATIENCE = 60.0
-"""Seconds an image may fail to be pulled before time is not expected to help: the kubelet then has tried it thrice."""
+"""Seconds of failed pulls after which time is not expected to help: the kubelet has then tried it three times."""
 CRASHES = 3
-"""Ends of a container before time is not expected to help."""
+"""Restarts of a container after which time is not expected to help."""
 SLOW = 5.0
-"""Seconds in one stage after which its explanation is worth asking for."""
+"""Seconds in one stage after which its events are asked for."""
 
 _WRAPPING = re.compile(r'^(?:failed to [a-z ]+ "[^"]*": )+')
-"""What the container runtime puts around a cause: each layer names the image again."""
+"""The layers that the container runtime puts around a cause; each names the image again."""
 
 PULL_FAILURES = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
@@ -34,7 +34,7 @@ CONFIGURATION_FAILURES = frozenset({"CreateContainerConfigError"})
 
 
 class Stage(IntEnum):
-    """How far a replacement has come."""
+    """The stages of a replacement, in order."""
 
     STOPPING = 0
     RECREATING = 1
@@ -47,33 +47,33 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True)
 class Sighting:
-    """What is known of one member's replacement at one moment. Times are seconds on the clock that never goes back."""
+    """One member's replacement as seen at one moment. Times are seconds on a clock that never goes back."""
 
     member: str
     old_uid: str
-    """The UID of the pod that was deleted; empty where none was."""
+    """The UID of the pod that was deleted; empty if none was."""
     pod: Pod | None
     in_stage: float = 0.0
-    """Since the present stage was first seen."""
+    """Seconds since the present stage was first seen."""
     failing_pull: float = 0.0
-    """Since this pod's image was first seen to fail."""
+    """Seconds since this pod's image was first seen to fail."""
     events: tuple[Event, ...] = ()
-    """About the pod, or while there is none about its pool; only asked for where it is slow."""
+    """The events about the pod, or about its pool while there is no pod; they are asked for only if it is slow."""
     kubernetes_node_ready: bool | None = None
-    """None: not asked, or not allowed to ask."""
+    """Whether its Kubernetes node is Ready; None if that was not asked, or may not be."""
     blockers: tuple[str, ...] = ()
     """Pods that an OrderedReady pool must have Ready before it makes this one."""
     owned: Verdict = field(default_factory=Verdict)
-    """Whether the pod of its name, where there is one, is its pool's own."""
+    """Whether an existing pod of its name is controlled by its pool."""
 
     @property
     def stage(self) -> Stage:
-        """How far it has come."""
+        """The stage of the replacement."""
         return stage_of(self.old_uid, self.pod)
 
 
 def stage_of(old_uid: str, pod: Pod | None) -> Stage:
-    """How far a replacement has come; the old pod is stopping from the moment its deletion was accepted."""
+    """The stage of a replacement. The old pod is stopping from the moment in which its deletion was accepted."""
     if pod is None:
         return Stage.RECREATING
     if pod.uid == old_uid or pod.terminating:
@@ -96,7 +96,7 @@ def fails_to_pull(pod: Pod | None) -> bool:
 
 
 def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tuple[str, ...]:
-    """The pods an OrderedReady controller waits for before it makes this one: those of lower ordinal, not Ready."""
+    """The pods of lower ordinal, not Ready, that an OrderedReady controller waits for before it makes this one."""
     if pool.pod_management_policy != "OrderedReady":
         return ()
     ordinal = pool.ordinal(member) or 0
@@ -105,7 +105,7 @@ def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tupl
 
 
 def judge_replacement(pool: StatefulSet, sighting: Sighting, pull_patience: float = PULL_PATIENCE) -> Verdict:
-    """Passed once the new pod is Ready on the wanted revision; else one reason that says where it is, or is stuck."""
+    """Whether the new pod is Ready on the wanted revision; else one reason says how far it is, or why it is stuck."""
     if not sighting.owned.passed:
         return sighting.owned
     reason = _reason(pool, sighting, pull_patience)
@@ -148,7 +148,7 @@ def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
 
 
 def _stopping(sighting: Sighting, pod: Pod) -> Reason:
-    # Who may not look at Kubernetes nodes is told by the event that the node controller makes for each pod of one.
+    # A user without the right to read Kubernetes nodes learns it from the event that the node controller makes.
     lost = _latest(sighting.events, "NodeNotReady") if sighting.kubernetes_node_ready is None else None
     if sighting.kubernetes_node_ready is False or lost:
         since = f"was lost at {lost.last_seen}" if lost else "is not Ready"
@@ -178,7 +178,7 @@ def _held(pod: Pod, named_keep: str) -> Reason:
     return waiting(
         "pod_held_by_finalizer",
         f"Pod {pod.name} has stopped, and {named_keep} it from being removed.",
-        "Find out what sets this and why it does not end. Only if it never will, take the finalizers away: "
+        "Find out what set the finalizers, and why it does not remove them. Only if it never will, remove them: "
         f'kubectl patch pod {pod.name} -n {pod.namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'.',
     )
 
@@ -218,7 +218,7 @@ def _container_failure(pod: Pod, container: Container, failing_pull: float, pull
 
 def _pull_failure(pod: Pod, container: Container, seconds: float, patience: float) -> Reason:
     # The kubelet's two reasons (ErrImagePull, ImagePullBackOff) alternate, so the message names neither: it would be
-    # told anew at each change.
+    # announced again at each change.
     image = pod.images.get(container.name) or container.image
     cause = pull_cause(container.message)
     message = f"Image {image} of pod {pod.name} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
@@ -229,7 +229,7 @@ def _pull_failure(pod: Pod, container: Container, seconds: float, patience: floa
 
 
 def pull_cause(message: str) -> str:
-    """The cause in a kubelet's message of a failed pull, without the wrapping around it; empty where it gives none."""
+    """The cause in a kubelet's message of a failed pull, without the wrapping around it; empty if it names none."""
     text = " ".join(message.split()).rstrip(".").rpartition("desc = ")[2]
     back_off, _colon, cause = text.partition(": ")
     if back_off.startswith("Back-off pulling image"):
@@ -255,7 +255,7 @@ def _crash(where: str, container: Container) -> Reason:
 
 def _scheduling(pod: Pod) -> Reason:
     if not pod.scheduling_message:
-        return waiting("pod_scheduling", f"Pod {pod.name} waits to be given a Kubernetes node.")
+        return waiting("pod_scheduling", f"Pod {pod.name} waits for a Kubernetes node.")
     return waiting(
         "pod_unschedulable",
         f"No Kubernetes node can take pod {pod.name}: {pod.scheduling_message.rstrip('.')}.",

@@ -141,7 +141,7 @@ def test_nothing_of_any_pool_of_the_batch_is_down_outside_of_it(
     pools = [pool(), pool("web")]
     pods = {name: member(name, ready=name not in down) for each in pools for name in each.member_names()}
     reasons = judge_others(pools, pods, batch).reasons
-    assert [reason.message.split()[4].rstrip(":") for reason in reasons] == named
+    assert [reason.message.split()[3] for reason in reasons] == named
 
 
 def rolling(partition: int) -> dict[str, Any]:

@@ -161,12 +161,16 @@ def test_a_pool_that_its_own_controller_rolls_is_told(
         (
             pool(updateStrategy=rolling(2)),
             False,
-            "When its turn comes its strategy becomes OnDelete. RollingUpdate with",
+            "When its turn comes, its strategy becomes OnDelete. RollingUpdate with",
         ),
-        (pool(updateStrategy=rolling(2)), True, "When its turn comes its partition becomes 3 and is lowered member by"),
+        (
+            pool(updateStrategy=rolling(2)),
+            True,
+            "When its turn comes, its partition becomes 3 and is lowered member by",
+        ),
         # What stands there is the run's own, also above the pods; what the user had is in the undo.
         (pool(updateStrategy=rolling(3), annotations=undo()), True, None),
-        (pool(annotations=undo("OnDelete", partition=2)), False, "When its turn comes its strategy becomes OnDelete."),
+        (pool(annotations=undo("OnDelete", partition=2)), False, "When its turn comes, its strategy becomes OnDelete."),
         (pool(updateStrategy=rolling(1), annotations=undo(partition=2)), True, "partition 2 is put back once"),
         # Somebody has changed it since: the undo is void.
         (pool(updateStrategy=rolling(2), annotations=undo("OnDelete")), False, "StatefulSet data has partition 2"),
