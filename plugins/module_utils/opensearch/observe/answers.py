@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What OpenSearch answered and nobody can read, as one sentence: to which request, which field, and why."""
+"""Unreadable answers of OpenSearch as sentences: the request, the field, and the fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPLAIN = "POST /_cluster/allocation/explain"
 
 
 def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
-    """The refusal for an answer that is none; `check` is the only one that needs it, and can be left out."""
+    """The refusal for an answer that is not understood. `check` names the only gate check that needs it, if any."""
     without = f" To go on without it, set skip_checks: [{check}]." if check else ""
     return NotUnderstood(
         refused(
@@ -28,9 +28,9 @@ def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
 
 
 def reading(request: str, check: str = "") -> AbstractContextManager[None]:
-    """What is read in this block is understood, or refused with the request.
+    """A block that reads an answer; its refusals name the request.
 
     Raises:
-        NotUnderstood: a part of the answer is not what it has to be.
+        NotUnderstood: a part of the answer is not as expected.
     """
     return understood(lambda what: not_understood(request, what, check))

@@ -38,23 +38,23 @@ PASSING = (
 """Answers that a cluster (no elected manager, overload) or a proxy before it gives for a while."""
 
 MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
-"""The remedy where an answer is 403: no permission, or an index that is blocked."""
+"""The remedy for the status 403: a missing permission, or a blocked index."""
 
 LONGEST_REASON = 400
-"""Characters of what is said in an error: a page of a proxy may be long."""
+"""The most characters of an error that a message quotes, since the page of a proxy may be long."""
 
 OTHER_WORDS = ("message", "Message", "type")
-"""The fields in which a proxy, or a server that gives no reason, says what is wrong."""
+"""The fields in which a proxy, or a server that gives no reason, names the fault."""
 
 _WRAPPING = re.compile(r"^\[[\w ]+: \w+\] | \(_ssl\.c:\d+\)$")
-"""What Python puts around the text of a TLS error."""
+"""The parts that Python puts around the text of a TLS error."""
 
 
 class OpenSearchClient:
     """Requests to one cluster through any of its hosts.
 
     Raises:
-        Refusal: from every method, where the answer cannot be had: unreachable, not accepted, not allowed.
+        Refusal: from every method, if the cluster is out of reach, or refuses the credentials or the request.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class OpenSearchClient:
         return self._ask("POST", path, params, body)
 
     def post_once(self, path: str, seconds: float, **params: Any) -> dict[str, Any]:
-        """The JSON answer to a POST that may take so long. It is sent once: also where no answer comes, not again."""
+        """The JSON answer to a POST that may take `seconds`. It is sent only once, even if no answer comes."""
         return self._ask("POST", path, params, seconds=seconds)
 
     def delete(self, path: str, **params: Any) -> dict[str, Any]:
-        """The JSON answer to DELETE; empty where there was nothing to delete."""
+        """The JSON answer to DELETE; empty if there was nothing to delete."""
         return self._ask("DELETE", path, params, ignore=(HTTPStatus.NOT_FOUND,))
 
     def order(self, method: str, path: str, **params: Any) -> None:
@@ -110,7 +110,7 @@ class OpenSearchClient:
         if seconds is not None:
             transport = copy.copy(transport)
             transport.max_retries = 0
-        # In the path, since opensearch-py takes a query parameter called timeout for its own.
+        # The parameters go into the path, since opensearch-py takes one called timeout for its own.
         url = f"{path}?{urlencode(params)}" if params else path
         self._limit.begin(seconds)
         try:
@@ -119,12 +119,12 @@ class OpenSearchClient:
             if isinstance(error.info, Refusal):
                 raise error.info from error
             if not isinstance(error.info, self._failures):
-                raise  # opensearch-py wraps every exception, a mistake of ours too
+                raise  # opensearch-py wraps every exception, even a fault of this code
             silent = getattr(error, "silent", None)
             if silent is not None:
                 # opensearch-py asks it again in its turn: the next look would be unanswered like this one.
                 self._connection.transport.mark_dead(silent)
-            # The host means something only where it was reached directly.
+            # The name of the host is useful only if it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
             raise _unreachable(where, error, errors, seconds or self._limit.seconds) from error
         except errors.TransportError as error:
@@ -185,13 +185,13 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
 
 
 def hosts_of(options: Mapping[str, Any]) -> list[str]:
-    """The URLs of `hosts`, which all say the same: with TLS, or without.
+    """The URLs of `hosts`, which are either all with TLS or all without.
 
-    Without a scheme the package takes http, and in a list of both a password goes to the next host without TLS as soon
-    as one with TLS is not there, or is not the one it should be.
+    Without a scheme the package would use http. In a list of both kinds, a password would go to the next host without
+    TLS as soon as a host with TLS is out of reach, or has a wrong certificate.
 
     Raises:
-        Refusal: there is none, or one is no URL, or holds credentials.
+        Refusal: no URL is given, or one of them has no scheme or holds credentials, or they are of both kinds.
     """
     hosts = list(options.get("hosts") or [])
     if not hosts:
@@ -205,20 +205,20 @@ def hosts_of(options: Mapping[str, Any]) -> list[str]:
         if not host.lower().startswith(SCHEMES):
             raise refusal(
                 "opensearch_scheme",
-                f"The address {host} of opensearch.hosts does not say whether there is TLS.",
+                f"The address {host} of opensearch.hosts does not say whether it has TLS.",
                 f"Write https://{host} (or http://{host} where the REST port has no TLS).",
             )
     if len({host.partition(":")[0].lower() for host in hosts}) > 1:
         raise refusal(
             "opensearch_scheme",
             f"Some addresses of opensearch.hosts have TLS and others have none: {', '.join(hosts)}.",
-            "Give addresses of one kind: with https:// alone nothing is ever sent without encryption.",
+            "Give addresses of one kind. With https:// alone nothing is ever sent without encryption.",
         )
     return hosts
 
 
 def judge_connection(options: Mapping[str, Any]) -> Verdict:
-    """Who could read the password on its way; through the Kubernetes API it goes as safely as what is sent there."""
+    """A remark if somebody on the network could read the password. The way through the Kubernetes API has its own."""
     username = options.get("username")
     if not username or options.get("port_forward"):
         return Verdict()
@@ -234,13 +234,13 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
 
 
 def _late(where: str, seconds: float) -> Unreachable:
-    """What is said where a connection came about and no answer: opensearch-py tells that apart from all else."""
+    """The refusal for a connection that was made, but gave no answer in time. opensearch-py tells that apart."""
     return Unreachable(
         refused(
             "opensearch_unreachable",
             f"OpenSearch at {where} did not answer within {seconds:g} s.",
-            "If this does not pass, see in its log whether that member hangs or is overloaded. It has more time with"
-            " opensearch.request_timeout.",
+            "If this does not pass, see in its log whether that member hangs or is overloaded."
+            " opensearch.request_timeout gives it more time.",
         )
     )
 
@@ -272,7 +272,7 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
 
 
 def _root(error: BaseException) -> str:
-    """The innermost cause in plain words: HTTP libraries wrap it in others, and put addresses of objects around it."""
+    """The innermost cause in plain words. HTTP libraries wrap it in other errors, and add addresses of objects."""
     inner: BaseException = error
     for _depth in range(10):
         candidates = (getattr(inner, "reason", None), getattr(inner, "info", None), *inner.args[-1:], inner.__cause__)
@@ -318,7 +318,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
 
 
 def _reason(error: Any) -> str:
-    """What the server, or what answers in its place, says of an error in a text; of a page, its beginning."""
+    """The text of an error, from the server or from a proxy in its place; of a whole page, its beginning."""
     found = _body(error)
     if isinstance(found, dict):
         found = found.get("error") or found
@@ -332,7 +332,7 @@ def _reason(error: Any) -> str:
 
 
 def _body(error: Any) -> Any:
-    """The body of an error; where it was not called JSON, opensearch-py has its text alone."""
+    """The body of an error. If it was not declared as JSON, opensearch-py has only its text."""
     if error.info is not None:
         return error.info
     try:

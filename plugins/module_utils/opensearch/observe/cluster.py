@@ -45,10 +45,10 @@ from .tasks import LONG_TASKS, LongTask, parse_tasks
 _NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
 NODES, BOTH = "GET /_nodes", "GET /_cluster/state with GET /_nodes"
 LOOKS = 3
-"""How often it is looked at once before a member that is in the cluster counts as one that does not answer."""
+"""Looks in a row before a member that is in the cluster counts as one that does not answer."""
 ANSWERING = "5s"
-"""For how long the server waits for each member. Without a limit one that hangs would keep back the answers of all,
-until the request times out, and nobody could be named."""
+"""The time for which the server waits for each member. Without a limit, one that hangs would hold back the answers of
+all until the request times out, and could not be named."""
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
@@ -89,16 +89,16 @@ _STATE = ",".join(
 def observe(client: OpenSearchClient) -> ClusterState:
     """One look: two calls, answered by the elected manager and by each member for itself.
 
-    A member that joins or leaves between the two is in one answer only, so it is then looked again.
+    A member that joins or leaves between the two is in only one answer; then both calls are made again.
 
     Raises:
-        Refusal: the answer cannot be had or read; `Unreachable` where a member is in the cluster and does not answer.
+        Refusal: an answer is missing or unreadable; `Unreachable` if a member of the cluster does not answer.
     """
     return parse_state(*_agreeing(lambda: _both(client)))
 
 
 def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
-    """What each member says of itself, and the cluster state, asked until every member of the state has answered."""
+    """The answers of all members and the cluster state, asked until every member of the state has answered."""
     for _look in range(LOOKS):
         nodes, state = ask()
         with reading(BOTH):
@@ -120,7 +120,7 @@ def _both(client: OpenSearchClient) -> tuple[Json, Json]:
 
 
 def _names(state: Json) -> Mapping[str, str]:
-    """The names of the members in the cluster state, by id; there is always one, or nobody could have answered."""
+    """The names of the members in the cluster state, by id. There is at least one: the member that answers."""
     with reading(BOTH):
         names = named(state, "nodes", lambda _identity, node: text(node, "name"))
         if not names:
@@ -129,17 +129,17 @@ def _names(state: Json) -> Mapping[str, str]:
 
 
 def _nodes(client: OpenSearchClient) -> Json:
-    """What each member says of itself, by its id."""
+    """The answer of each member about itself, by its id."""
     answer = client.get("/_nodes/_all/_none", timeout=ANSWERING, filter_path=_NODES)
     with reading(NODES):
         return part(answer, "nodes", {})
 
 
 def cluster_uuid(client: OpenSearchClient) -> str:
-    """The identity of the cluster: made once at its first start, and never again.
+    """The identity of the cluster, which is made once at its first start.
 
     Raises:
-        Refusal: the answer cannot be had or read. `_na_` is no identity: the cluster has not formed yet.
+        Refusal: the answer is missing or unreadable, or `_na_`: the cluster has not formed yet.
     """
     path = "/_cluster/state/version"
     answer = client.get(path, filter_path="cluster_uuid")
@@ -150,7 +150,7 @@ def cluster_uuid(client: OpenSearchClient) -> str:
 def _uuid(answer: Json) -> str:
     uuid = text(answer, "cluster_uuid")
     if uuid == "_na_":
-        raise Unreadable("is not there yet: it does not say which cluster it is", "cluster_uuid")
+        raise Unreadable("is not set yet (_na_), since the cluster has not formed", "cluster_uuid")
     return uuid
 
 
@@ -187,9 +187,9 @@ def _metadata(metadata: Json) -> tuple[dict[str, Index], Voting]:
 
 
 def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
-    """Health with its task queue drained once (`wait_for_events=languid`); waits up to `long_poll` seconds for green.
+    """Health after its task queue was drained once (`wait_for_events=languid`), or after `long_poll` seconds.
 
-    `green` alone is stale evidence: an index created a moment before is not counted yet (elastic/cloud-on-k8s#8267).
+    `green` alone may be out of date: an index created just before is not counted yet (elastic/cloud-on-k8s#8267).
     """
     waits: dict[str, Any] = {"wait_for_status": "green"} if long_poll else {}
     answer = client.health(wait_for_events="languid", timeout=f"{round(1000 * (long_poll or 1))}ms", **waits)
@@ -200,10 +200,10 @@ def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:
 def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str, ClusterMember]:
     """The named members that are in the cluster now, by name; cheap enough for a tight loop.
 
-    The state is asked first, so that a new process is never seen with the version of the one before it.
+    The state is asked first, so that a new process is never seen with the version of the old one.
 
     Raises:
-        Refusal: the answer cannot be had or read; `Unreachable` where one that is in the cluster does not answer.
+        Refusal: an answer is missing or unreadable; `Unreachable` if one that is in the cluster does not answer.
     """
     wanted = set(names)
 
@@ -219,10 +219,10 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
 
 def observe_data_paths(client: OpenSearchClient) -> DataPaths:
-    """The paths of each member's data, from its own settings; without those that have not answered in time.
+    """The data paths of each member from its own settings; members that have not answered in time are left out.
 
     Raises:
-        Refusal: the answer cannot be had or read.
+        Refusal: the answer is missing or unreadable.
     """
     wanted = ("nodes.*.name", "nodes.*.settings.path.data", "nodes.*.settings.path.home")
     answer = client.get("/_nodes/_all/settings", timeout=ANSWERING, filter_path=",".join(wanted))
@@ -231,10 +231,10 @@ def observe_data_paths(client: OpenSearchClient) -> DataPaths:
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:
-    """The disks of the data members and the watermarks in force: one call to each data member, and one more.
+    """The disks of the data members and the watermarks in force: a call that each data member answers, and one more.
 
     Raises:
-        Refusal: the answer cannot be had or read.
+        Refusal: an answer is missing or unreadable.
     """
     path = "cluster.routing.allocation.disk"
     settings = client.get(
@@ -256,7 +256,7 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
     """The long tasks of all members: one call, which each member answers for itself.
 
     Raises:
-        Refusal: the answer cannot be had or read.
+        Refusal: the answer is missing or unreadable.
     """
     actions = ",".join(LONG_TASKS)
     wanted = ("name", "tasks.*.id", "tasks.*.action", "tasks.*.description", "tasks.*.parent_task_id")
@@ -273,7 +273,7 @@ def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
 
 
 def observe_recoveries(client: OpenSearchClient) -> Recoveries:
-    """What the recoveries under way have still to copy; unknown where that cannot be had, since no verdict needs it."""
+    """The amount that the recoveries under way still have to copy, or `UNKNOWN`, since no verdict needs it."""
     figures = ("index.size.total_in_bytes", "index.size.reused_in_bytes", "index.size.recovered_in_bytes")
     wanted = (*figures, "translog.total", "translog.recovered")
     try:
@@ -284,16 +284,16 @@ def observe_recoveries(client: OpenSearchClient) -> Recoveries:
 
 
 def _all_answered(failures: Any, what: str, check: str) -> None:
-    """A member that is just coming or going may not answer: it is asked again.
+    """Check that all members answered. One that is just coming or going may not have, so it is asked again.
 
     Raises:
-        Unreachable: one has not.
+        Unreachable: one has not answered.
     """
     if failures:
         raise Unreachable(
             refused(
                 "opensearch_unavailable",
-                f"Not every member of OpenSearch has answered for its {what}.",
+                f"Some members of OpenSearch did not tell their {what}.",
                 f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
             )
         )
@@ -303,7 +303,7 @@ def read_settings(client: OpenSearchClient) -> Settings:
     """Both scopes of the cluster settings, flat.
 
     Raises:
-        Refusal: the answer cannot be had, or is not understood.
+        Refusal: the answer is missing or unreadable.
     """
     answer = client.get("/_cluster/settings", flat_settings="true")
     with reading("GET /_cluster/settings"):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Facts about the copies of the shards: which stand in for one another, which are alone, which move."""
+"""Facts about the copies of the shards: those that stand in for one another, that are alone, or that move."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Shard = tuple[str, int]
 
 
 def last_copies(state: ClusterState) -> Mapping[Shard, ShardCopy]:
-    """The shards of which a single copy is assigned while others are not, and that copy; search-only ones are left out.
+    """The shards of which only the primary is assigned although others should be, and that copy.
 
-    A replica is a last copy of this kind only where its primary is not assigned, which is told otherwise.
+    Search-only copies are left out. A lone replica has lost its primary, which another reason says.
     """
     lone: dict[Shard, ShardCopy] = {}
     for (index, shard, search_only), copies in copy_sets(state).items():
@@ -32,9 +32,9 @@ def under_way(state: ClusterState) -> bool:
 
 
 def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
-    """The copies without a member, one per shard (explaining twins apart is not possible for the server).
+    """The copies without a member, one for each shard, since the server does not explain twins apart.
 
-    Of a shard without its primary that is the primary alone: its replicas can only follow it.
+    A shard without its primary is represented by the primary: its replicas can only follow it.
     """
     found = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
     lost = {(copy.index, copy.shard) for copy in found if copy.primary}
@@ -46,13 +46,13 @@ def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
 
 
 def left_on(state: ClusterState, names: Collection[str]) -> tuple[ShardCopy, ...]:
-    """The copies that the named members hold; one that relocates, as long as it has not arrived."""
+    """The copies that the named members hold. A copy that relocates counts until it has arrived elsewhere."""
     members = state.ids(names)
     return tuple(copy for copy in state.copies if copy.member in members)
 
 
 def standing_still(state: ClusterState) -> bool:
-    """Whether no copy is under way anywhere: as long as one is, others may just be waiting for their turn."""
+    """Whether no copy recovers or moves. As long as one does, others may just be waiting for their turn."""
     return not any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
 
 
@@ -60,7 +60,7 @@ CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]
 
 
 def copy_sets(state: ClusterState) -> CopySets:
-    """Copies that can stand in for one another: those of a shard, where search-only copies are a set of their own."""
+    """Copies that can stand in for one another: those of one shard. Search-only copies are a set of their own."""
     found: dict[tuple[str, int, bool], list[ShardCopy]] = defaultdict(list)
     for copy in state.copies:
         found[(copy.index, copy.shard, copy.search_only)].append(copy)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where members keep their data, and whether that outlives their pods. Pure."""
+"""The data paths of members, and whether the data there outlives their pods. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ...kubernetes.volumes import is_mounted, outlives_pods, variable
 from .state import silence
 
 DEFAULT = "/usr/share/opensearch/data"
-"""That of the official image, whose working directory is the server's home (path.home)."""
+"""The data path of the official image, whose working directory is the server's home (path.home)."""
 SETTING = "path.data"
 FIRST_NODE = "nodes/0"
-"""What the server makes under each data path (server source, NodeEnvironment): a mount may be as deep as that."""
+"""The folder that the server makes under each data path (server source, NodeEnvironment); a mount may be that deep."""
 
 DataPaths = Mapping[str, tuple[str, ...]]
 """Data paths by the name of the member."""
@@ -26,19 +26,19 @@ DataPaths = Mapping[str, tuple[str, ...]]
 def parse_data_paths(nodes_settings: Json) -> dict[str, tuple[str, ...]]:
     """The data paths of each member from `GET _nodes/_all/settings`: `path.data`, or `data` under `path.home`.
 
-    One that does not say where its home is has none.
+    A member that does not tell its home gets no paths.
 
     Raises:
-        Unreadable: it is not such an answer.
+        Unreadable: the answer is not as expected.
     """
     return dict(named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {}).values())
 
 
 def said_by_all(known: DataPaths, members: Iterable[str]) -> DataPaths:
-    """What is known, where each of these members, which are in the cluster, has said its own.
+    """The known data paths, which must be known for each of these members of the cluster.
 
     Raises:
-        Unreachable: one has not. What others say of theirs does not stand in for it.
+        Unreachable: a member has not told its own. The paths of others do not stand in for them.
     """
     missing = set(members) - known.keys()
     if missing:
@@ -56,9 +56,9 @@ def _paths(node: Json) -> tuple[str, ...]:
 def keeps_data(pool: StatefulSet, known: DataPaths) -> bool:
     """Whether the members of a pool have their data again in the next pod.
 
-    The paths are those that the members of the pool say, or while none of it is there those of all members. A path that
-    no volume of the pool covers may be a link's target, so then it is what the template says (`path.data` as a
-    variable), or the default of the image.
+    The paths are those of the pool's own members, or of all members while none of the pool is there. A path that no
+    volume of the pool covers may be a link's target; then the path is that of the template (`path.data` as a variable),
+    or the default of the image.
     """
     own = {path for name in pool.member_names() for path in known.get(name, ())}
     said = _mounted(pool, own or {path for paths in known.values() for path in paths})
@@ -67,6 +67,6 @@ def keeps_data(pool: StatefulSet, known: DataPaths) -> bool:
 
 
 def _mounted(pool: StatefulSet, paths: Collection[str]) -> list[str]:
-    """Where a server begins to write, where all of that is on volumes; else none."""
+    """The folders in which a server begins to write, if all of them are on volumes; else none."""
     begun = [join(path, FIRST_NODE) for path in sorted(paths)]
     return begun if all(is_mounted(pool, path) for path in begun) else []

@@ -22,14 +22,14 @@ _POWERS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 @dataclass(frozen=True)
 class Watermark:
-    """How full a disk may be, as it is written, and as the share in use (0 to 1) or the bytes that stay free."""
+    """The limit for a full disk: its text, and either the share in use (0 to 1) or the bytes that stay free."""
 
     text: str
     used: float | None = None
     free: float | None = None
 
     def exceeded(self, disk: Disk) -> bool:
-        """Whether that disk is fuller."""
+        """Whether that disk is fuller than the watermark."""
         if self.used is not None:
             return disk.used > self.used
         return disk.available < (self.free or 0)
@@ -37,7 +37,7 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Disk:
-    """The fullest data path of a member. Bytes."""
+    """The fullest data path of a member, in bytes."""
 
     member: str
     total: int
@@ -51,7 +51,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Disks:
-    """The disks of the data members, and the watermarks by level; none where the cluster heeds none."""
+    """The disks of the data members, and the watermarks by level, or None if the cluster heeds none."""
 
     disks: tuple[Disk, ...] = ()
     watermarks: Mapping[str, Watermark] | None = None
@@ -61,7 +61,7 @@ def parse_watermark(text: str) -> Watermark:
     """A watermark from a setting: `85%` or `0.85` in use, or `500mb` free.
 
     Raises:
-        ValueError: it is written in none of these ways.
+        ValueError: the text is of none of these forms.
     """
     text = text.strip()
     if text.endswith("%"):
@@ -73,7 +73,7 @@ def parse_watermark(text: str) -> Watermark:
 
 
 def parse_watermarks(answer: Json, data_members: int) -> Mapping[str, Watermark] | None:
-    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None where the cluster heeds none.
+    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None if the cluster heeds none.
 
     Raises:
         Unreadable: one is missing, or cannot be read.

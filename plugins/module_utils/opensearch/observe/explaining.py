@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking the server why copies are not assigned: a bounded number of questions a look, and all of them in turn."""
+"""Asking the server why copies are not assigned: at most so many questions a look, so all after a few looks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .explanation import Explanation, parse_explanation
 from .state import ClusterState, ShardCopy
 
 EXPLANATIONS = 500
-"""At most so many questions a look: each costs the elected manager all deciders times all data members."""
+"""The most questions of one look: each costs the elected manager all deciders times all data members."""
 
 _Place = tuple[str, int, bool]
-"""Index, shard, and whether it is the primary: what the server is asked about."""
+"""Index, shard, and whether it is the primary: the subject of a question to the server."""
 
 
 def explain(
@@ -27,12 +27,12 @@ def explain(
 ) -> tuple[Explanation, ...]:
     """Explanations of these unassigned copies, the oldest first; copies in the same situation share one question.
 
-    `former` are explanations of an earlier look that are still true, the oldest first. Where there is more to ask than
-    one look may, what has never been explained comes first, then what was explained longest ago. So after a few looks
-    everything is explained.
+    `former` are explanations of an earlier look that are still true, the oldest first. If there are more questions than
+    one look may ask, copies that were never explained come first, then those explained longest ago. So after a few
+    looks all are explained.
 
     Raises:
-        Refusal: the server does not let us ask, or cannot be reached.
+        Refusal: the server refuses the question, or cannot be reached.
     """
     age = {_place(explanation): number for number, explanation in enumerate(former)}
     groups = sorted(_alike(state, copies), key=lambda group: age.get(_place(group[0]), -1))
@@ -43,7 +43,7 @@ def explain(
 
 
 def still_true(former: Sequence[Explanation], then: ClusterState, now: ClusterState) -> tuple[Explanation, ...]:
-    """Those of the former explanations that no other member, and no other place of a copy, can have changed since."""
+    """The former explanations that are still true: the same processes are there, and the copies of the shard too."""
     if {m.ephemeral_id for m in then.members.values()} != {m.ephemeral_id for m in now.members.values()}:
         return ()
     before, after = _by_shard(then), _by_shard(now)
@@ -55,12 +55,12 @@ def still_true(former: Sequence[Explanation], then: ClusterState, now: ClusterSt
 
 
 def answer_about(client: OpenSearchClient, copy: ShardCopy, fields: str, member: str | None = None) -> Json | None:
-    """These fields of what the server explains of a copy, and the deciders; on a member where that is named.
+    """These fields of the server's explanation of a copy, and the deciders; of the copy on `member`, if that is given.
 
-    None where the copy was assigned or has gone between two calls, or its index is gone: the next look sees it.
+    It is None if the copy was assigned or has gone between two calls, or its index is gone: the next look sees that.
 
     Raises:
-        Refusal: the server does not let us ask, or cannot be reached.
+        Refusal: the server refuses the question, or cannot be reached.
     """
     body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary}
     deciders = "node_allocation_decisions.deciders"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the server says of a copy that has no member, or that is to leave one (`_cluster/allocation/explain`)."""
+"""The server's explanations of copies that have no member, or are to leave one (`_cluster/allocation/explain`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Explanation:
     primary: bool
     can_allocate: str
     refusing: Mapping[str, frozenset[str]]
-    """Member id → names of the deciders that answered NO."""
+    """The names of the deciders that answered NO, by member id."""
 
 
 def parse_explanation(answer: Json) -> Explanation:
@@ -43,14 +43,14 @@ def parse_explanation(answer: Json) -> Explanation:
 
 
 DECISIONS = frozenset({"ALWAYS", "NO", "THROTTLE", "YES"})
-"""What a decider says (server source, Decision.Type)."""
+"""The answers of a decider (server source, Decision.Type)."""
 
 
 def refusing_deciders(decision: Json) -> frozenset[str]:
     """The deciders that say no to one member, in `node_allocation_decisions`.
 
     Raises:
-        Unreadable: one says nothing that is known.
+        Unreadable: a decider gives an unknown answer.
     """
     said = listed(decision, "deciders", lambda each: (text(each, "decider"), one_of(each, "decision", DECISIONS)), ())
     return frozenset(name for name, decided in said if decided == "NO")
@@ -58,16 +58,16 @@ def refusing_deciders(decision: Json) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Move:
-    """What the server says of a copy that is to leave its member."""
+    """The server's explanation of copies that are to leave their member."""
 
     shards: tuple[str, ...]
-    """The copies that this was said of, all in the same situation."""
+    """The copies, all in the same situation."""
     refusing: Mapping[str, frozenset[str]]
-    """Name of every other data member -> names of the deciders that say no."""
+    """The names of the deciders that say no, by the name of every other data member."""
 
 
 def parse_move(shards: tuple[str, ...], answer: Json) -> Move:
-    """What is said of copies, from the JSON.
+    """The explanation of these copies, from its JSON.
 
     Raises:
         Unreadable: a field that decides is missing.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that a gate sees at once."""
+"""All that a gate sees in one look."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tasks import LongTask
 
 @dataclass(frozen=True)
 class Look:
-    """Everything a gate sees at once; what none of its checks needs is empty."""
+    """All that a gate sees in one look. A part that none of its checks needs is empty."""
 
     state: ClusterState
     health: Health

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking the server where the copies of members that keep no data could go."""
+"""Questions to the server: the members to which the copies of members without lasting data could move."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .state import ClusterState, ShardCopy
 
 
 def explain_moves(client: OpenSearchClient, state: ClusterState, left: Sequence[ShardCopy]) -> tuple[Move, ...]:
-    """What the server says of these copies; those in the same situation share one question.
+    """The server's explanations of these copies; copies in the same situation share one question.
 
     Replicas that the server itself adds and takes away with the members (`auto_expand_replicas`) need no other place.
 
     Raises:
-        Refusal: the server does not let us ask, or cannot be reached.
+        Refusal: the server refuses the question, or cannot be reached.
     """
     found = []
     holders = {copy.member for copy in left}

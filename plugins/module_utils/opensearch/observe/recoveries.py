@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the recoveries under way have still to copy and to replay."""
+"""The recoveries under way: bytes still to copy, and operations still to replay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Recoveries:
-    """What the recoveries under way have still to copy (bytes), and to replay (operations)."""
+    """The bytes that the recoveries under way still have to copy, and the operations they have to replay."""
 
     bytes: float = 0
     operations: float = 0
@@ -23,9 +23,9 @@ UNKNOWN = Recoveries(math.inf, math.inf)
 
 
 def parse_recoveries(answer: Mapping[str, Any]) -> Recoveries:
-    """What is left of all recoveries of `_recovery?active_only=true`.
+    """The rest of all recoveries of `_recovery?active_only=true`.
 
-    How many operations there will be is not always known yet (total -1; server source, RecoveryState.Translog).
+    The number of operations is not always known yet (total -1; server source, RecoveryState.Translog).
 
     Raises:
         KeyError: a figure is missing.

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The routing table: where the copies of each shard are. What contradicts itself or the metadata is not believed. Pure.
+"""The routing table: the places of the copies of each shard. One that contradicts itself or the metadata is refused.
 
-What has to agree is what the servers check themselves (server source, IndexRoutingTable.validate, ShardRouting).
+The checks are those that the servers make themselves (server source, IndexRoutingTable.validate, ShardRouting). Pure.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ...common.reading import Json, Unreadable, flag, listed, named, one_of, opt
 from .state import Index, ShardCopy
 
 STATES = frozenset({"INITIALIZING", "RELOCATING", "STARTED", "UNASSIGNED"})
-"""All that a copy can be in (server source, ShardRoutingState)."""
+"""All states of a copy (server source, ShardRoutingState)."""
 
 
 def parse_copies(routing_table: Json, indices: Mapping[str, Index], members: Collection[str]) -> tuple[ShardCopy, ...]:
     """Every shard copy of `routing_table.indices`; `members` are the ids of those in the cluster.
 
     Raises:
-        Unreadable: a copy, or what there is of copies, cannot be so.
+        Unreadable: a copy, or the set of copies of a shard, is impossible.
     """
     tables = named(routing_table, "indices", lambda name, table: _index(name, table, indices, members), {})
     return tuple(copy for copies in tables.values() for copy in copies)
@@ -63,7 +63,7 @@ def _copy(copy: Json, index: str, shard: int, members: Collection[str]) -> Shard
 
 
 def _contradiction(copy: ShardCopy, members: Collection[str]) -> str:
-    """What cannot be so of one copy; empty where all can."""
+    """The contradiction in one copy, as the end of a sentence; empty if there is none."""
     if (copy.state == "UNASSIGNED") is not (copy.member is None):
         return "has a member" if copy.member else "has no member"
     if copy.state in {"STARTED", "UNASSIGNED"} and copy.relocating_to:
@@ -77,7 +77,8 @@ def _contradiction(copy: ShardCopy, members: Collection[str]) -> str:
 
 
 def _agree(copies: Sequence[ShardCopy], index: Index, shard: str) -> None:
-    """An index in search-only mode has neither primaries nor replicas, any other as many as its settings say."""
+    """Check the number of copies. An index in search-only mode has neither primaries nor replicas; any other has as
+    many as its settings say."""
     ordinary = [copy for copy in copies if not copy.search_only]
     if not copies or (ordinary and len(ordinary) != index.replicas + 1):
         raise Unreadable(f"has {len(ordinary)} copies, and there have to be {index.replicas + 1}", shard)

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cluster settings, and the undo that they carry: what is there, as frozen data. Pure: no client.
+"""Cluster settings, and the undo that they carry, as frozen data. Pure: no client.
 
 OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,
-2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo whatever
-becomes of the controller. The undo is one JSON string, since nested objects would drop nulls.
+2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo even if the
+controller dies. The undo is one JSON string, since nested objects would drop nulls.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...engine.undo import Writer, writer_in
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 ARCHIVED = "archived."
-"""Before the name of a setting that the running version does not know, left over from an older one."""
+"""The prefix of a setting that the running version does not know, left over from an older one."""
 ENABLE = "cluster.routing.allocation.enable"
 ALLOCATING = (None, "all")
-"""The values of it with which every copy can come back."""
+"""The values of that setting with which every copy can come back."""
 KEPT_IN = ("kubernetes", "opensearch")
 """The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
@@ -35,7 +35,7 @@ RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
 REBALANCE = "cluster.routing.rebalance.enable"
 DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 LISTS = frozenset({EXCLUDE})
-"""Settings that are lists with commas, to which names are added: only these names are ours, whatever else is there."""
+"""Settings that are lists with commas, to which names are added: a run takes back only the names that it added."""
 
 Flat = Mapping[str, Any]
 
@@ -52,10 +52,10 @@ CHANGED: Mapping[str, tuple[str, str]] = {
     REBALANCE: ("all|primaries|replicas|none", "none"),
     DELAY: (_TIME, _TIME),
 }
-"""All settings that a run changes: patterns of what each may have been before, where it was set, and is set to.
+"""All settings that a run changes, each with patterns of the value before (if it was set) and of the value set.
 
-An undo that names others, or other values, was not written by a run. Whoever may write that setting alone could have
-anything put back with the rights of whoever settles.
+An undo that names other settings or values was not written by a run. A user who may write only the undo could otherwise
+have anything put back with the rights of the user who settles.
 """
 
 
@@ -67,7 +67,7 @@ class Settings:
     transient: Flat
 
     def effective(self, name: str) -> Any:
-        """The value in force, or None where only the default is: transient hides persistent."""
+        """The value in force, or None if that is the default. Transient hides persistent."""
         return self.transient.get(name, self.persistent.get(name))
 
     def scope(self, name: str) -> Flat:
@@ -77,7 +77,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Change:
-    """One setting that was changed: where, what it was (None: absent), what it was set to."""
+    """One changed setting: its scope, its value before (None if it was absent), and the value set."""
 
     setting: str
     scope: str
@@ -85,15 +85,15 @@ class Change:
     set_to: Any
 
     def is_ours(self, present: Any) -> bool:
-        """Whether the setting, as it is at present, still is what it was set to; of a list, whether it still holds some
-        of the names that were added.
+        """Whether the present value is still the one that the run set; for a list, whether it still holds some of the
+        names that the run added.
         """
         if self.setting in LISTS:
             return bool(self._added() & set(names_in(present)))
         return bool(present == self.set_to)
 
     def back(self, present: Any) -> Any:
-        """What the setting has to be again, where it is ours; of a list, what is left without the names added."""
+        """The value to put back if the present one is the run's; for a list, its names without those the run added."""
         if self.setting not in LISTS:
             return self.was
         left = [name for name in names_in(present) if name not in self._added()]
@@ -105,7 +105,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Undo:
-    """What puts the settings back. `cluster` is the cluster's UUID: an undo restored from a snapshot is not ours."""
+    """The undo of settings. `cluster` is its cluster's UUID, since a snapshot may bring the undo of another cluster."""
 
     writer: Writer
     cluster: str
@@ -113,7 +113,7 @@ class Undo:
     excluded: tuple[str, ...] = ()
     """The names of the members that are excluded from voting for a moment."""
     foreign: tuple[Any, ...] = ()
-    """What it says of settings that no run of this collection changes so: kept as it is, and never put back."""
+    """Changes that no run of this collection makes: they are kept as they are, and never put back."""
 
     def dumps(self) -> str:
         """The JSON string that the cluster carries."""
@@ -141,7 +141,7 @@ def carried_undo(settings: Settings) -> Undo | None:
     """The undo that the cluster carries, if any.
 
     Raises:
-        Refusal: there is one and it cannot be read. It is never overwritten: a person has to look.
+        Refusal: it carries one that cannot be read. That is never overwritten: a person has to look.
     """
     text = settings.persistent.get(UNDO)
     if text is None:
@@ -163,12 +163,12 @@ def carried_undo(settings: Settings) -> Undo | None:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
-            "Read it with GET _cluster/settings, put the settings it names back by hand, then set it to null.",
+            "Read it with GET _cluster/settings, put back the settings it names by hand, then set it to null.",
         ) from error
 
 
 def is_known(change: Change) -> bool:
-    """Whether a run makes such a change."""
+    """Whether runs of this collection make such a change."""
     if not isinstance(change.setting, str) or change.setting not in CHANGED or change.scope not in SCOPES:
         return False
     before, then = CHANGED[change.setting]

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is seen of an OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
+"""An OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
 
-Shapes read from the servers' own answers on 2.11, 2.19, 3.6 and 3.8.
+Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...common.words import enumerate_few
 from .version import Version
 
 COORDINATING = "coordinating only"
-"""What is served by members that have no role, in the place of one."""
+"""The name of the service of members that have no role."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class ClusterMember:
 
     @property
     def holds_data(self) -> bool:
-        """Whether shards can be on it (role `data` and the tiers of it, `search`, `warm`)."""
+        """Whether it can hold shards (role `data` and its tiers, `search`, `warm`)."""
         return any(role in {"data", "search", "warm"} or role.startswith("data_") for role in self.roles)
 
     @property
     def has_remote_store(self) -> bool:
-        """Whether it keeps what is written to its shards in a repository, too (DiscoveryNode.isRemoteStoreNode)."""
+        """Whether it also writes its shards to a repository (DiscoveryNode.isRemoteStoreNode)."""
         return "remote_store.segment.repository" in self.attributes
 
     @property
     def serves(self) -> frozenset[str]:
-        """The roles in which others may stand in for it, beside those that its shards and its vote tell of.
+        """The roles in which others may stand in for it, apart from holding data and voting.
 
-        A member without any of these, without data and without a vote is one of those that only coordinate. That it
-        can reach other clusters (`remote_cluster_client`) is no service: the member that is asked uses its own.
+        A member without such a role, without data and without a vote only coordinates. Its connections to other
+        clusters (`remote_cluster_client`) are no service: each member uses its own.
         """
         special = self.roles - {"data", "cluster_manager", "master", "remote_cluster_client"}
         return special or (frozenset() if self.holds_data or self.manager_eligible else frozenset({COORDINATING}))
@@ -76,7 +76,7 @@ class ClusterMember:
 
 @dataclass(frozen=True)
 class ShardCopy:
-    """One copy of a shard. `member` is the id of the member that holds it, or None when unassigned."""
+    """One copy of a shard. `member` is the id of the member that holds it, or None if it is unassigned."""
 
     index: str
     shard: int
@@ -89,7 +89,7 @@ class ShardCopy:
 
     @property
     def started(self) -> bool:
-        """Whether it serves (a relocating copy serves at its source until it has moved)."""
+        """Whether it serves. A relocating copy serves at its source until it has moved."""
         return self.state in {"STARTED", "RELOCATING"}
 
     @property
@@ -108,16 +108,16 @@ class Index:
     replicas: int
     created: Version | None
     allocation: str | None = None
-    """`index.routing.allocation.enable`, where it is set: it overrides the cluster's."""
+    """`index.routing.allocation.enable` if it is set; it overrides the cluster's."""
     wait_for_active_shards: int = 1
     auto_expand: bool = False
     """Whether the servers themselves add and take away its replicas with the members."""
     delay: str | None = None
-    """`index.unassigned.node_left.delayed_timeout`, where it is set."""
+    """`index.unassigned.node_left.delayed_timeout` if it is set."""
     of_snapshot: bool = False
     """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
     in_remote_store: bool = False
-    """Whether what is written to it is also in a repository (`index.remote_store.enabled`)."""
+    """Whether its data is also written to a repository (`index.remote_store.enabled`)."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class Voting:
     exclusions: frozenset[str] = frozenset()
     """The names of the members that are excluded."""
     nobodies: frozenset[str] = frozenset()
-    """Those of these names that no member had when they were excluded."""
+    """The excluded names that no member had at that moment."""
 
 
 _NOBODY = "_absent_"
-"""The id that an exclusion has of a name that no member had (server source, VotingConfigExclusion)."""
+"""The id in an exclusion whose name no member had (server source, VotingConfigExclusion)."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A cluster-wide block. One that is `passing` the cluster lifts by itself, such as `state not recovered`."""
+    """A cluster-wide block. The cluster lifts a `passing` one by itself, such as `state not recovered`."""
 
     description: str
     passing: bool = False
@@ -146,7 +146,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot being taken: `repository/name`, and what is not yet written: index, shard, id of its member."""
+    """A snapshot being taken: `repository/name`, and its unfinished parts as index, shard and id of the member."""
 
     name: str
     unfinished: tuple[tuple[str, int, str | None], ...] = ()
@@ -181,11 +181,11 @@ class ClusterState:
 
 
 def voting_again(state: ClusterState) -> ClusterState:
-    """The state as it is to be planned with: nobody is excluded from voting any more.
+    """The state to plan with, in which no member is excluded from voting any more.
 
-    A run that was interrupted may have left somebody excluded, and takes it back before the first batch. Until then the
-    configurations are smaller than they will be; then the servers let every member vote that can, and of two only the
-    elected one (Reconfigurator).
+    An interrupted run may have left a member excluded, which is taken back before the first batch. Until then the
+    configurations are smaller; then the servers let every manager-eligible member vote, but of two only the elected one
+    (Reconfigurator).
     """
     if not state.voting.exclusions:
         return state
@@ -217,7 +217,7 @@ def parse_health(answer: Json) -> Health:
     """Health from its JSON.
 
     Raises:
-        Unreadable: a field is missing or is none of what is known.
+        Unreadable: a field is missing, or has an unknown value.
     """
     return Health(
         status=one_of(answer, "status", HEALTH),
@@ -233,7 +233,7 @@ def parse_health(answer: Json) -> Health:
 
 
 def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
-    """The names of the members of the cluster state that did not answer for themselves, or under another name.
+    """The names of the members of the cluster state that did not answer, or answered under another name.
 
     Raises:
         Unreadable: the members of the state have no names.
@@ -243,11 +243,11 @@ def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
 
 
 def silence(path: str, names: Iterable[str]) -> Unreachable:
-    """What is raised where these members are in the cluster, and did not answer for themselves."""
+    """The refusal for members that are in the cluster, and did not answer for themselves."""
     return Unreachable(
         refused(
             "opensearch_incomplete",
-            f"In the cluster, but without an answer to GET {path}: {enumerate_few(names)}.",
+            f"Members are in the cluster and did not answer GET {path}: {enumerate_few(names)}.",
             "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
         )
     )
@@ -256,12 +256,12 @@ def silence(path: str, names: Iterable[str]) -> Unreachable:
 def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMember]:
     """Members from `GET _nodes/_all/_none` (versions) joined with `nodes` of the cluster state (ephemeral ids).
 
-    Who is in the cluster is what the state says: one that is not in it has left, or has not joined yet.
+    The state decides who is in the cluster: a member that is not in it has left, or has not joined yet.
 
     Raises:
-        Unreachable: a member of the state did not answer for itself. It is in the cluster, so without it the answer is
-            none: it must not count as away.
-        Unreadable: what one says cannot be read.
+        Unreachable: a member of the state did not answer for itself. It is in the cluster, so it must not count as
+            away, and the whole answer is refused.
+        Unreadable: the answer of one cannot be read.
     """
     silent = unanswered(nodes_info, nodes_state)
     if silent:
@@ -283,10 +283,10 @@ def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMembe
 
 
 def version_of(of: Json, name: str) -> Version:
-    """A version, written as a text.
+    """A version that is written as a text.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: the text is no version.
     """
     found = text(of, name)
     try:
@@ -299,7 +299,7 @@ def parse_index(name: str, metadata: Json) -> Index:
     """An index from `metadata.indices`.
 
     Raises:
-        Unreadable: a setting that decides is missing, or none that the servers know.
+        Unreadable: a setting that decides is missing, or has a value that no server writes.
     """
     is_open = one_of(metadata, "state", ("open", "close")) == "open"
     return within(
@@ -341,7 +341,7 @@ def parse_voting(coordination: Json) -> Voting:
     """Voting configurations from `metadata.cluster_coordination`.
 
     Raises:
-        Unreadable: one is missing. Whoever is excluded stands in a list that is there even when it is empty.
+        Unreadable: one is missing. The list of exclusions is there even when it is empty.
     """
     excluded = listed(
         coordination,
@@ -360,7 +360,7 @@ def parse_blocks(blocks: Json) -> tuple[Block, ...]:
     """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock).
 
     Raises:
-        Unreadable: one is none.
+        Unreadable: one of them is not as expected.
     """
 
     def block(number: str, found: Json) -> Block:
@@ -370,14 +370,14 @@ def parse_blocks(blocks: Json) -> tuple[Block, ...]:
 
 
 _FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})
-"""States of a shard in a snapshot that are its last (server source, SnapshotsInProgress.ShardState)."""
+"""The final states of a shard in a snapshot (server source, SnapshotsInProgress.ShardState)."""
 
 
 def parse_snapshots(custom: Json) -> tuple[Snapshot, ...]:
-    """The snapshots being taken, from `snapshots` of the cluster state; it is absent where there is none.
+    """The snapshots being taken, from `snapshots` of the cluster state, which is absent if there are none.
 
     Raises:
-        Unreadable: one is none.
+        Unreadable: one of them is not as expected.
     """
     return listed(custom, "snapshots", _snapshot, ())
 

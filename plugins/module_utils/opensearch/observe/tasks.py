@@ -17,14 +17,14 @@ LONG_TASKS = {
     "indices:admin/resize": "resize",
     "indices:admin/shrink": "shrink",
 }
-"""Action → what people call it; the parts of a task on each shard have longer names and are left out."""
+"""The words for each action. The parts of a task on each shard have longer action names, and are left out."""
 
 LONGEST_DESCRIPTION = 120
 
 
 @dataclass(frozen=True)
 class LongTask:
-    """A task that lasts: its id (`node:number`), what it does, and on which member it is coordinated."""
+    """A long task: its id (`node:number`), its kind and description, and the member that coordinates it."""
 
     id: str
     kind: str

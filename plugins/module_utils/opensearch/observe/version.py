@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 _MASK = 0x08000000
-"""Set in the version ids of OpenSearch and absent in those of Elasticsearch (server source, Version.java)."""
+"""The bit that is set in the version ids of OpenSearch, and not in those of Elasticsearch (source, Version.java)."""
 
 _ELASTICSEARCH = range(6, 10)
 """The majors that members of Elasticsearch run; those of OpenSearch are far below."""
@@ -17,13 +17,13 @@ _ELASTICSEARCH = range(6, 10)
 
 @dataclass(frozen=True, order=True)
 class Version:
-    """A released version; compares in the order of releases."""
+    """A released version. Versions compare in the order of releases."""
 
     major: int
     minor: int
     patch: int
     elasticsearch: int = field(default=0, compare=False)
-    """The major version that Elasticsearch counts where `major` is what OpenSearch compares it as; otherwise 0."""
+    """The major version by Elasticsearch's own count, while `major` is the one OpenSearch compares it as; else 0."""
 
     def __str__(self) -> str:
         if self.elasticsearch:
@@ -34,8 +34,8 @@ class Version:
     def parse(cls, text: str) -> Version:
         """The version in `text`, such as `2.19.6` or `3.0.0-beta1`; raises ValueError for anything else.
 
-        What comes after a dash is left out: members do not tell it, whatever they are built from (seen in
-        elastic/elasticsearch#36859, from which OpenSearch has it).
+        The part after a dash is left out, since members never report it (elastic/elasticsearch#36859, from which
+        OpenSearch has this).
         """
         found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?", text.strip())
         if not found:

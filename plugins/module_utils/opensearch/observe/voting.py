@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who votes, who is excluded from voting, and who is elected."""
+"""The members that vote, those excluded from voting, and the elected manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def observe_voting(client: OpenSearchClient) -> Voting:
     """The voting configurations and exclusions now.
 
     Raises:
-        Refusal: the answer cannot be had or read.
+        Refusal: the answer is missing or unreadable.
     """
     path = "/_cluster/state/metadata"
     answer = client.get(path, filter_path="metadata.cluster_coordination")
@@ -24,7 +24,7 @@ def observe_voting(client: OpenSearchClient) -> Voting:
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
-    """The id of the elected manager now, if any; the first major calls it otherwise."""
+    """The id of the elected manager now, if any. The first major has another name for the field."""
     has_first_major = any(member.version.major == 1 for member in seen.members.values())
     name = "master_node" if has_first_major else "cluster_manager_node"
     answer = client.get(f"/_cluster/state/{name}", filter_path=name)

@@ -14,10 +14,10 @@ from ...common.time_limit import TimeLimit, limit_pools, limited
 from ...kubernetes.port_forward import PortForward
 
 _TLS = ("cert_reqs", "ca_certs", "cert_file", "key_file", "assert_hostname", "assert_fingerprint", "ssl_version")
-"""What a pool of TLS connections keeps of what opensearch-py gave it."""
+"""The TLS options of opensearch-py that a connection pool keeps as attributes."""
 
 _ASKING = "url" + "open"
-"""What a pool of urllib3 calls it; in one word it is taken for the function of the standard library."""
+"""The name of a pool's method in urllib3. In one word, linters take it for the function of the standard library."""
 
 
 def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit) -> Any:
@@ -35,7 +35,7 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
             self._take_the_way()
 
         def perform_request(self, *arguments: Any, **options: Any) -> Any:
-            """The answer; where there is none in time, the error says who was `silent`."""
+            """The answer. If none comes in time, `silent` of the error is this connection."""
             try:
                 return super().perform_request(*arguments, **options)
             except timed_out as error:
@@ -43,7 +43,7 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
                 raise
 
         def _create_urllib3_pool(self) -> None:
-            # Where opensearch-py has it (3.0 on), a pool that was closed is made again with it.
+            # opensearch-py has this method from 3.0 on, and makes a pool that was closed again with it.
             super()._create_urllib3_pool()
             self._take_the_way()
 
@@ -63,7 +63,7 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
 
 
 def forwarded(base: Any, forward: PortForward) -> Any:
-    """A class of connections whose sockets lead through the Kubernetes API; TLS and its names stay those of `base`."""
+    """A subclass of `base` whose sockets lead through the Kubernetes API; its TLS and host names stay the same."""
 
     class Forwarded(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
@@ -75,7 +75,7 @@ def forwarded(base: Any, forward: PortForward) -> Any:
 
 
 class ProxiedPool:
-    """What opensearch-py asks of a pool of connections, through a proxy: plainly for http, by CONNECT for https."""
+    """The part of a connection pool that opensearch-py uses, through a proxy: plain for http, by CONNECT for https."""
 
     def __init__(self, url: str, proxy: Proxy, direct: Any, limit: TimeLimit) -> None:
         urllib3 = needed("urllib3", "urllib3")

@@ -143,4 +143,4 @@ def test_a_member_that_did_not_answer_makes_the_answer_none_where_it_is_asked_fo
         said_by_all(known, ["a", "c"])
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "opensearch_incomplete"
-    assert "without an answer to GET _nodes/_all/settings: c." in reason.message
+    assert "did not answer GET _nodes/_all/settings: c." in reason.message

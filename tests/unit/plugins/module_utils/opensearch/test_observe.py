@@ -55,7 +55,7 @@ def silent(name: str) -> Moving:
 
 def test_a_member_that_does_not_answer_makes_the_look_no_answer_after_a_few_more() -> None:
     client: Any = silent("b")
-    with pytest.raises(Unreachable, match=r"In the cluster, but without an answer to GET _nodes: b\."):
+    with pytest.raises(Unreachable, match=r"Members are in the cluster and did not answer GET _nodes: b\."):
         observe(client)
     assert (asked(client, "/_nodes/"), asked(client, "/_cluster/state/")) == (LOOKS, LOOKS)
 
