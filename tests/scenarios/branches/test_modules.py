@@ -107,7 +107,7 @@ def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: T
     assert (waits["failed"], waits["verdict"]["state"], codes(waits)) == (False, "waiting", ["member_missing"])
     assert waits["next"] == "wait"
     assert (gives_up["failed"], codes(gives_up)) == (True, ["member_missing", "timed_out"])
-    assert "Not in the cluster: ghost." in gives_up["msg"]
+    assert "Members are missing from the cluster: ghost." in gives_up["msg"]
     assert (refuses["failed"], set(codes(refuses))) == (True, {"wrong_version"})
     assert f"{LAST} runs {FROM} and not {TO}." in refuses["msg"]
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which versions the cluster lets join, and whom a plan would lock out. Pure.
+"""The versions that the cluster lets join, and the members that a plan would lock out. Pure.
 
 The elected manager refuses a member whose major version is below that of every member in the cluster, and one that is
 older than an index was created in (server source, JoinTaskExecutor.ensureMajorVersionBarrier and
@@ -21,18 +21,18 @@ from .pools import Pool
 
 
 def admits(state: ClusterState, version: Version) -> bool:
-    """Whether a member of this version may join; where an index does not tell its version that is not known."""
+    """Whether a member of this version may join. An index that does not tell its version makes it no."""
     lowest = min((member.version.major for member in state.members.values()), default=version.major)
     created = [index.created for index in state.indices.values()]
     return version.major >= lowest and all(one is not None and one <= version for one in created)
 
 
 MODE = "remote_store.compatibility_mode"
-"""The setting with which a cluster takes members with and without a remote store, to migrate from one to the other."""
+"""The setting that lets members with and without a remote store into one cluster, to migrate from one to the other."""
 
 
 def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdict:
-    """No migration to a remote store is under way, in which the servers let no newer member join.
+    """Whether no migration to a remote store is under way, in which the servers let no newer member join.
 
     `mode` is the value of `MODE`. As long as it is `mixed` and a member has a remote store, a member that is newer than
     all others is refused (server source, JoinTaskExecutor.ensureRemoteStoreNodesCompatibility).
@@ -50,13 +50,13 @@ def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdi
 
 
 FORMAT_CHANGED, FORMATS_CONFUSED = Version(3, 0, 0), Version(3, 8, 0)
-"""From the first version on a primary describes its segments in a remote store in another format. A member reads all of
-them in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler); up to the second version
-that is known."""
+"""From the first version on, a primary describes its segments in a remote store in another format. A member reads all
+descriptions in the format that it read first (RemoteSegmentMetadataHandlerFactory keeps one handler); this is known up
+to the second version."""
 
 
 def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
-    """The members of the target version can read what older and newer members write in a remote store.
+    """Whether members of the target version can read the remote store that older and newer members write.
 
     Seen from 2.19.6 to 3.8.0: the second upgraded member found both formats, took other bytes for a length, and ended
     with an OutOfMemoryError at each start. Soon the first one did, too, and no primary was left.
@@ -67,14 +67,14 @@ def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
     versions = " and ".join(sorted({str(member.version) for member in before}))
     message = (
         f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}."
-        f" Members of {FORMAT_CHANGED} to {FORMATS_CONFUSED} read what older members have written there and what newer"
-        " ones write as if both had one format: they end with an OutOfMemoryError, or fail the shard."
+        f" Members of {FORMAT_CHANGED} to {FORMATS_CONFUSED} confuse the format that older members have written there"
+        " with that of newer ones: they end with an OutOfMemoryError, or fail the shard."
     )
     another_way = "move the indices into a new cluster, by a snapshot or by reindexing."
     if target <= FORMATS_CONFUSED:
         return Verdict((refused("remote_store_format", message, f"Instead of upgrading this cluster, {another_way}"),))
-    unknown = f"{message} Whether {target} reads both is not known."
-    return Verdict((remark("remote_store_format", unknown, f"Try this upgrade on a copy before; or {another_way}"),))
+    unknown = f"{message} It is not known whether {target} reads both."
+    return Verdict((remark("remote_store_format", unknown, f"Try this upgrade on a copy first; or {another_way}"),))
 
 
 def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
@@ -87,11 +87,11 @@ def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str]
 def judge_left(
     state: ClusterState, pools: Sequence[Pool], going: Collection[str], target: Version, *, allowed: bool
 ) -> Verdict:
-    """Whoever the plan leaves below the target version can join again when it has stopped.
+    """Whether each member that the plan leaves below the target version could join again after a stop.
 
-    That holds as long as another one that holds data or can be elected is left there too, and where it would come back
-    on the new image. `going` are the names of the members that the plan upgrades. Where it upgrades the major version
-    the user has to consent (`allowed`); otherwise it is said.
+    It could as long as another member that holds data or can be elected is left there too, or if it would come back on
+    the new image. `going` are the names of the members that the plan upgrades. If the plan upgrades the major version,
+    the user has to consent (`allowed`); otherwise it is a remark.
     """
     return Verdict(tuple(_judged(state, pools, frozenset(going), target, allowed=allowed)))
 
@@ -119,7 +119,7 @@ def _judged(
         f" be elected goes to {target} or runs it already. Once stopped, {end}."
     )
     if not major:
-        yield remark("left_behind", message, "Upgrade what is left, too.")
+        yield remark("left_behind", message, "Upgrade the remaining members, too.")
     elif allowed:
         yield remark("left_behind", f"{message} That is allowed.")
     else:
@@ -132,13 +132,13 @@ def _judged(
 
 
 def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:
-    """Whether nobody can be elected without it: when it comes back it is elected, and lets the others join."""
+    """Whether no manager can be elected without it: when it comes back it is elected, and lets the others join."""
     configurations = (state.voting.committed, state.voting.accepted)
     return any(2 * len(voters - {member.id}) <= len(voters) for voters in configurations if voters)
 
 
 def _renewed(pools: Sequence[Pool], going: frozenset[str]) -> set[str]:
-    """The members that come back on the new image if they stop, since their pool has it, or gets it for others."""
+    """The members that come back on the new image if they stop, since their pool has it or gets it for others."""
     return {
         member.name
         for pool in pools

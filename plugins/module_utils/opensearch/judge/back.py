@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The one definition of a member that is back: in the cluster, as another process than before, on the target version.
 
-Pure: from what the cluster says of its members to a verdict.
+Pure: from the members of the cluster to a verdict.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def judge_back(
     target: Version | None,
     former: Mapping[str, str] = NOBODY,
 ) -> Verdict:
-    """Passed once every named member is back; otherwise one reason for each that is not.
+    """Whether every named member is back, with one reason for each that is not.
 
-    `former` holds the processes before (ephemeral ids): a node that died without a word is listed for a while after its
+    `former` holds the processes before (ephemeral ids): a process that died suddenly is listed for a while after its
     successor was started. A member that is not in `former` is back with any process.
     """
     reasons = (_reason(name, seen.get(name), target, former.get(name)) for name in sorted(names))

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pure: work of others in the cluster that a restart would spoil: running snapshots and long tasks.
+"""Work of others in the cluster that a restart would spoil: running snapshots and long tasks. Pure.
 
-A member that stops leaves what it has not yet written of a snapshot missing, so that the snapshot ends PARTIAL. A
+A member that stops has not written all its parts of a snapshot, so that the snapshot ends PARTIAL. A
 reindexing or by-query task ends with the member that coordinates it, or with a scroll on the batch; a force-merge or
 a resize begins again.
 """
@@ -19,7 +19,7 @@ from ..observe.tasks import LONGEST_DESCRIPTION, LongTask
 
 
 def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
-    """No task is under way that a restart would end."""
+    """Whether no task is under way that a restart would end."""
     return Verdict(
         tuple(
             waiting(
@@ -36,7 +36,7 @@ def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
 
 
 def judge_snapshots(state: ClusterState) -> Verdict:
-    """No snapshot is being taken."""
+    """Whether no snapshot is being taken."""
     return Verdict(
         tuple(
             waiting(
@@ -51,7 +51,7 @@ def judge_snapshots(state: ClusterState) -> Verdict:
 
 
 def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
-    """No snapshot still needs a shard from the members `down` (ids); others can go on while they are away."""
+    """Whether no snapshot still needs a shard from the members `down` (ids). Others can go on while they are away."""
     reasons = []
     for snapshot in state.snapshots:
         needed = [part for part in snapshot.unfinished if part[2] in down]

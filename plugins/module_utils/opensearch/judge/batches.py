@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches cut from the pools: which members go down together, in which order, and why. Pure: no client, no clock.
+"""Batches cut from the pools: members that go down together, their order, and the reason. Pure: no client, no clock.
 
-One at a time, the order is that of the pools. By zones, or where whoever can go together goes together, members of
-several pools share a batch: what must stay is proven for the batch, whatever pool its members are of.
+One at a time, the order is that of the pools. With `zones` and `disjoint`, members of several pools share a batch: the
+proof is made for the batch, whatever pools its members are of.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ Step = tuple[Member, ...]
 
 @dataclass(frozen=True)
 class Cutting:
-    """How batches are cut."""
+    """The way in which batches are cut."""
 
     batching: str = "serial"
-    """One of `BATCHING`: one at a time, members of one zone together, or whichever members can go together."""
+    """One of `BATCHING`: one at a time, members of one zone together, or all members together that can be."""
     max_unavailable: str | None = None
     """The most members of a pool that may be away at once, as a number or a percentage."""
     hands_over: bool = False
-    """Whether whoever takes a batch down lets the elected manager hand over first, where that is possible."""
+    """Whether the elected manager hands over before its batch goes down, if it can."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Members taken down together, and why at this place."""
+    """Members taken down together, and the reason for their place."""
 
     name: str
     pools: tuple[str, ...]
     members: tuple[str, ...]
     reason: str
     cures: bool = False
-    """Whether a member that is away is brought back as its pool is now, to be upgraded in its turn."""
+    """Whether a member that is away is brought back on the present image of its pool, and upgraded later."""
 
 
 def batches_of(
@@ -52,8 +52,8 @@ def batches_of(
 ) -> tuple[Batch, ...]:
     """The batches in order, from pools in order. Members on the target are left out, as are those not in `only`.
 
-    Broken members of all pools come first, each alone: nothing else goes while one is away.
-    Raises ValueError where `max_unavailable` is neither a number nor a percentage.
+    Broken members of all pools come first, each alone: no other member goes while one is away.
+    Raises ValueError if `max_unavailable` is neither a number nor a percentage.
     """
     known = {pool.name: pool for pool in pools}
     most = {pool.name: most_of(cutting.max_unavailable, len(pool.members)) for pool in known.values()}
@@ -70,10 +70,10 @@ def batches_of(
         steps: list[Step] = [(member,) for member in rest]
     else:
         free = [member for member in rest if not known[member.pool].by_partition]
-        # What is not Ready holds up the batches of all others of its pool.
+        # A member that is not Ready holds up the batches of all others of its pool.
         steps = [(member,) for member in free if not member.ready]
         steps += _together([member for member in free if member.ready], known, cutting, most, placement)
-        # What a partition lets through is replaced by itself: never more than one at a time, in its order.
+        # The controller replaces members that a partition lets through: never more than one at a time, in its order.
         steps += [(member,) for member in rest if known[member.pool].by_partition]
     deferred = _deferred(steps, target)
     if deferred is not None:
@@ -97,10 +97,10 @@ def _together(
     most: Mapping[str, int | None],
     placement: Placement,
 ) -> list[Step]:
-    """Batches over all pools: none of them goes away as a whole, and the elected manager is in the last one.
+    """Batches over all pools: no pool goes away as a whole, and the elected manager is in the last batch.
 
-    A pool of one zone goes with it, as long as another zone has one like it. The elected manager goes alone, unless it
-    hands over before: then it joins the last batch where it may.
+    A pool that is in one zone goes with that zone, as long as another zone has a pool like it. The elected manager goes
+    alone, unless it hands over first: then it joins the last batch that it may join.
     """
     keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
     of_zones = placement.keeping_one_of(_staying(pools.values()))
@@ -116,9 +116,9 @@ def _together(
 
 
 def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
-    """The pools, by the names of their members, of which one has to stay while a zone is away.
+    """The pools, as the names of their members, of each of which a member has to stay while a zone is away.
 
-    A pool that is in one zone only can go with it where another zone has a pool of the same kind with the same roles.
+    A pool that is in one zone only can go with it if another zone has a pool of the same kind with the same roles.
     """
     zones = {pool.name: {member.zone for member in pool.members} for pool in pools}
     alike: dict[tuple[Kind, frozenset[str]], set[str]] = defaultdict(set)
@@ -134,20 +134,20 @@ def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
 def _joined(
     elected: Member, steps: Sequence[Step], most: Mapping[str, int | None], keeping: Placement | None, *, of_zone: bool
 ) -> list[Step]:
-    """The batches with the elected manager in the last one; without `keeping` it is alone there."""
+    """The batches with the elected manager added to the last one that it may join; without `keeping` it goes alone."""
     for step in reversed(steps) if keeping else ():
         same = bool(elected.zone) and all(member.zone == elected.zone for member in step)
         if (same or not of_zone) and keeping and may_join(elected, step, most, keeping):
-            # At the end of its batch: where that has to be divided, what comes first in it goes first.
+            # It comes last in its batch: if that has to be divided, the members before it go first.
             return [*(other for other in steps if other is not step), (*step, elected)]
     return [*steps, (elected,)]
 
 
 def _may(step: Step, placement: Placement) -> bool:
-    """Whether the elected manager is in the batch, and hands over before.
+    """Whether the elected manager is in the batch, and can hand over first.
 
-    Others have to be able to elect one of themselves without all of the batch; or it votes alone, and any other one
-    that can be elected takes its place.
+    The members outside the batch have to be able to elect one of themselves; or it votes alone, and any other one that
+    can be elected takes its place.
     """
     names = {member.name for member in step}
     elected = [member.name for member in step if member.elected]
@@ -156,12 +156,13 @@ def _may(step: Step, placement: Placement) -> bool:
 
 
 def _is_major(members: Iterable[Member], target: Version) -> bool:
-    """Whether the major version changes; of a member that is away it is not known, and taken for granted."""
+    """Whether the major version changes. It is taken to change for a member that is away."""
     return any(member.version is None or member.version.major < target.major for member in members)
 
 
 def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
-    """The batch that has to wait for those after it: on a major upgrade the last one with a manager-eligible member.
+    """The batch that has to wait for those after it: in an upgrade of the major version, the last one with a
+    manager-eligible member.
 
     Members without data that cannot be elected do not hold the version of new indices down: once all others are on
     the new major, one new index would keep them from ever joining again (server source, JoinTaskExecutor and
@@ -219,7 +220,7 @@ def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
 
 
 def _by_zone(members: Iterable[Member]) -> list[list[Member]]:
-    """Members of one zone together, the zones in the order of their first member; without a zone each for itself."""
+    """The members by zone, the zones in the order of their first members. A member without a zone is alone."""
     found: dict[str, list[Member]] = defaultdict(list)
     for member in members:
         found[f"zone {member.zone}" if member.zone else f"member {member.name}"].append(member)

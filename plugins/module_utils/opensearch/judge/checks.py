@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pure: the checks of the gates by name: at which moments each is made, what it can say, and whether it can be skipped.
+"""The checks of the gates by name: the moments at which each is made, its codes, and whether it can be skipped. Pure.
 
-What each looks at is in `gates`; docs/gates.md says what each means.
+Their judgement is in `gates`; docs/gates.md explains them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ BEFORE_UPGRADE, BEFORE_BATCH, AFTER_BATCH, AFTER_UPGRADE = MOMENTS = (
 class Check:
     """One thing that a gate looks at.
 
-    `moments` are those at which it is made unless it is skipped, `on_request` those at which it is made when it is
-    added. What belongs to the proof that nothing is lost is never skipped.
+    `moments` are those at which it is made unless it is skipped, `on_request` those at which it is made if it is added.
+    A check that belongs to the proof that nothing is lost is never skipped.
     """
 
     name: str
     moments: tuple[str, ...]
     codes: frozenset[str]
-    """All that it can say."""
+    """The codes of all its reasons."""
     on_request: tuple[str, ...] = ()
     proof: bool = False
 
@@ -87,7 +87,7 @@ CHECKS: tuple[Check, ...] = (
     _check("tasks", _BEFORE, "long_task"),
     _check("archived", (BEFORE_UPGRADE,), "archived_setting_found"),
 )
-"""In the order in which they speak."""
+"""All checks, in the order of their reasons."""
 
 SKIPPABLE = tuple(check.name for check in CHECKS if check.moments and not check.proof)
 ADDABLE = tuple(check.name for check in CHECKS if check.on_request)
@@ -95,7 +95,7 @@ ADDABLE = tuple(check.name for check in CHECKS if check.on_request)
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user leaves out of the gates, and adds to them, by name."""
+    """The checks that the user leaves out of the gates, and adds to them, by name."""
 
     skipped: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
@@ -110,12 +110,12 @@ class Selection:
         )
 
     def said(self, moment: str) -> Verdict:
-        """What was skipped at a moment, so that the report tells it."""
+        """A remark for each check that was skipped at a moment, for the report."""
         return Verdict(tuple(_skipped(self.skipped, moment)))
 
 
 def judge_selection(skipped: Collection[str], added: Collection[str]) -> Verdict:
-    """Only what is no part of the proof can be skipped, and nothing both ways."""
+    """Whether no part of the proof is to be skipped, and no check to be both skipped and added."""
     return Verdict((*_part_of_proof(skipped), *_both_ways(skipped, added)))
 
 

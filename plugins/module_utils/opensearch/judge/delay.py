@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Delay instead of restriction: where it can be chosen. Pure: no client, no clock.
+"""Delay instead of restriction: whether it can be used. Pure: no client, no clock.
 
-From 3.8.0 on, how long the servers wait for a member before they rebuild its shards elsewhere is a setting of the whole
-cluster, used for the indices that have none of their own (`index.unassigned.node_left.delayed_timeout`). Seen on 3.8.0:
-it is dynamic, and once it is put back what still waits is allocated at once.
+From 3.8.0 on, the time for which the servers wait for a member before they rebuild its shards elsewhere is a setting of
+the whole cluster, for the indices that have none of their own (`index.unassigned.node_left.delayed_timeout`). Seen on
+3.8.0: it is dynamic, and once it is put back the shards that still wait are allocated at once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _TIME = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>nanos|micros|ms|s|m|h|d)")
 
 
 def seconds_of(text: str) -> float:
-    """Seconds of a time value of the servers; 0 of what they take for none (`0`, `-1`).
+    """Seconds of a time value of the servers; 0 for the values that mean none (`0`, `-1`).
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no time.
     """
     if text in {"0", "-1"}:
         return 0.0
@@ -39,7 +39,7 @@ def seconds_of(text: str) -> float:
 
 
 def choose(state: ClusterState, delay: str, *, only: bool) -> tuple[bool, Verdict]:
-    """Whether the delay is used, and what is to be said of it; `only` where nothing else is wanted.
+    """Whether the delay is used, and the reasons about it. `only` says that the user wants nothing else.
 
     Raises:
         Refusal: `delay` is no time.
@@ -62,12 +62,12 @@ def choose(state: ClusterState, delay: str, *, only: bool) -> tuple[bool, Verdic
     if not shorter:
         return True, Verdict()
     text = f"These indices set a shorter delay of their own than {delay}: {enumerate_few(shorter)}."
-    rest = "Their replicas are rebuilt elsewhere when that is over." if only else "So allocation is restricted instead."
+    rest = "Their replicas are rebuilt elsewhere after it." if only else "So allocation is restricted instead."
     return only, Verdict((remark("delay_shorter", f"{text} {rest}"),))
 
 
 def _is_shorter(own: str | None, wanted: float) -> bool:
-    """What cannot be read counts as shorter: nothing is proven by it."""
+    """Whether an index's own delay is shorter. One that cannot be read counts as shorter: it proves nothing."""
     try:
         return own is not None and seconds_of(own) < wanted
     except ValueError:

@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def judge_disks(seen: Disks) -> Verdict:
-    """No member is above a watermark: each is named under the worst that it is above."""
+    """Whether no member is above a watermark. Each is named under the worst that it is above."""
     if not seen.watermarks:
         return Verdict()
     above: dict[str, list[Disk]] = {}

@@ -1,12 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draining: do the shards of members that keep no data fit elsewhere, and have they gone there?
+"""Draining: whether the shards of members that keep no data fit elsewhere, and whether they have gone there.
 
-`_cluster/allocation/explain` says of a copy that has a member which deciders keep it off every other one, before its
-member is excluded and after, also with rebalancing switched off (seen on 2.19 and 3.8). What it says in one word once
-the member is excluded, `can_move_to_other_node`, is `no` also where a copy only waits for its turn, so nothing is made
-of it.
+`_cluster/allocation/explain` names the deciders that keep an assigned copy off every other member, before its member is
+excluded and after, even with rebalancing switched off (seen on 2.19 and 3.8). Its summary once the member is excluded,
+`can_move_to_other_node`, is `no` even for a copy that only waits for its turn, so it is not used.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _REMEDY = (
 
 
 def judge_room(names: Collection[str], moves: Iterable[Move]) -> Verdict:
-    """By what the deciders say, some member that stays takes each copy, at once or when it is its turn."""
+    """Whether, by the deciders, some member that stays takes each copy, at once or at its turn."""
     by_deciders: dict[str, list[str]] = defaultdict(list)
     for move in moves:
         others = [deciders for name, deciders in move.refusing.items() if name not in names]
@@ -48,7 +47,7 @@ def judge_room(names: Collection[str], moves: Iterable[Move]) -> Verdict:
 
 
 def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Verdict:
-    """Whether the members hold nothing any more; refused where what is left has no place elsewhere."""
+    """Whether the members hold no copy any more. It refuses if a remaining copy has no place elsewhere."""
     if not left:
         return Verdict()
     said = f"Shards move away from {enumerate_few(names)}: {len(left)} left."

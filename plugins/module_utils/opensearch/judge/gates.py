@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The gates: what is judged at each moment of an upgrade.
+"""The gates: the judgement of each moment of an upgrade.
 
-Which checks there are, and when each is made, is in `checks`; what is asked for them in `looks`.
+The list of the checks, with the moments of each, is in `checks`; the requests for them are in `looking`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from .safety import BATCH_RULES, judge_blocks, judge_present
 from .upgrade_path import judge_created, judge_path
 
 BACKLOG = 100
-"""More pending tasks than this say, whatever the health is, that the elected manager does not keep up."""
+"""Pending tasks above which the elected manager does not keep up, whatever the health is."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a gate is about. `members` are the names of all that should be there, `batch` those about to go or back."""
+    """The scope of a gate. `members` are the names of all expected members, `batch` those about to go, or just back."""
 
     moment: str
     members: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Scope:
 
 
 class _Gate:
-    """One look before one gate: what the checks judge."""
+    """One look of one gate, as its checks judge it."""
 
     def __init__(self, seen: Look, scope: Scope) -> None:
         self.seen = seen
@@ -59,17 +59,18 @@ class _Gate:
 
     @property
     def settled(self) -> bool:
-        """Whether what is not assigned now stays so: everybody is there, and nothing that is put back keeps it away."""
+        """Whether copies that are not assigned now stay so: all members are there, and no restriction of an
+        interrupted run keeps copies away."""
         scope = self.scope
         restricted = scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING
         return not restricted and all(self.state.named(name) for name in scope.members | scope.batch)
 
     @cached_property
     def progress(self) -> tuple[Reason, ...]:
-        """What is said of the shards.
+        """The reasons about the shards.
 
-        While a member is away they are not judged: what is not assigned may come back with it. Nor are they while an
-        interrupted run keeps them from being allocated: that is put back before the first batch.
+        While a member is away they are not judged: copies that are not assigned may come back with it. Nor are they
+        judged while an interrupted run keeps them from being allocated: that is put back before the first batch.
         """
         if not self.settled:
             return ()
@@ -79,14 +80,14 @@ class _Gate:
 
 
 def judge(seen: Look, scope: Scope) -> Verdict:
-    """The verdict of the gate `scope` on one look: that of each of its checks, and which were skipped."""
+    """The verdict of the gate `scope` on one look: the reasons of all its checks, and remarks on skipped ones."""
     gate, made = _Gate(seen, scope), scope.selection.at(scope.moment)
     verdicts = (JUDGES[check.name](gate) for check in CHECKS if check.name in made)
     return combine((*verdicts, scope.selection.said(scope.moment)))
 
 
 def _judge_present(gate: _Gate) -> Verdict:
-    """After a batch, whether others are there is the question of the next one: each that is broken is cured alone."""
+    """Whether the members are there. After a batch a missing other one is a remark: the next batch judges it."""
     scope = gate.scope
     if scope.moment != AFTER_BATCH:
         return judge_present(gate.state, scope.members, scope.batch)
@@ -95,7 +96,7 @@ def _judge_present(gate: _Gate) -> Verdict:
 
 
 def _judge_voting(gate: _Gate) -> Verdict:
-    """What an interrupted run left excluded counts as put back: that is done before the first batch."""
+    """The vote. Exclusions of an interrupted run count as put back, since that is done before the first batch."""
     down = gate.down if gate.scope.moment == BEFORE_BATCH else frozenset()
     undo = carried_undo(gate.seen.settings)
     ours = frozenset(undo.excluded) if undo else frozenset()
@@ -109,13 +110,16 @@ def _judge_back(gate: _Gate) -> Verdict:
 
 
 def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
-    """That part of what is said of the shards which belongs to a check."""
+    """The reasons about the shards that belong to a check."""
     codes = next(each.codes for each in CHECKS if each.name == check)
     return lambda gate: Verdict(tuple(reason for reason in gate.progress if reason.code in codes))
 
 
 def _judge_copies(gate: _Gate) -> Verdict:
-    """The proof; and at once what it would wait for in vain, before the upgrade where nothing else has said it."""
+    """The proof of the copies, with an immediate refusal for copies that it would wait for in vain.
+
+    Before the upgrade there is only that refusal, unless the check `unassigned` says it.
+    """
     scope = gate.scope
     hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope)) if gate.settled else {}
     if scope.moment == BEFORE_BATCH:
@@ -134,7 +138,7 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
 
 
 def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
-    """What the proof of a batch asks, too."""
+    """The same rule as in the proof of a batch."""
     return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.policy)
 
 
@@ -157,7 +161,7 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "tasks": lambda gate: judge_tasks(gate.seen.tasks),
     "archived": lambda gate: _judge_archived(gate.seen.settings),
 }
-"""What each check of `checks` judges."""
+"""The judgement of each check of `checks`."""
 
 
 UPGRADED = "batch_upgraded"
@@ -165,13 +169,13 @@ UPGRADED = "batch_upgraded"
 
 
 def judge_upgraded(state: ClusterState, scope: Scope) -> Verdict:
-    """A remark where every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
+    """A remark if every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
     members = [state.named(name) for name in sorted(scope.batch)]
     if scope.target is None or not members or any(each is None or each.version != scope.target for each in members):
         return Verdict()
     message = (
         f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
-        " already, so nothing is waited for before it."
+        " already, so it needs no gate."
     )
     return Verdict((remark(UPGRADED, message),))
 
@@ -183,7 +187,7 @@ def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
 
 
 def _judge_pending(health: Health) -> Verdict:
-    """A green that was not reached within the long poll may be older than the task queue: it is looked at again."""
+    """Whether the health is up to date. If the long poll ended before green, it may be older than the task queue."""
     if not health.timed_out or (health.status != "green" and health.pending_tasks <= BACKLOG):
         return Verdict()
     return Verdict(
@@ -203,8 +207,8 @@ def _judge_archived(settings: Settings) -> Verdict:
             remark(
                 "archived_setting_found",
                 f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
-                " the version that runs. The first change of settings removes it for good, for the server would refuse"
-                " that change otherwise.",
+                " the version that runs. The first change of settings removes it for good, since the server would"
+                " refuse that change otherwise.",
                 "Set what replaces it in this version, if it is still wanted.",
             )
             for change in removals(settings)
@@ -223,9 +227,9 @@ def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Ve
 
 
 def _judge_allocation(settings: Settings) -> Verdict:
-    """Allocation is `all` in the end, or replicas would never come back and no gate could ever pass.
+    """Whether allocation is not restricted; otherwise replicas would never come back, and no gate could ever pass.
 
-    What an interrupted run left restricted counts as put back: that is done before the first batch.
+    A restriction of an interrupted run counts as put back, since that is done before the first batch.
     """
     undo = carried_undo(settings)
     ours = split_ours(undo, settings)[0] if undo else ()

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pure: last copies whose replicas have no place: nobody can take their member down without the index being red.
+"""Last copies whose replicas have no place: taking their member down makes the index red. Pure.
 
-The proof alone would wait for the replica, since it cannot know that it never comes.
+The proof alone would wait for the replica, since it cannot know that the replica never comes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from ..observe.state import ClusterState
 def judge_last_copies(
     state: ClusterState, going: Collection[str], without_place: Mapping[Shard, str], may_be_red: Collection[str]
 ) -> Verdict:
-    """No member of `going` (ids) holds a last copy whose replicas have no place; `without_place` gives the deciders."""
+    """Whether no member of `going` (ids) holds a last copy whose replicas have no place.
+
+    `without_place` holds the deciders that leave a shard's replicas without a place.
+    """
     stuck: dict[tuple[str, str], list[str]] = defaultdict(list)
     for shard, copy in last_copies(state).items():
         if copy.member in going and shard in without_place and copy.index not in may_be_red:

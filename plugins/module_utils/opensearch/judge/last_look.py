@@ -23,7 +23,7 @@ def prove(
 ) -> Verdict:
     """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster.
 
-    `gone` are those of the batch that were stopped already: they count as down, and that they are away is no wonder.
+    `gone` are those of the batch that were stopped already: they count as down, and are not missed.
     """
     policy = awaiting(policy, state, members, batch)
     present = {member.name for member in state.members.values()}
@@ -33,7 +33,7 @@ def prove(
 
 
 def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()) -> frozenset[str]:
-    """The shards of which a copy outside the batch could only serve after it was allocated: none is there, nor begun.
+    """The shards that need an allocation outside the batch: no copy of them is there, nor has one begun to recover.
 
     A recovery that has begun goes on under every restriction; an allocation does not (server source,
     EnableAllocationDecider).

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What would not come back with a member that keeps no data over a restart. Pure judgement over one cluster state."""
+"""Data that would not come back with a member that keeps none over a restart. Pure judgement over one cluster state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .safety import judge_consent
 
 
 def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: Policy) -> Verdict:
-    """What would be lost for good with these members of a pool that keeps no data; no consent covers that.
+    """Whether nothing would be lost for good with these members of a pool that keeps no data; no consent covers that.
 
-    What the servers make anew is not. The primary of an index with a remote store is not made anew: without a copy on
-    a member it stays red (server source, PrimaryShardAllocator: `NO_VALID_SHARD_COPY`).
-    The one manager that votes takes nothing with it where the policy says that it hands over: the one to which its
-    vote goes has accepted the whole cluster state before (CoordinationState: a majority of the new configuration, too).
+    Copies that the servers make anew do not count. The primary of an index with a remote store is not made anew:
+    without a copy on a member it stays red (server source, PrimaryShardAllocator: `NO_VALID_SHARD_COPY`).
+    The only manager that votes takes nothing with it if the policy says that it hands over: the member that gets its
+    vote has accepted the whole cluster state before (CoordinationState: a majority of the new configuration, too).
     """
     kept = replace(state, copies=tuple(copy for copy in state.copies if not is_made_anew(state, copy)))
     return Verdict(
@@ -43,10 +43,10 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: P
 def judge_unseen(
     state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Collection[str]
 ) -> Verdict:
-    """What may be lost for good with members of a pool that keeps no data, and that are not in the cluster.
+    """Whether no data may be lost for good with members that are not in the cluster, of a pool that keeps no data.
 
-    `away` are those whose pod is there, and with it what they hold; `peers` are all members of the pool, which tell
-    whether they hold data. The last copy of a shard may be there where none is started in the cluster. Indices in
+    `away` are those whose pod is there, with the data in it; `peers` are all members of the pool, which tell whether
+    the pool holds data. If no copy of a shard is started in the cluster, its last copy may be in such a pod. Indices in
     `may_be_red` are given up by consent.
     """
     known = [member for name in peers if (member := state.named(name))]
@@ -56,7 +56,7 @@ def judge_unseen(
     reasons: list[Reason] = []
     if recovering:
         message = f"No copy of {enumerate_few(recovering)} is started; one recovers, and may fail."
-        remedy = f"It ends by itself. Until then {enumerate_few(away)} is not deleted, which may hold the last one."
+        remedy = f"It ends by itself. Until then {enumerate_few(away)}, which may hold the last copy, is not deleted."
         reasons.append(waiting("ephemeral_last_copy", message, remedy))
     if nowhere:
         reasons.append(
@@ -73,7 +73,7 @@ def judge_unseen(
 
 
 def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> tuple[list[str], list[str]]:
-    """The shards that have been held and have no started copy: those assigned nowhere, and those that recover."""
+    """The shards with data and without a started copy: those that are assigned nowhere, and those that recover."""
     nowhere: list[str] = []
     recovering: list[str] = []
     for (index, shard, _search_only), copies in copy_sets(state).items():
@@ -88,10 +88,10 @@ def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> t
 
 
 def is_made_anew(state: ClusterState, copy: ShardCopy) -> bool:
-    """Whether the servers make a copy anew where every member that held one has lost it.
+    """Whether the servers make a copy anew if every member that held one has lost it.
 
-    A shard of a searchable snapshot reads from its repository. A copy for search only begins with an empty store, and
-    is filled with what the primary has written (server source, ShardRouting: `EmptyStoreRecoverySource`).
+    A shard of a searchable snapshot reads from its repository. A search-only copy begins with an empty store, and is
+    filled with the data of the primary (server source, ShardRouting: `EmptyStoreRecoverySource`).
     """
     return copy.search_only or (copy.index in state.indices and state.indices[copy.index].of_snapshot)
 
@@ -102,4 +102,4 @@ def _of_remote_store(state: ClusterState, going: Collection[str]) -> str:
     stored = sorted(index for index in held & state.indices.keys() if state.indices[index].in_remote_store)
     if not stored:
         return ""
-    return f" What {enumerate_few(stored)} has in a remote store stays away until POST _remotestore/_restore."
+    return f" The data of {enumerate_few(stored)} in a remote store stays away until POST _remotestore/_restore."

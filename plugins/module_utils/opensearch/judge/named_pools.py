@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pools made from the names of their members: what the members say of themselves, and whether the names fit. Pure.
+"""Pools made from the names of their members, with the roles and versions that the members report. Pure.
 
 A member on a plain host is known by its `node.name` alone, so that name is all that joins it with its host.
 """
@@ -18,13 +18,13 @@ from ..observe.version import Version
 from .pools import Kind, Member, Pool
 
 Groups = Mapping[str, Sequence[str]]
-"""Group → the names of its members."""
+"""The names of the members, by group."""
 
 
 def member_of(
     name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str, *, ready: bool = True
 ) -> Member:
-    """A member, whether it is in the cluster or not; one that is away has the roles of its pool."""
+    """A member that is in the cluster or away. One that is away has the roles of its pool."""
     there = state.named(name)
     stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
     return Member(
@@ -41,17 +41,17 @@ def member_of(
 
 
 def cures_data_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
-    """Whether a member that holds data is away, and one of those going: then it is back before any other goes."""
+    """Whether a member that holds data is away and in the plan: then it is back before any other goes."""
     return any(m.version is None and m.holds_data and m.name in going for pool in pools for m in pool.members)
 
 
 def cures_manager_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
-    """Whether a member that can be elected is away, and one of those going: then it is back before any other goes."""
+    """Whether a member that can be elected is away and in the plan: then it is back before any other goes."""
     return any(m.version is None and m.manager_eligible and m.name in going for pool in pools for m in pool.members)
 
 
 def pools_named(groups: Groups, state: ClusterState, zone: str) -> list[Pool]:
-    """One pool for each group, its members in the order of their names; `zone` is the attribute that says where."""
+    """One pool for each group, its members in the order of their names; `zone` is the attribute with their zone."""
     return [_pool(name, sorted(set(members)), state, zone) for name, members in groups.items() if members]
 
 
@@ -62,10 +62,10 @@ def _pool(name: str, members: Sequence[str], state: ClusterState, zone: str) -> 
 
 
 def by_kind(pool: Pool) -> list[Pool]:
-    """The pool, or, where its members are of different kinds, one pool for each kind.
+    """The pool, or one pool for each kind if its members are of different kinds.
 
     A group of an inventory often holds all members of a cluster, and the order goes by kinds. A member that is not in
-    the cluster goes with the last kind: it is cured first wherever it is.
+    the cluster goes with the last kind: it is cured first in any case.
     """
     kinds: dict[Kind, list[Member]] = {}
     for member in pool.members:
@@ -84,7 +84,7 @@ def _part(name: str, members: Sequence[Member]) -> Pool:
 
 
 def judge_groups(groups: Groups, state: ClusterState) -> Verdict:
-    """Every name is that of one member, and members that no group names stay as they are."""
+    """Whether every name is that of one member. Members that no group names stay as they are, which is a remark."""
     there = {member.name for member in state.members.values()}
     named = Counter(name for members in groups.values() for name in members)
     strangers = sorted(there - named.keys())
@@ -114,7 +114,7 @@ def _twice(groups: Groups, named: Counter[str]) -> Iterator[Reason]:
         where = ", ".join(sorted(group for group, members in groups.items() if name in members))
         yield refused(
             "member_named_twice",
-            f"{named[name]} hosts are the member {name} (groups: {where}).",
+            f"{named[name]} hosts stand for the member {name} (groups: {where}).",
             "Name in upgrade_groups only groups that share no host, and give each host its own upgrade_member.",
         )
 

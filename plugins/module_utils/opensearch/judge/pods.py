@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the pods of a batch add to its proof: who stays, who rolls, what would be lost, and who is back."""
+"""The part of pods in the proof of a batch: members that stay, pools that roll, data that would be lost."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from .standing import holding_unseen, judge_leaving, judge_recognised
 def judge_pods(
     state: ClusterState, pods: Collection[Pod], batch: Collection[str], deleted: Collection[str] = frozenset()
 ) -> Verdict:
-    """What the pods of the namespace say of the members that stay, and of those of the batch that are still to go.
+    """Whether the pods of the members that stay are not going, and those of the batch still to go are members.
 
-    A batch that is away as a whole takes nothing down, so it is cured whoever else goes. One of it that is Ready and no
-    member may have lost its connection for just a moment, so that is waited for: the plan has refused what stays so.
+    A batch that is away as a whole takes nothing down, so it is cured whatever other pod goes. A pod of the batch that
+    is Ready and no member may have lost its connection for just a moment, so it is waited for: the plan has refused one
+    that stays so.
     """
     going = [pod for pod in pods if pod.name in batch and pod.name not in deleted]
     staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()
@@ -32,7 +33,7 @@ def judge_pods(
 
 
 def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[StatefulSet]) -> Verdict:
-    """No other pool of the cluster is being rolled by its own controller, which waits for nobody's proof."""
+    """Whether no other pool of the cluster is being rolled by its own controller, which waits for no proof."""
     found = [(other, there.pods_of(other)) for other in there.sets if other not in pools]
     return combine([judge_rolling(other, pods) for other, pods in found if state.ids(pods)])
 
@@ -40,9 +41,9 @@ def judge_other_pools(state: ClusterState, there: Namespace, pools: Sequence[Sta
 def judge_ephemeral(
     state: ClusterState, pools: Sequence[StatefulSet], batch: Collection[Pod], paths: DataPaths, policy: Policy
 ) -> Verdict:
-    """What would be lost for good with the pods of each pool that keeps no data.
+    """Whether nothing would be lost for good with the pods of each pool that keeps no data.
 
-    Copies that only several members hold between them are the proof's: without a copy outside the batch nothing goes.
+    The proof judges copies that several members of the batch hold: without a copy outside the batch nothing goes.
     """
     verdicts: list[Verdict] = []
     for pool in pools:

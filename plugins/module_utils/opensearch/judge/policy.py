@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a proof takes for granted: the consents of the user, and what is done before a batch goes. Pure."""
+"""The premises of a proof: the consents of the user, and the acts that come before a batch goes. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..observe.state import ClusterState
 
 @dataclass(frozen=True)
 class Policy:
-    """What the user consented to by name, and what whoever takes the batch down does before."""
+    """The consents of the user, and the acts that come before a batch goes."""
 
     allow_single_copy: bool = False
     allow_quorum_loss: bool = False
     hands_over: bool = False
-    """Whether the elected manager hands over first, where it can."""
+    """Whether the elected manager hands over first if it can."""
     allow_red_indices: frozenset[str] = frozenset()
-    """The indices of which shards may be missing."""
+    """The indices whose shards may be missing."""
     awaits_data: bool = False
-    """Whether a member that may hold data is away, and is waited for before anything goes."""
+    """Whether a member that may hold data is away, and is waited for before any batch goes."""
     awaits_manager: bool = False
-    """Whether a member that can be elected is away, and is cured before anything goes."""
+    """Whether a member that can be elected is away, and is cured before any batch goes."""
 
     def without_consent(self) -> Policy:
-        """What is done before a batch goes, and nothing that the user consented to."""
+        """The same policy without the consents of the user."""
         return Policy(hands_over=self.hands_over, awaits_data=self.awaits_data, awaits_manager=self.awaits_manager)
 
 

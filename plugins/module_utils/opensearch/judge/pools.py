@@ -20,7 +20,7 @@ from ..observe.version import Version
 
 
 class Kind(Enum):
-    """What a pool is for; the values are the order of upgrading."""
+    """The purpose of a pool. The values are the order of upgrading."""
 
     DATA = (0, "data without manager")
     DATA_AND_MANAGER = (1, "data with manager")
@@ -34,7 +34,7 @@ class Kind(Enum):
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The kind in words for people."""
         return self.value[1]
 
 
@@ -52,23 +52,23 @@ class Member:
     serves: frozenset[str] = frozenset()
     """The roles in which others may stand in for it."""
     ready: bool = True
-    """False where it is in the cluster and its pod is not Ready."""
+    """Whether its pod is Ready, or it is not in the cluster."""
 
     @property
     def group(self) -> str:
-        """Its pool, as the engine that cuts batches calls it."""
+        """Its pool, by the name that the engine uses when it cuts batches."""
         return self.pool
 
     @property
     def ordinal(self) -> int:
-        """The number at the end of its name; -1 where there is none."""
+        """The number at the end of its name, or -1 if there is none."""
         last = self.name.rpartition("-")[2]
         return int(last) if last.isdigit() else -1
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Members with the same roles, and, where they are pods, the image that makes them the target version."""
+    """Members with the same roles, and for pods the image of the target version."""
 
     name: str
     members: tuple[Member, ...]
@@ -77,19 +77,19 @@ class Pool:
     target_image: str = ""
     strategy: str = ""
     in_use: bool = False
-    """Whether a Ready member runs its present image, so that a broken one can come back on it."""
+    """Whether a Ready member runs the pool's present image, so that a broken one can come back on it."""
     returning: tuple[str, ...] = ()
-    """The members that run another image than the present one, and would come back on it if they died now."""
+    """The members that run another image than the pool's present one, and would come back on that if they died."""
     ephemeral: bool = False
     """Whether its members keep no data over a restart."""
     by_partition: bool = False
     """Whether it is rolled by its partition, which lets the highest ordinals through first."""
     uid: str = ""
-    """Of its StatefulSet."""
+    """The UID of its StatefulSet."""
 
     @cached_property
     def kind(self) -> Kind:
-        """From the roles that its members themselves report."""
+        """The kind, from the roles that its members themselves report."""
         data = any(member.holds_data for member in self.members)
         manager = any(member.manager_eligible for member in self.members)
         if data:
@@ -119,8 +119,8 @@ class Pool:
 def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
     """Pools in the order of upgrading.
 
-    Of the same kind the one with the elected manager goes last, and one whose members would come back on another image
-    first: until it is done, whatever dies decides its version. Otherwise they go by name.
+    Among pools of one kind, the one with the elected manager goes last, and one whose members would come back on
+    another image goes first, since until then a member that dies changes its version. Otherwise they go by name.
     """
     return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, not pool.returning, pool.name)))
 
@@ -128,8 +128,8 @@ def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
 def order_members(pool: Pool) -> tuple[Member, ...]:
     """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first.
 
-    Before those that are Ready go those that are in the cluster and not Ready: nothing else of the pool goes meanwhile.
-    A partition lets no other order through than that of the ordinals.
+    Members in the cluster that are not Ready go before those that are: no other of the pool goes meanwhile. A partition
+    allows no other order than that of the ordinals.
     """
     if pool.by_partition:
         return tuple(sorted(pool.members, key=lambda member: -member.ordinal))
@@ -150,11 +150,11 @@ def order_members(pool: Pool) -> tuple[Member, ...]:
 def digest_of(
     cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], conditions: Collection[str]
 ) -> str:
-    """A p and eleven hexadecimal digits for what the plan will have made of the cluster, and on which conditions.
+    """The digest of a plan's result and of its conditions: a p and eleven hexadecimal digits.
 
-    It is never a number to YAML. It changes with the cluster, the version, the pools, their members and images, the
-    members that the plan is narrowed to, and the other conditions (consents, how batches are cut). It stays the same
-    while the plan is carried out, so that what was confirmed once can be gone on with after an interruption.
+    YAML never reads it as a number. It changes with the cluster, the version, the pools, their members and images, the
+    members that the plan is narrowed to, and the other conditions (consents, the way to cut batches). It stays the same
+    while the plan is carried out, so that a confirmed plan can go on after an interruption.
     """
     content = {
         "cluster": cluster,

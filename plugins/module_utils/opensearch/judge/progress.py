@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Progress: would waiting longer change anything? Pure judgement of shards that are not assigned.
+"""Progress: whether waiting longer would change anything. Pure judgement of shards that are not assigned.
 
 Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never
-by its text: on a member that is yet to be upgraded nothing but `node_version` stands in the way.
+by its text: on a member that is yet to be upgraded only `node_version` refuses them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster
 
 
 def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
-    """Whether upgrading one of the members `outdated` (ids) is what lets this replica be allocated.
+    """Whether this replica can be allocated once one of the members `outdated` (ids) is upgraded.
 
-    That member may hold it as soon as it is upgraded, whatever the others have against it: being of another tier
-    (`filter`, `target_pool`), full (`disk_threshold`), or a holder of another copy (`same_shard`). Where a member that
-    is upgraded is itself too old for it, the upgrade cures nothing.
+    That member may then hold it, even if others refuse it for being of another tier (`filter`, `target_pool`), full
+    (`disk_threshold`), or a holder of another copy (`same_shard`). If a member that is upgraded already is too old for
+    the replica, the upgrade does not cure it.
     """
     only = frozenset({"node_version"})
     too_old = {identity for identity, deciders in explanation.refusing.items() if only <= deciders}
@@ -38,7 +38,7 @@ def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> boo
 
 
 def without_place(explanations: Iterable[Explanation], outdated: Collection[str]) -> Mapping[tuple[str, int], str]:
-    """The shards of which a replica has no place, now and after the upgrade, each with the deciders that say so."""
+    """The shards with a replica that has no place, now and after the upgrade, each with the deciders that say so."""
     return {
         (one.index, one.shard): _deciders(_counted(one))
         for one in explanations
@@ -48,18 +48,18 @@ def without_place(explanations: Iterable[Explanation], outdated: Collection[str]
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected of the shards at a gate."""
+    """The expectation of a gate about the shards."""
 
     outdated: frozenset[str] = frozenset()
     """The ids of the members that the upgrade has yet to reach."""
     may_be_red: frozenset[str] = frozenset()
     """The indices whose shards may be missing, by the user's consent."""
     complete: bool = False
-    """Whether no member is expected any more: a copy that nobody holds does not come back by itself."""
+    """Whether all members are there, so that a copy that no member holds does not come back by itself."""
 
 
 class _Kind(IntEnum):
-    """What a copy that is not assigned is waiting for, in the order in which it is said."""
+    """The situations of a copy that is not assigned, in the order of their reasons."""
 
     WITHOUT_COPY = 1
     WITHOUT_PLACE = 2
@@ -71,16 +71,16 @@ class _Kind(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class _Situation:
-    """What is the same of copies of which the same is said."""
+    """The common situation of copies that share one reason."""
 
     kind: _Kind
     primary: bool
     answer: str = ""
     members: int = 0
     deciders: tuple[tuple[str, int], ...] = ()
-    """Each with the number of members for which it says no."""
+    """The deciders, each with the number of members that it refuses."""
     never_held: bool = False
-    """Whether no member has ever held it."""
+    """Whether no member has ever held the copy."""
 
 
 def judge_progress(
@@ -127,7 +127,7 @@ def _deciders(counted: Iterable[tuple[str, int]]) -> str:
 
 
 def _reason(situation: _Situation, names: Sequence[str], expectation: Expectation) -> Reason:
-    """What is said of copies that are in the same situation."""
+    """The reason for copies that are in the same situation."""
     several = len(names) > 1
     kind = ("primaries" if several else "primary") if situation.primary else ("replicas" if several else "replica")
     subject = f"The {kind} of {enumerate_few(names)}"
@@ -184,7 +184,7 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
 
 
 def judge_overrides(state: ClusterState) -> Verdict:
-    """No index keeps its replicas from coming back by itself: its own allocation setting overrides the cluster's."""
+    """Whether no index has an allocation setting of its own that keeps its replicas from coming back."""
     return Verdict(
         tuple(
             refused(
@@ -204,7 +204,7 @@ def _initializing(state: ClusterState) -> list[str]:
 
 
 def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
-    """What is under way: as long as there is anything, no shard needs an explanation."""
+    """The reasons for copies that are under way. As long as there are any, no shard needs an explanation."""
     initializing = _initializing(state)
     if initializing:
         return (waiting("recovering", f"Shards recover ({len(initializing)}): {enumerate_few(initializing)}."),)

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan is cut by and proven with: where the copies are, who serves what, and in words what stays.
+"""The facts by which a plan is cut, the places of copies, votes and roles, and the sentences of its proof.
 
-Judgement is in `safety`.
+The judgement is in `safety`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _Shard = tuple[str, int, bool]
 
 
 def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
-    """Where the copies are, started or on their way, who votes, and who serves which role; by the names of members.
+    """The places of the copies (started or on their way), the voters, and the members of each role, by names.
 
-    A member of the pools that is away will serve again what it serves, since it is cured first.
+    A member of the pools that is away counts for its roles, since it is cured first.
     """
     pools = tuple(pools)
     names = {identity: member.name for identity, member in state.members.items()}
@@ -48,7 +48,7 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
 
 
 class Proofs:
-    """The proofs of batches on one state; made once, so that each costs no more than the copies of its batch."""
+    """The proofs of batches on one state. It is made once, so that each proof only costs the copies of its batch."""
 
     def __init__(self, state: ClusterState, *, hands_over: bool = False) -> None:
         self._state = state
@@ -64,7 +64,7 @@ class Proofs:
                 self._serving[shard].add(copy.member)
 
     def of(self, batch: Collection[str]) -> str:
-        """One sentence: what stays up while the members named in `batch` are down."""
+        """One sentence that says what stays up while the members named in `batch` are down."""
         state = self._state
         down = state.ids(batch)
         shards = {shard for identity in down for shard in self._held.get(identity, ())}
@@ -79,7 +79,7 @@ class Proofs:
         return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
 
     def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
-        """What becomes of the shards of the batch: what has no started copy elsewhere is told for what it is."""
+        """The sentence about the shards of the batch; those without a started copy elsewhere are counted by cause."""
         kept = {shard for shard in shards if self._serving[shard] - down}
         lone = {shard for shard in shards if shard not in kept and self._configured[shard] == 1}
         late = len(shards) - len(kept) - len(lone)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Do those that stay elect and commit, and may the elected manager go? Pure judgement over one cluster state."""
+"""The quorum: whether the members that stay can elect, and the elected manager may go. Pure, over one cluster state."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .policy import Policy
 def judge_voting(
     state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
 ) -> Verdict:
-    """More than half of the committed and of the accepted configuration stays; exclusions are empty.
+    """Whether more than half of the committed and of the accepted configuration stays, and exclusions are empty.
 
-    `ours` are voting exclusions of this collection that an interrupted run left; they are lifted before anything goes.
+    `ours` are voting exclusions that an interrupted run left; they are lifted before any batch goes.
     Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
     return Verdict((*_exclusions(state, ours), *judge_majorities(state, down, policy).reasons))
@@ -34,7 +34,7 @@ def _exclusions(state: ClusterState, ours: frozenset[str]) -> Iterator[Reason]:
 
 
 def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
-    """More than half of both configurations stays, or the only one that votes hands over before it goes."""
+    """Whether more than half of both configurations stays, or the only voter hands over before it goes."""
     return Verdict(tuple(_majorities(state, down, policy)))
 
 
@@ -82,19 +82,19 @@ def _one_of(state: ClusterState, heirs: frozenset[str]) -> str:
 
 
 def votes_alone(state: ClusterState) -> bool:
-    """Whether the elected manager is the only one that votes, as of one or two that can be elected.
+    """Whether the elected manager is the only voter, as it is if only one or two members can be elected.
 
-    Source: the servers let an odd number vote, of two the elected one (Reconfigurator.reconfigure). Where they must not
-    take votes away (`cluster.auto_shrink_voting_configuration: false`) both may vote, and the user has chosen that.
+    Source: the servers let an odd number vote, of two the elected one (Reconfigurator.reconfigure). If they must not
+    take votes away (`cluster.auto_shrink_voting_configuration: false`), both may vote, which the user has chosen.
     """
     return state.voting.committed == state.voting.accepted == {state.elected}
 
 
 def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
-    """Who could be elected before the members in `down` go, where the elected manager is one of them.
+    """The members that could be elected before the members in `down` go, if the elected manager is one of them.
 
-    Empty where it should not hand over. Without the batch a majority of both configurations has to be there; where the
-    elected manager votes alone, any other one that can be elected takes over its vote with its office, and keeps it.
+    It is empty if the elected manager cannot hand over. A majority of both configurations has to be there without the
+    batch; if the elected manager votes alone, any other electable member takes over its vote with its office for good.
     Source: a member that is excluded leaves the configuration, and an elected one that is in none abdicates to one
     that is not excluded (Reconfigurator.reconfigure, Coordinator.nodeMayWinElection and abdicateTo). When the exclusion
     ends, of two again one votes, and that is the elected one, so that the other is free to go.
@@ -114,7 +114,7 @@ def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
 
 
 def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
-    """There is an elected manager, and it goes alone, unless it hands over first."""
+    """Whether there is an elected manager, and it goes alone or hands over first."""
     elected = state.members.get(state.elected or "")
     if elected is None:
         return Verdict(
@@ -132,12 +132,12 @@ def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> 
 
 
 def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], *, hands_over: bool) -> Reason:
-    """What is said of an elected manager that shares its batch."""
+    """The reason for an elected manager that shares its batch."""
     message = f"{elected.name} is the elected manager and shares a batch with others"
     others = successors(state, down)
     if hands_over and others:
         heir = _one_of(state, others)
-        return remark("elected_manager_hands_over", f"{message}, so it hands over before, to {heir}.")
+        return remark("elected_manager_hands_over", f"{message}, so it hands over to {heir} first.")
     voters = state.voting.committed | state.voting.accepted
     if hands_over and _elects(state, voters - down):
         return waiting(

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pure: how much is left of what a gate waits for: shards, and the bytes and operations of those that recover.
+"""The amount that a gate still waits for: shards, and bytes and operations of those that recover. Pure.
 
-A gate that waits for shards has no deadline as long as this falls; what stands still has one.
+A gate that waits for shards has no deadline as long as this falls; once it stands still, the deadline counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OF_SHARDS = (
 def remaining(
     state: ClusterState, explanations: Collection[Explanation], recoveries: Recoveries
 ) -> Mapping[str, tuple[float, ...]]:
-    """By the code of a reason, what is left of what it waits for: shards first, then bytes, then operations."""
+    """The amount that is left to wait for, by the code of the reason: shards first, then bytes, then operations."""
     shards = sum(copy.state != "STARTED" for copy in state.copies)
     explained = {(one.index, one.shard) for one in explanations}
     unexplained = sum((copy.index, copy.shard) not in explained for copy in unassigned(state))

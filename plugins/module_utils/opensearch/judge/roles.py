@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Roles that somebody has to serve while a batch is away: ingest, ml, search, warm, coordinating only. Pure.
+"""Roles that a member has to serve while a batch is away: ingest, ml, search, warm, coordinating only. Pure.
 
-Neither copies nor votes say anything of them: members that hold no shard and do not vote could all go at once.
+The proof of copies and votes does not cover them: members that hold no shard and do not vote could all go at once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ..observe.state import COORDINATING, ClusterState
 
 
 def judge_roles(state: ClusterState, down: frozenset[str]) -> Verdict:
-    """Every role that a member of the batch serves is served by another one in the cluster.
+    """Whether every role that a member of the batch serves is also served by another one in the cluster.
 
-    The only member of a role could never be upgraded otherwise, so it goes, and is named.
+    The only member of a role goes with a remark, since it could never be upgraded otherwise.
     """
     return Verdict(tuple(_judged(state, down)))
 
@@ -40,7 +40,7 @@ def _judged(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
 
 
 def _serving(state: ClusterState) -> Mapping[str, frozenset[str]]:
-    """Role → the ids of the members that serve it."""
+    """The ids of the members that serve each role."""
     found: dict[str, set[str]] = defaultdict(set)
     for member in state.members.values():
         for role in member.serves:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Safety: is the batch allowed to go down now? Pure judgement over one consistent cluster state.
+"""Safety: whether the batch may go down now. Pure judgement over one consistent cluster state.
 
 A batch may go down when every shard keeps a started copy outside it, every quorum keeps its majority in both voting
-configurations, every role is still served, no recovery runs from or to it, and nothing else is down. Safety says
+configurations, every role is still served, no recovery runs from or to it, and no other member is down. Safety says
 nothing about progress.
 """
 
@@ -26,14 +26,14 @@ def judge_batch(
 ) -> Verdict:
     """Whether the members named in `batch` may be stopped together, on this state.
 
-    Those that are `gone` already count as down in everything; but that they recover after their restart keeps nobody.
+    Those that are `gone` already count as down, but their recoveries after the restart do not hold up the others.
     """
     down, left = state.ids(batch), state.ids(set(batch).difference(gone))
     return combine(rule(state, left if name == "recoveries" else down, policy) for name, rule in BATCH_RULES.items())
 
 
 def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
-    """What the members named in `going` can only do with the user's consent, even one at a time and in best health."""
+    """Whether the members named in `going` need no consent of the user, even one at a time and in best health."""
     down = state.ids(going)
     lone = [
         copies[0]
@@ -55,9 +55,9 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
 
 
 def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
-    """Whether a member that is away brings another copy beside this one, which is the only one configured.
+    """Whether a member that is away brings another copy beside this one, the only one that is configured now.
 
-    The servers take away and add replicas that follow the number of members (`auto_expand_replicas`) in the change of
+    Replicas that follow the number of members (`auto_expand_replicas`) are taken away and added in the same change of
     the cluster state in which a member leaves or joins (server source, JoinTaskExecutor: `adaptAutoExpandReplicas`).
     """
     expands = copy.index in state.indices and state.indices[copy.index].auto_expand
@@ -65,7 +65,7 @@ def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
 
 
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
-    """Every shard with a copy in the batch keeps a started one outside; search-only copies are a set of their own."""
+    """Whether every shard with a copy in the batch keeps a started one outside. Search-only copies are another set."""
     single: list[str] = []
     together: list[str] = []
     endangered: list[str] = []
@@ -113,7 +113,7 @@ def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy
         yield refused(
             "single_copy",
             message,
-            "Give these indices a replica, or accept that they are away during the restart with allow_single_copy.",
+            "Give these indices a replica, or accept with allow_single_copy that they are away during the restart.",
         )
 
 
@@ -165,10 +165,10 @@ def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> It
 
 
 def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
-    """No member of the batch is source or target of a copy under way: stopping it would lose the work done.
+    """Whether no member of the batch is source or target of a copy under way, whose work a stop would lose.
 
-    The source of a replica, also of one that relocates, is its primary (IndicesClusterStateService,
-    `findSourceNodeForPeerRecovery`). An index in search-only mode has none.
+    The source of a replica, even of one that relocates, is its primary (IndicesClusterStateService,
+    `findSourceNodeForPeerRecovery`). An index in search-only mode has no primary.
     """
     primaries = {(c.index, c.shard): c.member for c in state.copies if c.primary}
     moving = [
@@ -197,14 +197,14 @@ BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdi
     "elected": judge_elected,
     "roles": lambda state, down, _policy: judge_roles(state, down),
 }
-"""What has to hold of the members that go down together, by the name of the gate's check that asks the same."""
+"""The rules for members that go down together, by the name of the gate's check that asks the same."""
 
 
 def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:
-    """Nothing outside the batch is down: a second member is not taken down while one is missing.
+    """Whether no member outside the batch is missing, since a second one is not taken down while one is.
 
-    A batch that is away as a whole takes nothing down, so it is cured whatever else is missing. That it is away is
-    believed only where every member in the cluster is known by name, or it might just be called otherwise there.
+    A batch that is away as a whole takes nothing down, so it is cured even if others are missing. It counts as away
+    only if every member in the cluster is known by name; otherwise it might be there under another name.
     """
     present = {member.name for member in state.members.values()}
     away = sorted(set(batch) - present)
@@ -218,8 +218,8 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
         (
             waiting(
                 "member_missing",
-                f"Not in the cluster: {', '.join(missing)}.",
-                "Bring the missing member back first: nothing else is taken down while it is away.",
+                f"Members are missing from the cluster: {', '.join(missing)}.",
+                "Bring the missing member back first: no other one is taken down while it is away.",
             ),
         )
     )
@@ -228,14 +228,14 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
 def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
     return refused(
         "member_unrecognised",
-        f"Not in the cluster under that name: {enumerate_few(away)}; but it has members that were not named:"
-        f" {enumerate_few(strangers)}. It cannot be told whether these are the same.",
+        f"The cluster has no member {enumerate_few(away)}, and it has members that were not named:"
+        f" {enumerate_few(strangers)}. They may be the same under other names.",
         "Name every member of the cluster in members, and give each server the name of its pod (node.name).",
     )
 
 
 def judge_blocks(state: ClusterState) -> Verdict:
-    """A cluster-wide block would make our own settings change fail, so it refuses before anything is touched.
+    """Whether there is no cluster-wide block. One would make changes of settings fail, so it refuses before those.
 
     Blocks that the cluster lifts by itself (while it recovers its state or elects) are waited for.
     """

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pools behind StatefulSets: what both sides say of them, and whether the two fit together."""
+"""Pools of StatefulSets, judged by the views of both sides: Kubernetes and OpenSearch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def in_cluster(seen: Seen) -> Iterable[StatefulSet]:
 
 
 def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
-    """The pool behind a StatefulSet, its kind taken from what its members say of themselves.
+    """The pool of a StatefulSet. Its kind comes from the roles that its members report.
 
     Raises:
         Refusal: it is not clear which container or image is meant.
@@ -72,7 +72,7 @@ def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], ta
 
 
 def _proves_image(pod: Pod, stateful_set: StatefulSet, state: ClusterState) -> bool:
-    """Whether a pod is in the cluster with the present image of its set, so that another one could join with it."""
+    """Whether a pod is in the cluster on the present revision of its set, so that another one could join on it."""
     there = state.named(pod.name)
     return bool(pod.ready and pod.revision == stateful_set.update_revision and there and admits(state, there.version))
 
@@ -88,7 +88,7 @@ def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
 
 
 def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Verdict:
-    """Pools that may be of this cluster and are not in it: their members might never join it again."""
+    """Remarks on pools that may be of this cluster and are not in it: their members might never join it again."""
     return Verdict(tuple(_outside(one, len(seen.pods[one.name])) for one in pools_outside(seen, pools)))
 
 
@@ -102,7 +102,7 @@ def _outside(one: StatefulSet, pods: int) -> Reason:
 
 
 def judge_membership(seen: Seen) -> Verdict:
-    """Every pod is the member of its own name, and every member belongs to a pool."""
+    """Whether every pod is the member of its own name. Members that belong to no pool are a remark."""
     standing = Standing(seen.state, seen.everyone)
     reasons: list[Reason] = []
     pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
@@ -144,7 +144,7 @@ def judge_membership(seen: Seen) -> Verdict:
 
 
 def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
-    """What the pools themselves are like: whether their data outlives a pod, and what says that a pod is Ready."""
+    """The pools themselves: whether their data outlives a pod, their partition, readiness probe and budgets."""
     pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
     by_partition = {pool.name for pool in pools if pool.by_partition}
@@ -168,7 +168,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], poli
 
 
 def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Policy) -> list[Verdict]:
-    """What is lost for good with members of a pool that keeps no data; the proof waits for what recovers."""
+    """Whether nothing is lost for good with members of a pool that keeps no data. The proof waits for recoveries."""
     away = holding_unseen(seen.state, [pod for pod in seen.pods[one.name] if pod.name in going])
     unseen = judge_unseen(seen.state, away, one.member_names(), one.name, policy.allow_red_indices)
     refusing = Verdict(unseen.deciding() if unseen.state is State.REFUSED else ())
@@ -176,9 +176,9 @@ def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Polic
 
 
 def judge_rolls(seen: Seen) -> Verdict:
-    """No pool of the cluster, planned for or not, is being rolled by its own controller, without any gate.
+    """Whether no pool of the cluster, planned for or not, is being rolled by its own controller, without any gate.
 
-    What an interrupted run has let through by its partition is waited for before the next batch.
+    Pods that an interrupted run has let through by its partition are waited for before the next batch.
     """
     found = [
         (one, seen.pods[one.name]) for one in (*seen.sets, *seen.others) if belongs(seen.pods[one.name], seen.state)
@@ -188,7 +188,7 @@ def judge_rolls(seen: Seen) -> Verdict:
 
 
 def judge_returning(pools: Iterable[Pool]) -> Verdict:
-    """Pools of which somebody has changed the image already: what dies comes back on that."""
+    """Remarks on pools whose image another has changed already: a pod that dies comes back on the new one."""
     return Verdict(
         tuple(
             remark(

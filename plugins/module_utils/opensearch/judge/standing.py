@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pod stands for which member, and what that says before anything is taken down. Pure.
+"""The pod of each member, and its state before another member is taken down. Pure.
 
-The cluster hears last that a member goes: its pod is being deleted, evicted or was lost before it leaves. Until then
+The cluster is the last to learn that a member goes: its pod is deleted, evicted or lost before it leaves. Until then
 its copies count as started and its vote as there.
 """
 
@@ -24,8 +24,8 @@ _OVER = frozenset({"Failed", "Succeeded"})
 class Standing:
     """The pods of a namespace beside the members of the cluster.
 
-    A pod stands for the member of its name, or, where its server is called otherwise, for the one at its address. On
-    the host's network several share an address; then a member belongs to the pod of its name there.
+    A pod stands for the member of its name, or, if its server has another name, for the one at its address. On the
+    host's network several pods share an address; then a member belongs to the pod of its name there.
     """
 
     def __init__(self, state: ClusterState, pods: Iterable[Pod]) -> None:
@@ -38,7 +38,7 @@ class Standing:
                 self._unnamed[member.address].append(member)
 
     def of(self, pod: Pod) -> ClusterMember | None:
-        """The member that runs in a pod; None where none does, or where that cannot be told."""
+        """The member that runs in a pod; None if none does, or if that cannot be told."""
         own = self._state.named(pod.name)
         others = self._unnamed.get(pod.address, ()) if pod.address and pod.phase not in _OVER else ()
         if own is not None and (own.address == pod.address or not others):
@@ -52,10 +52,10 @@ class Standing:
 
 
 def need_pods(state: ClusterState, there: Namespace, meant: Collection[StatefulSet] = ()) -> None:
-    """Have it that the pods can be read which a member may run in, and those of its set and of the sets `meant`.
+    """Check that all pods can be read in which a member may run, and those of its set and of the sets `meant`.
 
     Raises:
-        NotUnderstood: one cannot.
+        NotUnderstood: one of them cannot be read.
     """
     names = {member.name for member in state.members.values()}
     for one in there.sets:
@@ -66,12 +66,12 @@ def need_pods(state: ClusterState, there: Namespace, meant: Collection[StatefulS
 
 
 def judge_unread(there: Namespace) -> Verdict:
-    """The pods that cannot be read, once it is known that none of them matters."""
+    """Remarks on the pods that cannot be read, once it is known that none of them matters."""
     return Verdict(
         tuple(
             remark(
                 "pod_unread",
-                f"Pod {each.name} cannot be read, and is none of this cluster: {each.error.verdict.reasons[0].message}",
+                f"Pod {each.name} cannot be read, and is not of this cluster: {each.error.verdict.reasons[0].message}",
             )
             for each in there.unread
         )
@@ -79,7 +79,7 @@ def judge_unread(there: Namespace) -> Verdict:
 
 
 def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
-    """No member outside the batch runs in a pod that goes or is gone, whatever pool or owner it is of."""
+    """Whether no member outside the batch runs in a pod that goes or is gone, of whatever pool or owner."""
     standing = Standing(state, pods)
     reasons: list[Reason] = []
     for pod in pods:
@@ -91,7 +91,7 @@ def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[
 
 
 def becomes_of(pod: Pod) -> str:
-    """What a pod goes through, as a part of a sentence, because of which its member is down or soon will be."""
+    """The cause for which a pod's member is down or soon will be, as the end of a sentence; empty if there is none."""
     if pod.terminating:
         return "is being deleted"
     if pod.phase in _OVER:
@@ -102,9 +102,9 @@ def becomes_of(pod: Pod) -> str:
 
 
 def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
-    """The names of those of these pods that are no member now, and still have what they held outside of volumes.
+    """The names of these pods that are no member now, and still have their data outside of volumes.
 
-    A container that ends and begins again finds it; it goes with the pod.
+    A container that ends and begins again finds that data; it is lost only with the pod.
     """
     standing = Standing(state, pods)
     return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
@@ -114,19 +114,19 @@ def _leaving(pod: Pod, member: ClusterMember, what: str) -> Reason:
     called = "" if member.name == pod.name else f" with the member {member.name}"
     return waiting(
         "member_leaving",
-        f"Pod {pod.name}{called} {what}, so what it holds in the cluster does not count as staying.",
-        "Nothing else is taken down meanwhile. If this lasts, look at that pod and its Kubernetes node.",
+        f"Pod {pod.name}{called} {what}, so its copies and its vote do not count as staying.",
+        "No other member is taken down meanwhile. If this lasts, look at that pod and its Kubernetes node.",
     )
 
 
 def judge_recognised(
     state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod], *, may_pass: bool = False
 ) -> Verdict:
-    """Every Ready pod among `pods` is a member of the cluster, by name or by address.
+    """Whether every Ready pod among `pods` is a member of the cluster, by name or by address.
 
-    One that is none may be a member that is called otherwise and answers at another address: it would count as away,
-    and go down without any proof. Where a pod stands for every member, it has just not joined. `may_pass` says that it
-    is waited for, since it may be out of the cluster for just a moment.
+    Another pod may be a member under another name and at another address: it would count as away, and go down without
+    any proof. If every member has a pod, it has just not joined. `may_pass` says that it is waited for, since it may be
+    out of the cluster for just a moment.
     """
     standing = Standing(state, everyone)
     unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]
@@ -139,7 +139,7 @@ def judge_recognised(
                 "member_unrecognised",
                 f"The cluster has no member with the name or the address of these pods, although they are Ready:"
                 f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."
-                " It cannot be told whether these are the same.",
+                " They may be the same.",
                 "Set node.name to the pod's name (for example from metadata.name). If a pod is none of these members,"
                 " read in its log why it has not joined.",
             ),

@@ -14,14 +14,14 @@ from ...common.words import enumerate_few
 from ..observe.version import Version
 
 _LAST_MINOR = {2: 19}
-"""The last minor version of each major that has one, as far as it is known."""
+"""The last minor version of each major, as far as it is known."""
 
 
 def oldest_wire(target: Version) -> Version | None:
-    """The oldest member that `target` talks to; None where it is not known.
+    """The oldest member that `target` talks to, or None if that is not known.
 
-    That is the last minor of the previous major from 3.0 on, and any of it before (server source,
-    Version.computeMinCompatVersion). 3.x needs 2.19; which will be the last 3.x is not known.
+    From 3.0 on that is the last minor of the previous major; before, it is any minor of it (server source,
+    Version.computeMinCompatVersion). 3.x needs 2.19; the last 3.x is not known yet.
     """
     if target.major < 3:
         return Version(target.major - 1, 0, 0)
@@ -30,7 +30,7 @@ def oldest_wire(target: Version) -> Version | None:
 
 
 def way(version: Version, target: Version) -> list[str]:
-    """The releases to go through, both ends included: of each major in between the last minor."""
+    """The releases to go through, both ends included: the last minor of each major in between."""
     between = [_last_of(major) for major in range(version.major + 1, target.major)]
     if not between and version.major < target.major >= 3 and version.minor != _LAST_MINOR.get(version.major):
         between = [_last_of(version.major)]
@@ -43,7 +43,7 @@ def _last_of(major: int) -> str:
 
 
 def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
-    """Whether every member, given as (name, version), can go to `target` in one step. One reason for each version."""
+    """Whether every member, given as (name, version), can go to `target` in one step, with one reason a version."""
     members: dict[Version, list[str]] = defaultdict(list)
     for name, version in current:
         members[version].append(name)
@@ -62,9 +62,9 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "elasticsearch",
             f"{names} {verb} {version}, and this collection upgrades OpenSearch.",
-            "Migrate first, by one of the ways that OpenSearch documents, none of which is done here: a rolling or full"
-            " restart upgrade of Elasticsearch OSS 6.8.0 to 7.10.2 to OpenSearch 1.x, or a snapshot that is restored in"
-            " a new OpenSearch cluster. From OpenSearch 1.x on this collection goes on.",
+            "Migrate first, by one of the ways that OpenSearch documents: a rolling or full restart upgrade of"
+            " Elasticsearch OSS 6.8.0 to 7.10.2 to OpenSearch 1.x, or a snapshot that is restored in a new OpenSearch"
+            " cluster. This collection does neither; it upgrades from OpenSearch 1.x on.",
         )
     elif version > target:
         yield refused(
@@ -97,8 +97,8 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
 def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Verdict:
     """Whether `target` can open every index, given as (name, created version); closed and hidden ones count.
 
-    Source: Version.minimumIndexCompatibilityVersion: indices of the previous major at the oldest. One reason for each
-    version; an index that does not tell its version is not taken for a young one.
+    The oldest indices are those of the previous major (source: Version.minimumIndexCompatibilityVersion). There is one
+    reason for each version. An index that does not tell its version is refused.
     """
     old: dict[Version, list[str]] = defaultdict(list)
     unknown: list[str] = []
@@ -110,7 +110,7 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
     reasons = [
         refused(
             "index_too_old",
-            f"Created in {created}, which {target} cannot open: {enumerate_few(names)}.",
+            f"Indices were created in {created}, which {target} cannot open: {enumerate_few(names)}.",
             f"Reindex these indices on the present version, or delete them: {target.major - 1}.0.0 is the oldest that"
             f" {target} can open.",
         )
@@ -120,7 +120,7 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
         reasons.append(
             refused(
                 "index_version_unknown",
-                f"The version that created them cannot be seen: {enumerate_few(unknown)}.",
+                f"Indices do not tell in which version they were created: {enumerate_few(unknown)}.",
                 "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
             )
         )

@@ -231,7 +231,7 @@ def observe_data_paths(client: OpenSearchClient) -> DataPaths:
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:
-    """The disks of the data members and the watermarks in force: a call that each data member answers, and one more.
+    """The disks of the data members and the watermarks in force: a call to each data member, and one more.
 
     Raises:
         Refusal: an answer is missing or unreadable.

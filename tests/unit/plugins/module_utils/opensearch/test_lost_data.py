@@ -54,7 +54,7 @@ def test_a_primary_in_a_remote_store_does_not_come_back_by_itself() -> None:
     state = cluster("abc", copies, indices=indices)
     (reason,) = judge_lost(state, ["a"], "data", Policy()).reasons
     assert (reason.code, reason.state) == ("ephemeral_pool", State.REFUSED)
-    assert "What stored has in a remote store stays away until POST _remotestore/_restore" in reason.message
+    assert "The data of stored in a remote store stays away until POST _remotestore/_restore" in reason.message
 
 
 LEFT: Json = {"unassigned_info": {"reason": "NODE_LEFT"}}

@@ -293,7 +293,7 @@ def test_nothing_else_is_down(present: str, expected: str, batch: str, codes: li
 
 def test_the_missing_are_named() -> None:
     (reason,) = judge_present(cluster("a"), "abc", "").reasons
-    assert reason.message == "Not in the cluster: b, c."
+    assert reason.message == "Members are missing from the cluster: b, c."
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,10 @@ def test_which_indices_a_version_opens(number: int, target: str, opened: bool) -
     created = Version.from_id(number)
     verdict = judge_created([("logs", created)], Version.parse(target))
     assert verdict.passed is opened
-    assert all(f"Created in {created}," in r.message and r.message.endswith("open: logs.") for r in verdict.reasons)
+    assert all(
+        f"Indices were created in {created}," in r.message and r.message.endswith("open: logs.")
+        for r in verdict.reasons
+    )
 
 
 def test_old_indices_share_a_sentence_for_each_version() -> None:
