@@ -34,6 +34,8 @@ class Allocation:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._alarm = float("inf")
+        """When the next copy has waited for long enough."""
 
     def reroute(self) -> None:
         """Give what may be given, move what has to be moved, and remove files that nobody needs."""
@@ -50,6 +52,24 @@ class Allocation:
                 self._move(copy)
         self._balance()
         self._clean()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Look again as soon as a copy has waited for long enough for the member that it was on."""
+        state, now = self._state, self._state.clock.now()
+        ends = [
+            copy.why.at + state.delay_of(copy.index) for copy in state.copies if copy.why and state.is_delayed(copy)
+        ]
+        following = min(ends, default=float("inf"))
+        if following < self._alarm or self._alarm <= now:
+            self._alarm = following
+            if ends:
+                state.clock.later(following - now, self._over)
+
+    def _over(self) -> None:
+        if self._state.manager is not None:
+            self._state.changed()
+        self.reroute()
 
     def make(self, index: Index) -> None:
         """The copies of a new index, which nobody has yet."""
@@ -262,6 +282,12 @@ class Allocation:
     def cancel(self, copy: Copy) -> None:
         """Take a replica from its member on somebody's order."""
         self._fail(copy, Unassigned("REROUTE_CANCELLED", self._state.clock.now()))
+
+    def retry(self) -> None:
+        """What has failed too often may be tried again."""
+        for copy in self._state.copies:
+            if copy.why is not None:
+                copy.why = replace(copy.why, failed=0)
 
     def recovered(self) -> None:
         """After a full restart nothing is assigned, until the members have said what is on their disks."""

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.opensearch.allocation import Allocation
 from tests.sandbox.opensearch.coordination import Coordination
+from tests.sandbox.opensearch.documents import Documents
 from tests.sandbox.opensearch.indices import Indices
 from tests.sandbox.opensearch.model import Disk, Durations, Member, MemberSpec
 from tests.sandbox.opensearch.rest.router import Router
+from tests.sandbox.opensearch.snapshots import Snapshots
 from tests.sandbox.opensearch.state import State
+from tests.sandbox.opensearch.tasks import Tasks
 from tests.sandbox.opensearch.versions import Version
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 
@@ -25,13 +28,14 @@ class Cluster:
         self.state = State(clock, name, durations or Durations())
         self.allocation = Allocation(self.state)
         self.indices = Indices(self.state, self.allocation)
-        self.coordination = Coordination(
-            self.state, self.allocation.left, self.allocation.reroute, self.allocation.recovered
-        )
+        self.documents = Documents(self.state, self.indices)
+        self.snapshots = Snapshots(self.state)
+        self.coordination = Coordination(self.state, self._left, self.allocation.reroute, self.allocation.recovered)
         self.members: dict[str, Member] = {}
         """The last process of each name."""
         self.disks: dict[str, Disk] = {}
         """By data key."""
+        self.tasks = Tasks(clock)
         self._router = Router(self)
         self._turn = 0
 
@@ -62,6 +66,10 @@ class Cluster:
         if member.alive:
             member.alive = member.rest = member.seeking = False
             self.coordination.gone(member)
+
+    def _left(self, gone: Collection[str]) -> None:
+        self.allocation.left(gone)
+        self.snapshots.left(gone)
 
     def runs(self, name: str) -> bool:
         """Whether its process runs; one that its own disk refuses ends by itself soon after its start."""

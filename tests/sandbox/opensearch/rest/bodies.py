@@ -39,7 +39,7 @@ def state_body(call: Call) -> dict[str, Any]:
         there = found if state.recovered else []
         body["routing_table"] = {"indices": {index.name: _table(call, index) for index in there}}
     if "customs" in wanted and state.snapshots:
-        body["snapshots"] = {"snapshots": [_snapshot(each) for each in state.snapshots]}
+        body["snapshots"] = {"snapshots": state.snapshots}
     return body
 
 
@@ -139,7 +139,3 @@ def moment(seconds: float) -> str:
     """A moment as the servers write it."""
     at = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
-
-
-def _snapshot(snapshot: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in snapshot.items() if name != "ends"}

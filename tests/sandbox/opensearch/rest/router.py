@@ -10,7 +10,18 @@ from urllib.parse import unquote
 from tests.sandbox.opensearch.errors import ServerError, illegal, no_manager
 from tests.sandbox.opensearch.filter_path import filtered
 from tests.sandbox.opensearch.model import Member
-from tests.sandbox.opensearch.rest import cat, indices, looks, settings, templates
+from tests.sandbox.opensearch.rest import (
+    cat,
+    documents,
+    explain,
+    indices,
+    looks,
+    settings,
+    snapshots,
+    tasks,
+    templates,
+    voting,
+)
 from tests.sandbox.opensearch.rest.routes import EVERYWHERE, Call, Route
 from tests.sandbox.web import Answer, Pending, Request
 
@@ -22,6 +33,11 @@ ROUTES: tuple[Route, ...] = (
     *settings.ROUTES,
     *templates.ROUTES,
     *cat.ROUTES,
+    *voting.ROUTES,
+    *explain.ROUTES,
+    *tasks.ROUTES,
+    *snapshots.ROUTES,
+    *documents.ROUTES,
     *indices.ROUTES,
 )
 FOR_EVER = 3600.0

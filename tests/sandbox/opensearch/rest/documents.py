@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents: one, many, and a search that finds words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tests.sandbox.opensearch.errors import ServerError, no_index
+from tests.sandbox.opensearch.model import Index
+from tests.sandbox.opensearch.rest.indices import find
+from tests.sandbox.opensearch.rest.routes import NAMING, Call, Route, answered
+from tests.sandbox.web import Answer, Pending
+
+Write = tuple[str, Index, str, Any]
+"""The kind of an action, its index, the document's id, and the document."""
+
+
+def _written(call: Call, writes: Sequence[Write], what: Any) -> Answer | Pending:
+    """Write as soon as all primaries serve, at the latest after a minute."""
+    documents = call.cluster.documents
+    call.cluster.indices.judge_blocks("", "write")
+    shards = {(index.name, documents.shard(index, identity)): index for _kind, index, identity, _source in writes}
+
+    def may() -> bool:
+        return all(documents.may_write(index, shard) for (_name, shard), index in shards.items())
+
+    def answer() -> Answer:
+        if may():
+            return answered(*what([documents.write(index, each, source) for _kind, index, each, source in writes]))
+        name, shard = next(key for key, index in shards.items() if not documents.may_write(index, key[1]))
+        reason = f"[{name}][{shard}] primary shard is not active Timeout: [{call.text('timeout', '1m')}]"
+        raise ServerError(503, "unavailable_shards_exception", reason)
+
+    return answer() if may() else Pending(may, call.seconds("timeout", 60.0), answer)
+
+
+def _status(done: dict[str, Any]) -> int:
+    return {"created": 201, "not_found": 404}.get(done["result"], 200)
+
+
+def _one(done: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    return done[0], _status(done[0])
+
+
+def _put(call: Call) -> Answer | Pending:
+    index = call.cluster.documents.index(call.parts["index"])
+    identity = call.parts.get("id") or call.state.names.make()
+    return _written(call, [("index", index, identity, call.needed_body)], _one)
+
+
+def _delete(call: Call) -> Answer | Pending:
+    return _written(call, [("delete", _index(call, call.parts["index"]), call.parts["id"], None)], _one)
+
+
+def _index(call: Call, name: str) -> Index:
+    found = call.state.indices.get(name)
+    if found is None:
+        raise no_index(name, "index_expression")
+    return found
+
+
+def _get(call: Call) -> Answer:
+    found = call.cluster.documents.read(_index(call, call.parts["index"]), call.parts["id"])
+    return answered(found, 200 if found["found"] else 404)
+
+
+def _lines(body: Any) -> list[Any]:
+    if isinstance(body, str):
+        return [json.loads(line) for line in body.splitlines() if line.strip()]
+    return list(body or [])
+
+
+def _bulk_of(call: Call) -> Iterator[Write]:
+    lines = iter(_lines(call.request.body))
+    for line in lines:
+        ((kind, about),) = line.items()
+        source = None if kind == "delete" else next(lines)
+        index = call.cluster.documents.index(about.get("_index") or call.parts["index"])
+        yield kind, index, str(about.get("_id") or call.state.names.make()), source
+
+
+def _bulk(call: Call) -> Answer | Pending:
+    writes = list(_bulk_of(call))
+
+    def body(done: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+        items = [{write[0]: {**each, "status": _status(each)}} for write, each in zip(writes, done, strict=True)]
+        return {"took": 1, "errors": False, "items": items}, 200
+
+    return _written(call, writes, body)
+
+
+def _many(call: Call) -> Answer:
+    found = []
+    for wanted in call.needed_body["docs"]:
+        name, identity = wanted.get("_index") or call.parts["index"], str(wanted["_id"])
+        try:
+            each = call.cluster.documents.read(_index(call, name), identity)
+        except ServerError as error:
+            each = {"_index": name, "_id": identity, "error": error.body}
+        if wanted.get("_source") is False:
+            each.pop("_source", None)
+        found.append(each)
+    return answered({"docs": found})
+
+
+def _shards(call: Call, indices: Sequence[Index]) -> dict[str, int]:
+    documents = call.cluster.documents
+    total = sum(len(index.shards) for index in indices)
+    served = sum(documents.readable(index, shard) is not None for index in indices for shard in index.shards)
+    if total and not served:
+        more = {"phase": "query", "grouped": True, "failed_shards": list[Any]()}
+        error = ServerError(503, "search_phase_execution_exception", "all shards failed", **more)
+        raise error
+    return {"total": total, "successful": served, "skipped": 0, "failed": 0}
+
+
+def _matches(query: dict[str, Any], source: Any) -> bool:
+    match = query.get("match") or query.get("term") or {}
+    for name, wanted in match.items():
+        text = wanted.get("query", wanted.get("value")) if isinstance(wanted, dict) else wanted
+        words = str(source.get(name, "")).lower().split()
+        if not any(word in words for word in str(text).lower().split()):
+            return False
+    return True
+
+
+def _hits(call: Call) -> tuple[dict[str, int], list[tuple[Index, str, Any]]]:
+    indices = [index for index in find(call) if index.open]
+    shards, query = _shards(call, indices), call.body.get("query") or {}
+    found = [
+        (index, identity, source)
+        for index in indices
+        for identity, source in call.cluster.documents.all(index)
+        if _matches(query, source)
+    ]
+    return shards, found
+
+
+def _search(call: Call) -> Answer:
+    shards, found = _hits(call)
+    size = int(call.text("size") or call.body.get("size", 10))
+    hits = [{"_index": i.name, "_id": each, "_score": 1.0, "_source": source} for i, each, source in found[:size]]
+    total = {"value": len(found), "relation": "eq"}
+    body = {"took": 1, "timed_out": False, "_shards": shards}
+    return answered({**body, "hits": {"total": total, "max_score": 1.0 if hits else None, "hits": hits}})
+
+
+def _count(call: Call) -> Answer:
+    shards, found = _hits(call)
+    return answered({"count": len(found), "_shards": shards})
+
+
+_WRITE = frozenset({"refresh", "timeout", "wait_for_active_shards", "routing", "op_type", "require_alias"})
+_READ = frozenset({"realtime", "refresh", "routing", "preference", "_source"})
+_SEARCH = NAMING | {"request_cache", "size", "q", "preference", "routing", "search_type", "rest_total_hits_as_int"}
+_SEARCH |= {"allow_partial_search_results", "track_total_hits", "sort"}
+ROUTES = (
+    Route(("PUT", "POST"), "/{index}/_doc/{id}", _put, _WRITE, manager=False),
+    Route(("POST",), "/{index}/_doc", _put, _WRITE, manager=False),
+    Route(("GET", "HEAD"), "/{index}/_doc/{id}", _get, _READ, manager=False),
+    Route(("DELETE",), "/{index}/_doc/{id}", _delete, _WRITE, manager=False),
+    Route(("POST", "PUT"), "/_bulk", _bulk, _WRITE, manager=False),
+    Route(("POST", "PUT"), "/{index}/_bulk", _bulk, _WRITE, manager=False),
+    Route(("GET", "POST"), "/_mget", _many, _READ, manager=False),
+    Route(("GET", "POST"), "/{index}/_mget", _many, _READ, manager=False),
+    Route(("GET", "POST"), "/_search", _search, _SEARCH, manager=False),
+    Route(("GET", "POST"), "/{index}/_search", _search, _SEARCH, manager=False),
+    Route(("GET", "POST"), "/_count", _count, _SEARCH, manager=False),
+    Route(("GET", "POST"), "/{index}/_count", _count, _SEARCH, manager=False),
+)
