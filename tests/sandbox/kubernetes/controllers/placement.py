@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which Kubernetes nodes can take a pod, and in the scheduler's words why the others cannot. It changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.selectors import selected
+
+_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_NO_SCHEDULE = frozenset({"NoSchedule", "NoExecute"})
+
+
+def quantity(text: str | int | float) -> Decimal:
+    """A Quantity as a number: `100m`, `1Gi`."""
+    said = str(text)
+    if said.endswith("m"):
+        return Decimal(said[:-1]) / 1000
+    for unit, factor in _UNITS.items():
+        if said.endswith(unit):
+            return Decimal(said[: -len(unit)]) * factor
+    return Decimal(said)
+
+
+def refusals(pod: Json, node: Json, volumes: Sequence[Json], there: Sequence[Json]) -> Iterator[str]:
+    """Why a Kubernetes node cannot take a pod; `there` are the pods that it has, `volumes` those that are bound."""
+    if node["spec"].get("unschedulable") and not _tolerates(
+        pod, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    ):
+        yield "node(s) were unschedulable"
+        return
+    for taint in node["spec"].get("taints", []):
+        if taint["effect"] in _NO_SCHEDULE and not _tolerates(pod, taint):
+            value = taint.get("value", "")
+            yield f"node(s) had untolerated taint(s) {{{taint['key']}: {value}}}"
+            return
+    if not _is_wanted(pod, node):
+        yield "node(s) didn't match Pod's node affinity/selector"
+        return
+    for volume in volumes:
+        if not fits_terms(volume["spec"].get("nodeAffinity", {}).get("required"), node):
+            yield "node(s) didn't match PersistentVolume's node affinity"
+            return
+    for resource in ("cpu", "memory"):
+        used = sum((_requested(each, resource) for each in there), Decimal(0))
+        wanted = _requested(pod, resource)
+        if wanted and used + wanted > quantity(node["status"]["allocatable"][resource]):
+            yield f"Insufficient {resource}"
+    if len(there) >= int(node["status"]["allocatable"].get("pods", 110)):
+        yield "Too many pods"
+
+
+def spread_refusal(pod: Json, node: Json, nodes: Sequence[Json], pods: Sequence[Json]) -> str | None:
+    """Why the pod's topology spread or anti-affinity keeps it from a Kubernetes node; `nodes` are all it may use."""
+    for rule in pod["spec"].get("topologySpreadConstraints", []):
+        if rule.get("whenUnsatisfiable") != "DoNotSchedule":
+            continue
+        counted = _counted(pod, rule["topologyKey"], rule.get("labelSelector"), nodes, pods)
+        place = node["metadata"]["labels"].get(rule["topologyKey"])
+        if place is None or counted[place] + 1 - min(counted.values()) > rule.get("maxSkew", 1):
+            return "node(s) didn't match pod topology spread constraints"
+    rules = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
+    for rule in rules.get("requiredDuringSchedulingIgnoredDuringExecution", []):
+        counted = _counted(pod, rule["topologyKey"], rule.get("labelSelector"), nodes, pods)
+        if counted[node["metadata"]["labels"].get(rule["topologyKey"], "")]:
+            return "node(s) didn't match pod anti-affinity rules"
+    return None
+
+
+def _counted(pod: Json, key: str, selector: Json | None, nodes: Sequence[Json], pods: Sequence[Json]) -> Counter[str]:
+    """How many pods that a rule counts are in each place."""
+    places = {each["metadata"]["name"]: each["metadata"]["labels"].get(key) for each in nodes}
+    found: Counter[str] = Counter({place: 0 for place in places.values() if place is not None})
+    for each in pods:
+        place = places.get(each["spec"].get("nodeName", ""))
+        same = each["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        counts = same and "deletionTimestamp" not in each["metadata"]
+        if place and counts and selected(selector, each["metadata"].get("labels", {})):
+            found[place] += 1
+    return found
+
+
+def _is_wanted(pod: Json, node: Json) -> bool:
+    labels = node["metadata"].get("labels", {})
+    if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
+        return False
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    return fits_terms(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"), node)
+
+
+def fits_terms(required: Json | None, node: Json) -> bool:
+    """Whether a Kubernetes node meets one of the terms of a node selector; without any it does."""
+    if not required:
+        return True
+    return any(_fits_term(term, node) for term in required.get("nodeSelectorTerms", []))
+
+
+def _fits_term(term: Json, node: Json) -> bool:
+    labels = {"matchExpressions": term.get("matchExpressions") or []}
+    fields = {"matchExpressions": term.get("matchFields") or []}
+    known = {"metadata.name": node["metadata"]["name"]}
+    return selected(labels, node["metadata"].get("labels", {})) and selected(fields, known)
+
+
+def _tolerates(pod: Json, taint: Json) -> bool:
+    for each in pod["spec"].get("tolerations", []):
+        if each.get("effect") not in {None, "", taint["effect"]}:
+            continue
+        if each.get("operator") == "Exists" and each.get("key") in {None, "", taint["key"]}:
+            return True
+        if each.get("key") == taint["key"] and each.get("value", "") == taint.get("value", ""):
+            return True
+    return False
+
+
+def _requested(pod: Json, resource: str) -> Decimal:
+    return sum(
+        (
+            quantity(each.get("resources", {}).get("requests", {}).get(resource, 0))
+            for each in pod["spec"]["containers"]
+        ),
+        Decimal(0),
+    )

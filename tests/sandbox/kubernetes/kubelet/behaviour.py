@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What runs in containers, as far as a kubelet can tell; and what is broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.sandbox.kubernetes.controllers.work import Place
+from tests.sandbox.kubernetes.objects import Json
+
+Told = Callable[[Json, str], None]
+"""A callback with the pod and the name of one of its containers."""
+
+
+def _address(namespace: str, pod: str) -> str:
+    """An address that a pod of this name always has."""
+    number = sum((place + 1) * ord(letter) for place, letter in enumerate(f"{namespace}/{pod}"))
+    return f"10.244.{number // 250 % 250}.{number % 250 + 1}"
+
+
+def _nobody(_pod: Json, _container: str) -> None:
+    """Do nothing."""
+
+
+def _known(image: str) -> str:
+    """An empty text where an image can be pulled, else why not: all but those without a tag, or of tag `missing`."""
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return f"{image}: not found" if tag in {"", "missing"} else ""
+
+
+@dataclass
+class Behaviour:
+    """Hooks for whoever models what runs in the containers."""
+
+    address: Callable[[str, str], str] = _address
+    """The address of the pod of a namespace and name."""
+    pull_error: Callable[[str], str] = _known
+    """Why an image cannot be pulled; empty where it can."""
+    exit_code: Callable[[Json, str], int | None] = lambda _pod, _container: None
+    """With what a container ends that has nothing to do; None: it runs until it is stopped."""
+    started: Told = _nobody
+    """The process of a container runs."""
+    stopping: Told = _nobody
+    """The process was asked to end (SIGTERM)."""
+    stopped: Told = _nobody
+    """The process is gone, however it ended."""
+    ready: Callable[[Json, str], bool] = lambda _pod, _container: True
+    """What the readiness probe of a container finds."""
+    stop_seconds: Callable[[Json, str], float | None] = lambda _pod, _container: None
+    """How long the process takes to end once it was asked to; None: as long as the durations say."""
+
+
+@dataclass
+class Switches:
+    """What is broken on purpose, by the name of the pod, so that it holds for its successors, too."""
+
+    never_ready: set[Place] = field(default_factory=set)
+    crash_loop: set[Place] = field(default_factory=set)
+    slow_stop: dict[Place, float] = field(default_factory=dict)
+
+    def mend(self, pod: Place) -> None:
+        """Switch everything off for a pod."""
+        self.never_ready.discard(pod)
+        self.crash_loop.discard(pod)
+        self.slow_stop.pop(pod, None)
+
+    def mend_all(self) -> None:
+        """Switch everything off."""
+        self.never_ready.clear()
+        self.crash_loop.clear()
+        self.slow_stop.clear()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All kubelets: each pod that is bound to a Kubernetes node has a worker."""
+
+from __future__ import annotations
+
+from tests.sandbox.kubernetes.controllers.nodes import Nodes
+from tests.sandbox.kubernetes.controllers.work import Durations, Place
+from tests.sandbox.kubernetes.kinds import PODS
+from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
+from tests.sandbox.kubernetes.kubelet.pod import PodWorker
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Resources
+from tests.sandbox.kubernetes.store import Change
+
+
+class Kubelets:
+    """Follows all pods."""
+
+    def __init__(self, resources: Resources, nodes: Nodes, behaviour: Behaviour, durations: Durations) -> None:
+        self._resources, self._nodes, self._behaviour, self._durations = resources, nodes, behaviour, durations
+        self.switches = Switches()
+        self._workers: dict[str, PodWorker] = {}
+        self._images: dict[str, set[str]] = {}
+        resources.store.listeners.append(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.kind != PODS:
+            return
+        uid = change.item["metadata"]["uid"]
+        worker = self._workers.get(uid)
+        if change.type == "DELETED":
+            if worker is not None:
+                del self._workers[uid]
+                worker.gone()
+        elif worker is not None:
+            pod = change.item
+            # Told a moment later: a kubelet hears of a change by its watch, and never in the middle of its own writes.
+            self._resources.store.clock.later(0.0, lambda: worker.changed(pod) if uid in self._workers else None)
+        elif change.item["spec"].get("nodeName"):
+            self._begin(change.item)
+
+    def _begin(self, pod: Json) -> None:
+        node = pod["spec"]["nodeName"]
+        ended = pod["status"].get("phase") in {"Succeeded", "Failed"}
+        if node in self._nodes.dead or ended:
+            return
+        images = self._images.setdefault(node, set())
+        worker = PodWorker(self._resources, self._behaviour, self.switches, self._durations, images, pod)
+        self._workers[worker.uid] = worker
+        self._resources.store.clock.later(self._durations.control, worker.begin)
+
+    def worker(self, pod: Place) -> PodWorker | None:
+        """The worker of the pod of this namespace and name."""
+        return next((each for each in self._workers.values() if each.place == pod), None)
+
+    def obey(self, pod: Place) -> None:
+        """Have a pod look at its switches."""
+        worker = self.worker(pod)
+        if worker is not None:
+            worker.obey()
+
+    def node_dead(self, node: str) -> None:
+        """Take a Kubernetes node's power away."""
+        self._nodes.die(node)
+        for worker in [each for each in self._workers.values() if each.node == node]:
+            worker.freeze()
+
+    def mend_node(self, node: str) -> None:
+        """Give a Kubernetes node its power back."""
+        if node not in self._nodes.dead:
+            return
+        self._nodes.revive(node)
+        for worker in [each for each in self._workers.values() if each.node == node]:
+            worker.thaw()
+        for pod in self._resources.store.list(PODS):
+            if pod["spec"].get("nodeName") == node and pod["metadata"]["uid"] not in self._workers:
+                self._begin(pod)
