@@ -52,7 +52,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ..plugin_utils.inputs import PREFIX, Options, faults, faults_of_hosts, options_of
 
-SPECIFICATION = Path(__file__).resolve().parents[2] / "roles" / "begin" / "meta" / "argument_specs.yml"
+SPECIFICATION = Path(__file__).resolve().parents[2] / "roles" / "opensearch" / "meta" / "argument_specs.yml"
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -78,7 +78,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def specified() -> dict[str, Options]:
-    """The options of each entry point of the role begin."""
+    """The options of each entry point of the role opensearch."""
     text = SPECIFICATION.read_text(encoding="utf-8")
     return {name: entry["options"] for name, entry in yaml.safe_load(text)["argument_specs"].items()}
 

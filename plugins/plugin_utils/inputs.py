@@ -4,7 +4,7 @@
 """What is wrong with the variables that a playbook of this collection is given, one sentence for each fault.
 
 Ansible ignores a variable that nobody reads, so a misspelt `upgrade_members` would upgrade every member. Which there
-are is read from the argument specification of the role begin, which describes all that a run takes.
+are is read from the argument specification of the system's role, which describes all that a run takes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ Options = Mapping[str, Mapping[str, Any]]
 
 PREFIX = "upgrade_"
 ENTRY_OF = {"opensearch": "main", "plan": "main", "opensearch_hosts": "hosts"}
-"""The entry point of the role begin that describes what a playbook takes; the other playbooks serve all clusters."""
+"""The entry point of the system's role that describes what a playbook takes; the other playbooks serve all clusters."""
 BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
 """What only a playbook takes. All of them may have it, since one file of variables serves several playbooks."""
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
 MADE = frozenset(
     f"{PREFIX}{name}"
-    for name in ("batch", "batch_pools", "all_members", "lock", "deadline", "batch_host", "places", "step")
+    for name in (
+        "all_members",
+        "batch",
+        "batch_host",
+        "batch_pools",
+        "deadline",
+        "lock",
+        "places",
+        "step",
+        "system",
+    )
 )
 """What a run makes for its later tasks. Given with -e it would replace what the run makes."""
 TOLD = frozenset(f"{PREFIX}{name}" for name in ("state", "waiting_for", "reasons"))
@@ -48,8 +58,9 @@ def faults(
     """One sentence for each fault in the variables of localhost.
 
     `given` has all of them by name with their values; `forced` are the names of those that were given with -e, which go
-    before everything a run sets; `entries` are the options of the entry points of the role begin. `unknown_yet` names
-    variables whose value cannot be told yet: they are there, and their values are left to the tasks that use them.
+    before everything a run sets; `entries` are the options of the entry points of the system's role. `unknown_yet`
+    names variables whose value cannot be told yet: they are there, and their values are left to the tasks that use
+    them.
     """
     options = options_of(playbook, entries)
     others = {name for entry in entries.values() for name in entry} - options.keys()

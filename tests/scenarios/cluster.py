@@ -18,7 +18,7 @@ from tests.lab.traffic import Report, Target
 from tests.lab.waiting import until
 from tests.scenarios.ground import Ground
 
-ROLE = Path(__file__).parents[2] / "roles/begin/files/role.yml"
+ROLE = Path(__file__).parents[2] / "roles/opensearch/files/role.yml"
 BOOT = 240.0
 """Seconds a cluster may take to be green on a busy machine."""
 USER = "upgrader"

@@ -9,7 +9,7 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 
-FILE = Path(__file__).resolve().parents[2] / "roles" / "begin" / "files" / "role.yml"
+FILE = Path(__file__).resolve().parents[2] / "roles" / "opensearch" / "files" / "role.yml"
 
 
 def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for() -> None:

@@ -13,8 +13,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if not path.name.startswith("member_"))
-"""The roles of a run; the others are what a member on a plain host is upgraded with."""
+SHELLS = ("begin", "finish", "roll", "settle")
+"""The roles of every run, whatever is upgraded."""
+SYSTEMS = ("opensearch",)
+"""The roles with which systems fill these."""
+ROLES = sorted((*SHELLS, *SYSTEMS))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
@@ -30,6 +33,7 @@ MADE = frozenset(
         "upgrade_batch_host",
         "upgrade_places",
         "upgrade_step",
+        "upgrade_system",
     }
 )
 """Variables that the role begin makes for the later ones; nobody gives them."""
@@ -98,13 +102,27 @@ def handed_to_groups() -> Iterator[tuple[str, str, str, str | None]]:
                     yield from ((found[1], module, option, found[2]) for module in groups[group.rpartition(".")[2]])
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_variable_is_documented(role: str) -> None:
+@pytest.mark.parametrize("role", SHELLS)
+def test_every_variable_of_a_shell_is_documented(role: str) -> None:
     used = {name for text in texts(role) for name in INPUT.findall(text)} - TOLD
-    elsewhere = {name for later in ROLES if later != "begin" for name in specification(later)} | HANDED_ON
-    assert used - (MADE if role == "begin" else set()) <= specification(role).keys()
+    assert used - MADE <= specification(role).keys()
+    assert specification(role).keys() <= used | MADE
+
+
+@pytest.mark.parametrize("role", SYSTEMS)
+def test_every_variable_of_a_system_is_documented(role: str) -> None:
+    used = {name for text in texts(role) for name in INPUT.findall(text)} - TOLD
+    of_shells = {name for shell in SHELLS for name in specification(shell)}
     of_groups = {name for name, *_handed in handed_to_groups()}
-    assert specification(role).keys() <= (used | elsewhere if role == "begin" else used | of_groups)
+    assert used - MADE - of_shells <= specification(role).keys()
+    assert specification(role).keys() <= used | of_shells | of_groups | HANDED_ON
+
+
+def test_no_shell_knows_a_system() -> None:
+    words = re.compile(r"shard|alloc|opensearch|elected|manager|indices|pod_", re.IGNORECASE)
+    for role in SHELLS:
+        for text in texts(role):
+            assert not words.search(text), (role, words.search(text))
 
 
 @pytest.mark.parametrize("role", MEMBER_ROLES)
@@ -126,8 +144,10 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
 def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
     documented = specification(role)
     handed = [*handed_over(role), *(each for each in handed_to_groups() if each[0] in documented)]
-    assert handed
+    assert handed or role in SHELLS
     for variable, module, option, default in handed:
+        if variable in MADE:
+            continue
         said, where = documented[variable], (variable, module, option)
         contract = importlib.import_module(MODULE + module).CONTRACT.argument_spec[option]
         for key in COMPARED:
@@ -141,13 +161,15 @@ def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
 def test_what_several_roles_say_of_a_variable_agrees() -> None:
     for role in ROLES:
         for name, option in specification(role).items():
-            known = specification("begin").get(name, option)
-            assert {**option, "description": None} == {**known, "description": None}, (role, name)
+            known = specification("opensearch").get(name, option)
+            said = ("type", "elements", "choices")
+            assert [option.get(each) for each in said] == [known.get(each) for each in said], (role, name)
 
 
-def test_the_first_role_knows_every_variable_that_a_user_gives() -> None:
-    assert {name for role in ROLES for name in specification(role)} - MADE <= specification("begin").keys()
-    assert not specification("begin").keys() & MADE
+def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
+    for system in SYSTEMS:
+        assert {name for role in SHELLS for name in specification(role)} - MADE <= specification(system).keys()
+        assert not specification(system).keys() & MADE
 
 
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
@@ -159,7 +181,7 @@ BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member"})
 @pytest.mark.parametrize(("entry", "page"), [("main", "docs/variables.md"), ("hosts", "docs/plain-hosts.md")])
 def test_every_variable_that_a_user_gives_has_a_place_in_the_documentation(entry: str, page: str) -> None:
     named = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
-    given = {name for name in entry_points("begin")[entry]["options"] if name.startswith("upgrade_")}
+    given = {name for name in entry_points("opensearch")[entry]["options"] if name.startswith("upgrade_")}
     assert given - named == set()
 
 

@@ -23,7 +23,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll im
 from tests.lab.waiting import until
 from tests.scenarios.ground import Ground
 
-ROLE_FILE = Path(__file__).parents[3] / "roles/begin/files/role.yml"
+ROLE_FILE = Path(__file__).parents[3] / "roles/opensearch/files/role.yml"
 USER = "upgrader"
 POOL, CONTAINER = "data", "server"
 OLD, NEW = "probe:1", "probe:2"

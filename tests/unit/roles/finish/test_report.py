@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.plugins.filter.core import FilterModule
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 
@@ -19,6 +20,9 @@ TOOK = [
     {"name": "data-3", "action": "untouched"},
     {"name": "data-4", "action": "kept", "total_seconds": None},
 ]
+
+
+WORDS = yaml.safe_load((ROOT / "roles/opensearch/vars/main.yml").read_text(encoding="utf-8"))
 
 
 def rendered(path: str, **variables: Any) -> list[str]:
@@ -42,6 +46,8 @@ def report(**variables: Any) -> list[str]:
         "settle_failures": [],
         "settle_remarks": [],
         "begin_plan": {"batches": [1], "before": {}},
+        "finish_put_back": WORDS["finish_put_back"],
+        "finish_found": WORDS["finish_found"].replace("{{ finish_gate.before.status }}", "green"),
     }
     return rendered("roles/finish/templates/report.j2", **{**facts, **variables})
 
@@ -67,21 +73,24 @@ def test_what_could_not_be_put_back_and_a_lock_that_is_still_held_are_told() -> 
 
 
 def test_plain_hosts_tell_the_cause_too() -> None:
-    facts = {"finish_all": [CAUSE], "roll_failure": {}, "settle_failures": [], "settle_remarks": []}
-    lines = rendered("roles/finish/templates/hosts.j2", **facts, roll_took=[("data-0", 9)], roll_kept=["data-1"])
+    took = [
+        {"name": "data-0", "action": "restarted", "total_seconds": 9},
+        {"name": "data-1", "action": "kept", "total_seconds": None},
+    ]
+    lines = report(finish_failures=[CAUSE], roll_failure={}, roll_took=took)
     assert lines[0] == CAUSE
     assert lines[1].startswith("Allocation is as it was before the run.")
-    assert [" ".join(line.split()) for line in lines[2:]] == ["data-0 9 s", "data-1 upgraded by somebody else"]
+    assert [" ".join(line.split()) for line in lines[2:]] == [
+        "data-0 9.0 s (restarted)",
+        "data-1 upgraded by somebody else",
+    ]
 
 
-def test_both_reports_say_what_was_upgraded() -> None:
-    done = {"target_version": "3.8.0", "finish_gate": {"before": {"status": "green"}}}
-    plan = {"batches": [1], "before": dict.fromkeys("abcd")}
-    said = "Upgraded to 3.8.0: {} of 4 members in this run. The cluster is green."
-    assert report(**done, begin_plan=plan)[0] == said.format(4)
-    facts = {"finish_all": [], "settle_failures": [], "settle_remarks": [], "roll_took": [("a", 9)]}
-    lines = rendered("roles/finish/templates/hosts.j2", **facts, **done, begin_plan=plan)
-    assert [" ".join(line.split()) for line in lines] == [said.format(1), "a 9 s"]
+def test_the_report_says_what_was_upgraded() -> None:
+    done = {"target_version": "3.8.0", "begin_plan": {"batches": [1], "before": dict.fromkeys("abcd")}}
+    assert report(**done)[0] == "Upgraded to 3.8.0: 4 of 4 members in this run. The cluster is green."
+    lines = report(**done, roll_took=[{"name": "a", "action": "restarted", "total_seconds": 9}])
+    assert lines[0] == "Upgraded to 3.8.0: 1 of 4 members in this run. The cluster is green."
 
 
 def test_status_tells_of_a_member_that_is_down() -> None:

@@ -92,8 +92,8 @@ def rolled(
     (folder / "hosts.json").write_text(
         json.dumps({"all": {"hosts": {BATCH: {**local, "upgrade_batch_host": BATCH, **itself}, **hosts}}})
     )
-    role = {"name": "stateful.upgrade.roll", "tasks_from": "hosts", "rolespec_validate": False}
-    shown = {"ansible.builtin.debug": {"msg": "kept {{ roll_kept | default([]) }}, took {{ roll_took | default([]) }}"}}
+    role = {"name": "stateful.upgrade.roll", "rolespec_validate": False}
+    shown = {"ansible.builtin.debug": {"msg": "{{ roll_took | default([]) }}"}}
     with served(servers) as url:
         connection = {"group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}}}
         plays = [
@@ -132,7 +132,7 @@ def test_a_batch_that_somebody_else_has_upgraded_is_not_stopped(
     assert bool(changed) is not upgraded
     assert (json.dumps(servers.settings) == before) is upgraded
     if upgraded:
-        assert "kept ['b'], took []" in said
+        assert '"action": "kept"' in said
         assert "failed=0" in said
         assert "fatal" not in said
 

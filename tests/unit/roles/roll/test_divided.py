@@ -21,7 +21,7 @@ def told(environment: Mapping[str, str], folder: Path, **variables: Any) -> dict
     """The variables of the role, worked out with these."""
     names = ("roll_finished", "roll_members")
     show = {"name": "show", "ansible.builtin.debug": {"msg": {name: f"{{{{ {name} }}}}" for name in names}}}
-    role = {"name": "stateful.upgrade.roll", "tasks_from": "in_time", "rolespec_validate": False, "public": True}
+    role = {"name": "stateful.upgrade.opensearch", "tasks_from": "in_time", "rolespec_validate": False, "public": True}
     first = {"ansible.builtin.include_role": role}
     play = {
         "hosts": "localhost",

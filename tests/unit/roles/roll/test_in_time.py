@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-TASKS = Path(__file__).resolve().parents[4] / "roles" / "roll" / "tasks"
+TASKS = Path(__file__).resolve().parents[4] / "roles" / "opensearch" / "tasks"
 IN_VAIN = {"verdict": {"reasons": [{"state": "waiting", "message": "Budget data leaves no room."}]}}
 
 
 def play(**variables: Any) -> dict[str, Any]:
     """A play in which a batch that began a minute ago is asked whether it may go on."""
     batch = {"name": "batch-01", "members": ["data-1", "data-0"]}
-    role = {"name": "stateful.upgrade.roll", "tasks_from": "in_time", "rolespec_validate": False}
+    role = {"name": "stateful.upgrade.opensearch", "tasks_from": "in_time", "rolespec_validate": False}
     begun = {"upgrade_batch": batch, "roll_begun": {"at": int(time.time()) - 60}}
     return {
         "hosts": "localhost",
@@ -36,7 +36,7 @@ def test_no_member_goes_after_the_time(ansible_environment: Mapping[str, str], t
     plays = [
         play(roll_replaced=IN_VAIN, **over),
         play(roll_replaced={"verdict": {"reasons": []}}, **over, **left),
-        play(roll_proof=IN_VAIN, upgrade_run_timeout=90, upgrade_deadline=int(time.time()) - 1),
+        play(roll_proof=IN_VAIN, upgrade_places={}, upgrade_run_timeout=90, upgrade_deadline=int(time.time()) - 1),
         play(roll_replaced=IN_VAIN, upgrade_batch_timeout=3600),
         play(roll_replaced=IN_VAIN),
     ]
@@ -55,7 +55,7 @@ def test_no_member_goes_after_the_time(ansible_environment: Mapping[str, str], t
     assert run.stdout.count("skipping: [localhost]") == 2, run.stdout
 
 
-@pytest.mark.parametrize("name", ["main", "replace", "hosts_after"])
+@pytest.mark.parametrize("name", ["prove_and_go", "back"])
 def test_a_member_that_is_down_has_its_own_time(name: str) -> None:
     """Whatever is left of the time of its batch."""
     followed = [task for task in _tasks(yaml.safe_load((TASKS / f"{name}.yml").read_text())) if _follows(task)]
