@@ -64,7 +64,7 @@ def client_of(handler: Handler, clock: Clock, watch: Watch = lambda _request: No
                 late: Any = ConnectionTimeout("TIMEOUT", "timed out", TimeoutError("timed out"))
                 late.silent = self
                 raise late
-            kind = answer.headers.get("content-type", JSON)
+            kind = answer.headers.get("Content-Type", JSON)
             if not 200 <= answer.status < 300 and answer.status not in ignore:
                 self._raise_error(answer.status, answer.text, kind)
             return answer.status, {"content-type": kind}, answer.text

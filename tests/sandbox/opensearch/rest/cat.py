@@ -26,7 +26,7 @@ def _table(call: Call, columns: Sequence[str], rows: Sequence[Row]) -> Answer:
     widths = [max((len(line[number]) for line in lines), default=0) for number in range(len(wanted))]
     shown = [" ".join(_cell(name, text, width) for name, text, width in zip(wanted, line, widths, strict=True))
              for line in lines]  # fmt: skip
-    return Answer(200, "".join(f"{line.rstrip()}\n" for line in shown), {"content-type": "text/plain; charset=UTF-8"})
+    return Answer(200, "".join(f"{line.rstrip()}\n" for line in shown), {"Content-Type": "text/plain; charset=UTF-8"})
 
 
 def _cell(name: str, text: str, width: int) -> str:
