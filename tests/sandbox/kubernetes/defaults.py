@@ -83,7 +83,7 @@ def _container(container: Json) -> None:
     for variable in container.get("env", []):
         if "fieldRef" in variable.get("valueFrom", {}):
             _set(variable["valueFrom"]["fieldRef"], apiVersion="v1")
-    for probe in (container[each] for each in _PROBES if each in container):
+    for probe in (container[each] for each in _PROBES if container.get(each)):
         _set(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
         if "httpGet" in probe:
             _set(probe["httpGet"], path="/", scheme="HTTP")

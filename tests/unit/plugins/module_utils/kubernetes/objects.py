@@ -26,7 +26,10 @@ def pool_json(name: str = "data", **changes: Any) -> Json:
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": {"app": name}},
         "updateStrategy": {"type": "OnDelete"},
-        "template": {"spec": {"containers": [{"name": "server", "image": "opensearch:2.19.6"}]}},
+        "template": {
+            "metadata": {"labels": {"app": name}},
+            "spec": {"containers": [{"name": "server", "image": "opensearch:2.19.6"}]},
+        },
     }
     status: Json = {"observedGeneration": 2, "updateRevision": f"{name}-new"}
     for key, value in changes.items():

@@ -9,7 +9,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease, lease_path, list_locks
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
+
+from tests.sandbox.kubernetes.in_process import InProcess
 
 PATH = lease_path("search", "lock")
 OURS = Lock(
@@ -25,7 +26,7 @@ OURS = Lock(
 THEIRS = replace(OURS, run="day", who="dev@laptop", doing="", processes=())
 
 
-def lease(api: ApiMemory) -> Lease:
+def lease(api: InProcess) -> Lease:
     return Lease(api.client(), "search", "lock")
 
 
@@ -35,7 +36,7 @@ def plain(lock: Lock | None) -> Lock | None:
 
 
 def test_what_is_written_is_read() -> None:
-    api = ApiMemory()
+    api = InProcess()
     assert lease(api).read() is None
     made = lease(api).write(OURS, None)
     assert plain(made) == OURS
@@ -46,7 +47,7 @@ def test_what_is_written_is_read() -> None:
 
 
 def test_the_lease_is_one_that_other_tools_understand() -> None:
-    api = ApiMemory()
+    api = InProcess()
     lease(api).write(THEIRS, None)
     made = api.objects[PATH]
     assert made["spec"] == {
@@ -59,7 +60,7 @@ def test_the_lease_is_one_that_other_tools_understand() -> None:
 
 
 def test_two_that_see_it_free_make_it_once() -> None:
-    api = ApiMemory()
+    api = InProcess()
     lease(api).write(OURS, None)
     with pytest.raises(Conflict):
         lease(api).write(THEIRS, None)
@@ -67,7 +68,7 @@ def test_two_that_see_it_free_make_it_once() -> None:
 
 
 def test_two_that_see_the_same_dead_lock_take_it_once() -> None:
-    api = ApiMemory()
+    api = InProcess()
     dead = lease(api).write(OURS, None)
     taken = lease(api).write(THEIRS, dead)
     with pytest.raises(Conflict):
@@ -76,7 +77,7 @@ def test_two_that_see_the_same_dead_lock_take_it_once() -> None:
 
 
 def test_a_holder_that_renews_too_late_does_not_get_it_back() -> None:
-    api = ApiMemory()
+    api = InProcess()
     held = lease(api).write(OURS, None)
     lease(api).write(THEIRS, held)
     with pytest.raises(Conflict):
@@ -85,7 +86,7 @@ def test_a_holder_that_renews_too_late_does_not_get_it_back() -> None:
 
 @pytest.mark.parametrize("made_again", [False, True])
 def test_one_that_was_given_back_meanwhile_is_not_written(made_again: bool) -> None:
-    api = ApiMemory()
+    api = InProcess()
     held = lease(api).write(OURS, None)
     lease(api).remove(held)
     if made_again:
@@ -96,7 +97,7 @@ def test_one_that_was_given_back_meanwhile_is_not_written(made_again: bool) -> N
 
 
 def test_exactly_the_lock_that_was_read_is_removed() -> None:
-    api = ApiMemory()
+    api = InProcess()
     held = lease(api).write(OURS, None)
     asked = lease(api).write(replace(held, stop="by dev@laptop"), held)
     with pytest.raises(Conflict):
@@ -107,7 +108,7 @@ def test_exactly_the_lock_that_was_read_is_removed() -> None:
 
 
 def test_a_free_lease_of_another_tool_is_a_free_lock() -> None:
-    api = ApiMemory()
+    api = InProcess()
     api.put_there(PATH, {"metadata": {"name": "lock"}})
     found = lease(api).read()
     assert found is not None
@@ -116,7 +117,7 @@ def test_a_free_lease_of_another_tool_is_a_free_lock() -> None:
 
 
 def test_the_locks_of_a_namespace_are_those_of_this_collection() -> None:
-    api = ApiMemory()
+    api = InProcess()
     made = lease(api).write(OURS, None)
     api.put_there(lease_path("search", "leader"), {"metadata": {"name": "leader"}, "spec": {"holderIdentity": "x"}})
     api.put_there(lease_path("other", "lock"), {"metadata": {"name": "lock"}})
@@ -124,6 +125,6 @@ def test_the_locks_of_a_namespace_are_those_of_this_collection() -> None:
 
 
 def test_a_store_out_of_reach_is_told_as_that() -> None:
-    api = ApiMemory(away=True)
+    api = InProcess(away=True)
     with pytest.raises(Unreachable):
         lease(api).read()

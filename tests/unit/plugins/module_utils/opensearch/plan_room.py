@@ -13,7 +13,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides, pool_order
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -24,6 +23,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     info,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World
+
+from tests.sandbox.kubernetes.in_process import InProcess
 
 OLD, NEW = "2.19.6", "3.8.0"
 PODS, SETS = "/api/v1/namespaces/search/pods", "/apis/apps/v1/namespaces/search/statefulsets"
@@ -45,7 +46,7 @@ class Room:
     expands: str = ""
     """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)
-    api: ApiMemory = field(default_factory=ApiMemory)
+    api: InProcess = field(default_factory=InProcess)
     clock: World = field(default_factory=World)
 
     def __post_init__(self) -> None:

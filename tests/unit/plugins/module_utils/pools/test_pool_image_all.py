@@ -12,15 +12,16 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.statef
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+
+from tests.sandbox.kubernetes.in_process import InProcess
 
 Json = dict[str, Any]
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
 CARRIED = Undo(Writer("night", "2026-11-21T02:00:00Z"), ROLLING, "OnDelete", "server", "opensearch:2.19.6").text()
 
 
-def put_pool(api: ApiMemory, name: str, undo: str | None = CARRIED, outdated: bool = False) -> None:
+def put_pool(api: InProcess, name: str, undo: str | None = CARRIED, outdated: bool = False) -> None:
     notes = {UNDO: undo} if undo is not None else {}
     api.put_there(path_of("search", name), objects.pool_json(name, annotations=notes, replicas=1))
     revision = {"revision": "old"} if outdated else {}
@@ -28,7 +29,7 @@ def put_pool(api: ApiMemory, name: str, undo: str | None = CARRIED, outdated: bo
     api.put_there(f"/api/v1/namespaces/search/pods/{name}-0", pod)
 
 
-def restored(monkeypatch: pytest.MonkeyPatch, api: ApiMemory, **surroundings: Any) -> Json:
+def restored(monkeypatch: pytest.MonkeyPatch, api: InProcess, **surroundings: Any) -> Json:
     monkeypatch.setattr(pool_image, "connect", lambda _options: api.client())
     params: Json = {"kubernetes": {}, "namespace": "search", "pool": None, "state": "restored", "container": None}
     params |= {"wait": True, "wait_timeout": 10, "wait_sleep": 1.0, **surroundings.pop("params", {})}
@@ -36,7 +37,7 @@ def restored(monkeypatch: pytest.MonkeyPatch, api: ApiMemory, **surroundings: An
     return perform(pool_image.run, Task(params=params, clock=clock, diff_mode=True, **surroundings))
 
 
-def strategy(api: ApiMemory, name: str) -> Any:
+def strategy(api: InProcess, name: str) -> Any:
     return api.objects[path_of("search", name)]["spec"]["updateStrategy"]
 
 
@@ -45,7 +46,7 @@ def codes(result: Json) -> list[str]:
 
 
 def test_every_pool_that_carries_an_undo_is_restored_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     for name, undo in {"data": CARRIED, "warm": CARRIED, "managers": None}.items():
         put_pool(api, name, undo)
     untouched = api.objects[path_of("search", "managers")]
@@ -63,7 +64,7 @@ def test_every_pool_that_carries_an_undo_is_restored_and_no_other(monkeypatch: p
 
 
 def test_check_mode_shows_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data")
     planned = restored(monkeypatch, api, check_mode=True)
     assert strategy(api, "data") == {"type": "OnDelete"}
@@ -72,7 +73,7 @@ def test_check_mode_shows_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pool_that_is_not_finished_keeps_its_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data", outdated=True)
     put_pool(api, "warm")
     result = restored(monkeypatch, api)
@@ -81,7 +82,7 @@ def test_a_pool_that_is_not_finished_keeps_its_strategy(monkeypatch: pytest.Monk
 
 
 def test_a_pool_whose_undo_cannot_be_read_does_not_hinder_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data", undo="no json")
     put_pool(api, "warm")
     result = restored(monkeypatch, api)
@@ -91,7 +92,7 @@ def test_a_pool_whose_undo_cannot_be_read_does_not_hinder_the_others(monkeypatch
 
 
 def test_what_was_done_is_told_where_the_api_went_out_of_reach_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data")
     put_pool(api, "warm", outdated=True)
     requests_of_the_first = 4  # list, get, list of pods, patch
@@ -111,23 +112,23 @@ def test_what_was_done_is_told_where_the_api_went_out_of_reach_in_between(monkey
 
 
 def test_a_pool_that_changes_meanwhile_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data")
     theirs = {"spec": {"updateStrategy": {"type": "RollingUpdate"}}, "metadata": {}}
 
     def changes() -> None:
         api.before.clear()
-        api.patch(path_of("search", "data"), theirs)
+        api.client().patch(path_of("search", "data"), theirs, "merge")
 
     api.before = [lambda: None] * 3 + [changes]
     result = restored(monkeypatch, api)
     assert codes(result) == ["strategy_changed_by_another"]
-    assert strategy(api, "data") == {"type": "RollingUpdate"}
-    assert UNDO not in api.objects[path_of("search", "data")]["metadata"]["annotations"]
+    assert strategy(api, "data") == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert "annotations" not in api.objects[path_of("search", "data")]["metadata"]
 
 
 def test_one_pool_by_its_name_is_shown_as_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data")
     put_pool(api, "warm")
     result = restored(monkeypatch, api, params={"pool": "warm"})
@@ -136,7 +137,7 @@ def test_one_pool_by_its_name_is_shown_as_itself(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_pool_whose_last_pods_are_on_their_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = ApiMemory()
+    api = InProcess()
     put_pool(api, "data")
     put_pool(api, "warm")
     path = "/api/v1/namespaces/search/pods/data-0"

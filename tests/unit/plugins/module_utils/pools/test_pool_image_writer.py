@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.test_pool_image_all import (
     ROLLING,
     codes,
@@ -21,6 +20,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Passing
 
+from tests.sandbox.kubernetes.in_process import InProcess
+
 NAME = "stateful-upgrade-1"
 
 
@@ -29,9 +30,9 @@ def lock_of(run: str, namespace: str, kept_in: str = "kubernetes") -> dict[str, 
     return {"run": run, "name": NAME, "kept_in": kept_in, "namespace": namespace, "seconds": 60}
 
 
-def changed_under(kept_in: str = "kubernetes") -> ApiMemory:
+def changed_under(kept_in: str = "kubernetes") -> InProcess:
     """A pool that run night has changed, under a lock in namespace night or in the cluster."""
-    api = ApiMemory()
+    api = InProcess(namespaces=("search", "night"))
     place = {"kept_in": kept_in, "namespace": "night" if kept_in == "kubernetes" else "", "name": NAME}
     undo = Undo(Writer("night", "2026-11-21T02:00:00Z", place), ROLLING, "OnDelete", "server", "opensearch:2.19.6")
     put_pool(api, "data", undo.text())

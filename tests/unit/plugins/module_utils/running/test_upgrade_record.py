@@ -11,8 +11,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import ATTEMPTS, KEY
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.api_memory import ApiMemory
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import HERE, OTHER, Passing
+
+from tests.sandbox.kubernetes.in_process import InProcess
 
 Json = dict[str, Any]
 PATH = "/api/v1/namespaces/search/configmaps/lock"
@@ -51,7 +52,7 @@ class Records:
     """Tasks of the module on one namespace."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.api = ApiMemory()
+        self.api = InProcess()
         self.clock = Passing()
         monkeypatch.setattr(upgrade_record, "connect", lambda _options: self.api.client())
 
@@ -137,7 +138,7 @@ def test_a_record_that_changes_meanwhile_is_read_and_changed_again(records: Reco
 
     def touched() -> None:
         records.api.before.clear()
-        records.api.patch(PATH, {"metadata": {"annotations": {"seen": "yes"}}})
+        records.api.client().patch(PATH, {"metadata": {"annotations": {"seen": "yes"}}}, "merge")
 
     records.api.before = [lambda: None, touched]
     result = records.task("ended", event="completed")
