@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Both sides of a cluster whose members are pods, looked at together, with every trouble on the way."""
+"""Both sides of a cluster whose members are pods, looked at together, with all troubles in one verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .rights import rights_for
 
 
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
-    """Both sides, and every trouble on the way: an unreachable API and a wrong password are told together."""
+    """Both sides, and all troubles on the way: an unreachable API and a wrong password are told together."""
     params = task.params
     (there, members, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
     troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
@@ -49,14 +49,14 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
 
 
 def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
-    """The cluster as it is to be planned with, and where its members keep their data."""
+    """The cluster state to plan with, and the data paths of its members."""
     state = observe(search)
     paths = said_by_all(observe_data_paths(search), [member.name for member in state.members.values()])
     return voting_again(state), paths
 
 
 def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
-    """One look at both, and the troubles; what does not answer may do so later, and what goes will be gone."""
+    """One look at both sides, and the troubles. A side that does not answer, and pods that go, are waited for."""
     troubles: list[Verdict] = []
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     search = params["opensearch"], params["kubernetes"]
@@ -68,9 +68,9 @@ def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
 
 
 def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[StatefulSet]) -> Verdict:
-    """None of the members goes but those under way, and the pods with names of the sets that are meant are theirs.
+    """Whether no member goes except those under way, and all members' pods are controlled by their sets.
 
-    A pod that goes to come back on the revision its set wants is followed by the run, as long as that takes.
+    A pod that goes to come back on the revision that its set wants is under way: the run follows it.
 
     Raises:
         NotUnderstood: a pod that may be of the cluster, or of one of the sets `meant`, cannot be read.
@@ -85,7 +85,7 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
 
 
 def _told_together(verdict: Verdict) -> Verdict:
-    """A refusal of one side ends the wait for the other, which is told all the same."""
+    """The verdict with all troubles. A refusal of one side ends the wait for the other, so that is refused, too."""
     if verdict.state is not State.REFUSED:
         return verdict
     reasons = (replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in verdict.reasons)
@@ -95,7 +95,7 @@ def _told_together(verdict: Verdict) -> Verdict:
 def _in_kubernetes(
     params: Mapping[str, Any], troubles: list[Verdict]
 ) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
-    """The sets that are meant with all pods, and all sets. All missing rights are told together."""
+    """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are told together."""
     cluster = kubernetes.connect(params["kubernetes"])
     kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
     asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))
@@ -125,7 +125,7 @@ def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
 
 
 def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: str | None) -> Namespace:
-    """The namespace with those of its sets that match the label selector."""
+    """The namespace with only the sets that match the label selector."""
     if not selector:
         return every
     names = {one.name for one in list_stateful_sets(cluster, every.name, selector)}
@@ -133,7 +133,7 @@ def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: 
 
 
 def _meant(every: Namespace, there: Namespace, params: Mapping[str, Any]) -> Namespace:
-    """The namespace with those of its selected sets that are named, in that order; all of them where none is."""
+    """The namespace with only the named ones of its selected sets, in that order; with all of them if none is named."""
     pools: Sequence[str] = params["pools"]
     if not pools:
         return there
@@ -157,7 +157,7 @@ def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None
     return refused(
         "pool_unknown",
         f"There is no pool (StatefulSet) {name} in namespace {there.name}.",
-        f"Correct pools (upgrade_pools); those there are: {those}.",
+        f"Correct pools (upgrade_pools); the namespace has: {those}.",
     )
 
 
@@ -167,7 +167,7 @@ def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
         (
             refused(
                 "no_pools",
-                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (there: {there}).",
+                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (it has: {there}).",
                 "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
             ),
         )

@@ -32,9 +32,9 @@ from .observe.recoveries import UNKNOWN
 from .observe.state import ClusterMember
 
 JOINED = "joined"
-"""The moment that asks for the members alone, and not for their shards."""
+"""The moment that judges only the members, not their shards."""
 BEFORE_STOP = "before_stop"
-"""The moment that asks for the proof alone, with allocation restricted."""
+"""The moment that judges only the proof, with allocation restricted."""
 
 SELECTION: Options = {
     "skip_checks": {"type": "list", "elements": "str", "default": [], "choices": list(SKIPPABLE)},
@@ -71,13 +71,13 @@ CONTRACT = Contract(
 SPLIT = "batch_split"
 """The code of the remark that only a part of the batch may go."""
 MEASURED = 30.0
-"""Seconds between two questions for the bytes that recoveries have still to copy."""
+"""Seconds between two questions for the bytes that recoveries still have to copy."""
 PACE = 0.2
-"""A look at a large cluster takes long: then something of that time passes before the next one."""
+"""Minimum pause, as a multiple of the look's duration, since a look at a large cluster takes long."""
 
 
 def run(task: Task) -> Outcome:
-    """Look, judge, wait as asked; nothing is changed but, where that is asked for, allocation before a member stops."""
+    """Look, judge and wait as asked. The only change, if it is asked for, is to allocation before a member stops."""
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
@@ -99,7 +99,7 @@ def run(task: Task) -> Outcome:
 
 
 def _wait_back(task: Task, client: OpenSearchClient, scope: Scope) -> tuple[Mapping[str, ClusterMember], Verdict]:
-    """Wait until the batch is back; gives its members as they are in the cluster then."""
+    """Wait until the batch is back. The result holds its members as they are in the cluster then."""
     former = task.params["former_processes"]
     return task.wait(
         lambda: observe_members(client, scope.batch), lambda seen: judge_back(seen, scope.batch, scope.target, former)
@@ -116,7 +116,7 @@ class _Looking:
         self._measured = -math.inf
 
     def again(self) -> Look:
-        """The next look. What recoveries have still to copy is asked of every member, so only now and then."""
+        """The next look. The progress of recoveries is asked of every member, so only now and then."""
         measures = self._before is not None and self._clock.now() - self._measured >= MEASURED
         self._before = look(
             self._client,
@@ -127,18 +127,18 @@ class _Looking:
             measures=measures,
         )
         if measures and under_way(self._before.state):
-            # Who may not ask, or is not answered, does not ask again.
+            # A user without the right, or without an answer, does not ask again.
             self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()
         return self._before
 
 
 def remaining_of(seen: Look) -> Remaining:
-    """How much is left of what the gate waits for."""
+    """The amount that the gate still waits for."""
     return remaining(seen.state, seen.explanations, seen.recoveries)
 
 
 class _Split:
-    """Judges a batch, and once the whole has not been provable for long enough, the part of it that is."""
+    """Judges a batch; once the proof of the whole has failed for long enough, the part of it that may go."""
 
     def __init__(self, task: Task, scope: Scope) -> None:
         self.going: list[str] = list(task.params["batch"])
@@ -166,7 +166,7 @@ class _Split:
         return combine((self._of(seen, part), Verdict((told,))))
 
     def _waiting_part(self, seen: Look, verdict: Verdict) -> Verdict:
-        """Where time does not cure the whole batch, but may cure one of its members, that is what is waited for."""
+        """The verdict of a member that time may cure, if time does not cure the whole batch; else that of the batch."""
         if verdict.state is not State.REFUSED:
             return verdict
         why = next(iter(verdict.deciding())).message

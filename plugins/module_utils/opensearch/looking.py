@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The looks of the gates: what is asked, and how often."""
+"""The looks of the gates: their requests, and how often they are made."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .observe.settings import Settings
 Seen = TypeVar("Seen")
 
 LONG_POLL = 2.0
-"""Seconds the server holds the health request until green: reacts at once, without asking more often."""
+"""Seconds for which the server holds the health request until green, which tells of green at once."""
 
 
 def polls(moment: str) -> Iterator[float]:
-    """For how many seconds the server holds the health request of each look; asking more often only slows recoveries.
+    """The seconds for which the server holds the health request of each look. More requests only slow recoveries.
 
     A batch may be proven safe before the cluster is green, so the first look before it is not held.
     """
@@ -44,14 +44,14 @@ def look(
     *,
     measures: bool = False,
 ) -> Look:
-    """One look for a gate: health, nodes, state, before the upgrade settings; and why copies are not assigned.
+    """One look for a gate: health, nodes, state, explanations of unassigned copies, and settings before the upgrade.
 
-    As long as copies are under way no explanation is asked for: it would cost much and change nothing. What every
-    member has to be asked for is asked once for a gate, where `before` is its look before this one: the disks, and the
-    long tasks again only while there are any.
+    As long as copies are under way no explanation is asked for: it would cost much and change nothing. Requests that
+    every member has to answer are made only at the first look of a gate: disks and long tasks, the latter again as long
+    as there are any. `before` is the gate's previous look.
 
     Raises:
-        Refusal: the answer cannot be had.
+        Refusal: an answer is missing or unreadable.
     """
     made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)
@@ -75,10 +75,10 @@ def look(
 
 
 def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
-    """What is asked for one check alone.
+    """The answer to a question of one check alone.
 
     Raises:
-        Refusal: it cannot be had; where it is not allowed, with the way to go on without.
+        Refusal: there is no answer. If the user may not ask, the remedy tells how to go on without the check.
     """
     try:
         return ask()

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `pod_ondelete_roll`: replace the pods of a batch, proven on fresh state before the first.
 
-Kubernetes' side of it is in `..kubernetes.pod_roll`; here is what OpenSearch has to say to it.
+The side of Kubernetes is in `..pools.pod_roll`; the questions to OpenSearch are here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Replace the batch; members that already run the new revision and are in the cluster are left alone."""
+    """Replace the batch. Members that already run the new revision and are in the cluster are left alone."""
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"], params["kubernetes"])
@@ -60,13 +60,13 @@ def run(task: Task) -> Outcome:
     restriction = Restriction(task, search, params["batch"], policy.allow_red_indices)
 
     def proof(pools: Sequence[StatefulSet], there: Namespace, deleted: Collection[str]) -> Verdict:
-        # Before the look, so that this is as fresh as it can be.
+        # The paths are read before the look, so that the look is as fresh as possible.
         if not paths.keys() >= set(params["batch"]):
             paths.update(observe_data_paths(search))
         state = restriction.last.see()
         said_by_all(paths, [name for name in params["batch"] if state.named(name)])
         need_pods(state, there)
-        # What came back meanwhile is another process than the one that was deleted.
+        # A member that came back meanwhile is another process than the one that was deleted.
         former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
         proven = prove(state, params["members"], params["batch"], policy, deleted)
         standing = judge_pods(state, there.pods, params["batch"], deleted)
@@ -79,11 +79,11 @@ def run(task: Task) -> Outcome:
         return combine((proven, standing, rolling, hand_over.judge(state, deleted), lost))
 
     def prepare(going: Collection[str]) -> bool:
-        # Restricted last of all: what is made under the restriction lacks its replicas.
+        # The restriction comes last: indices that are made under it lack their replicas.
         return (not task.check_mode and hand_over.make(going)) or restriction.make()
 
     def early(names: Collection[str]) -> bool:
-        # Of a member that was not there at the proof any process would do, so that its pod has to be Ready.
+        # For a member that was not there at the proof any process would count, so its pod has to be Ready.
         known = former.keys() >= {*names}
         return known and judge_back(observe_members(search, names), names, target, former).passed
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `pool_order`: see the whole cluster, say what will be done in which order, and why."""
+"""The work of the module `pool_order`: look at the whole cluster, and plan the batches with order and reasons."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ CONTRACT = Contract(
 
 @dataclass(frozen=True)
 class Drawn:
-    """The pools, where they come from, and what is to be said of them."""
+    """The pools, their source, and the verdict on them."""
 
     state: ClusterState
     pools: tuple[Pool, ...]
-    """In order."""
+    """The pools in the order of upgrading."""
     named: tuple[Pool, ...]
-    """As the user knows them; what the digest is made of."""
+    """The pools as the user knows them, from which the digest is made."""
     verdict: Verdict
     sets: Seen | None = None
     outside: tuple[str, ...] = ()
-    """The pools that may be of the cluster while none of their members is in it."""
+    """The pools that may be of the cluster although none of their members is in it."""
 
 
 def run(task: Task) -> Outcome:
-    """Observe, judge, plan. Nothing is changed, so check mode does the same."""
+    """Observe, judge and plan. Nothing is changed, so check mode does the same."""
     params = task.params
     target = target_of(params["target_version"])
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
@@ -120,22 +120,26 @@ def run(task: Task) -> Outcome:
 
 
 def _policy(params: Mapping[str, Any], pools: Sequence[Pool], going: Sequence[str], *, hands_over: bool) -> Policy:
-    """What the plan takes for granted: whoever is away and goes with it is cured before the others."""
+    """The premises of the plan: a member that is away and in the plan is cured before the others."""
     policy = policy_of(params, hands_over=hands_over)
     return replace(policy, awaits_data=cures_data_of(pools, going), awaits_manager=cures_manager_of(pools, going))
 
 
 def _on_hosts(params: Mapping[str, Any]) -> bool:
-    """Whether the members are on plain hosts: they are pods in a namespace, or hosts that are named, never both."""
+    """Whether the members are on plain hosts. They are either pods in a namespace or named hosts, never both.
+
+    Raises:
+        Refusal: both or neither are given.
+    """
     if bool(params["namespace"]) == bool(params["hosts"]):
         given = "Both namespace and hosts are" if params["hosts"] else "Neither namespace nor hosts is"
-        remedy = "Give namespace where the members are pods, hosts where they are not."
+        remedy = "Give namespace if the members are pods, and hosts if they are not."
         raise refusal("namespace_or_hosts", f"{given} given.", remedy)
     return bool(params["hosts"])
 
 
 def _from_hosts(task: Task) -> Drawn:
-    """The pools as they are named; Kubernetes is not asked."""
+    """The pools that the user names. Kubernetes is not asked."""
     groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
     search = task.params["opensearch"], task.params["kubernetes"]
     state, _passed = task.wait(lambda: voting_again(observe(connect(*search))), lambda _state: Verdict())
@@ -146,7 +150,7 @@ def _from_hosts(task: Task) -> Drawn:
 
 
 def _from_sets(task: Task, target: Version) -> Drawn:
-    """The pools behind the StatefulSets of the namespace.
+    """The pools of the StatefulSets of the namespace.
 
     Raises:
         Refusal: one side cannot be seen, or none of the sets belongs to the cluster.
@@ -173,14 +177,14 @@ def _cut(
 
 
 def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
-    """Members named to narrow the run exist."""
+    """Whether the members exist that the run is narrowed to."""
     known = {member.name for pool in pools for member in pool.members}
     return Verdict(
         tuple(
             refused(
                 "member_unknown",
                 f"There is no member {name}.",
-                f"Correct members (upgrade_members); those there are: {', '.join(sorted(known))}.",
+                f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}.",
             )
             for name in only
             if name not in known

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rights in Kubernetes that an upgrade of OpenSearch needs: the Role that is shipped."""
+"""The rights in Kubernetes that an upgrade of OpenSearch needs, which are those of the shipped Role."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ROLE = (
     Right("create", "", "events", explains=True),
     Right("list", "policy", "poddisruptionbudgets", explains=True),
 )
-"""All that the modules of this collection ask of a namespace."""
+"""All rights that the modules of this collection use in a namespace."""
 
 _LEASES, _PROOF = "leases", Right("create", "", "pods")
 
 
 def rights_for(*, locks: bool, proves_images: bool) -> tuple[Right, ...]:
-    """What a run asks of a namespace: without leases where its lock is kept elsewhere, and without making pods where
-    the images are not proven."""
+    """The rights that a run needs in a namespace: without Leases if its lock is kept elsewhere, and without making
+    pods if the images are not proven."""
     return tuple(right for right in ROLE if (locks or right.resource != _LEASES) and (proves_images or right != _PROOF))

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an upgrade changes of allocation and recovery, each change with its undo in the same request.
+"""The changes of an upgrade to allocation and recovery, each with its undo in the same request.
 
-Some changes are for a batch (the restriction, the exclusion of what is drained), some for the whole run (limits of
-recoveries, rebalancing). One undo in the cluster carries both; it is only ever extended by the run that wrote it, and
-rewritten in the request that puts a part of it back.
+Some changes are for a batch (the restriction, the exclusion of drained members), some for the whole run (limits of
+recoveries, rebalancing). One undo in the cluster carries both; only the run that wrote it extends it, and the request
+that puts a part of it back rewrites it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .putting_back import left_alone, restore
 from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
 
 DEFAULT_RECOVERIES = 2
-"""The servers' own (server source, ThrottlingAllocationDecider)."""
+"""The servers' own default (server source, ThrottlingAllocationDecider)."""
 UNCHANGED = "unchanged"
 
 _Act = Callable[[Task, OpenSearchClient, Settings], Outcome]
@@ -67,10 +67,10 @@ CONTRACT = Contract(
 
 
 def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] = ()) -> Outcome:
-    """Do what the option `state` says, until it is done; no copy of an index that `may_be_red` is waited for.
+    """Bring about the option `state`, and wait until it is done, but for no copy of an index in `may_be_red`.
 
     Raises:
-        Refusal: it was not done, or not as a whole.
+        Refusal: it was not done, or only in part.
     """
     acts: dict[str, _Act] = {
         "prepared": prepare,
@@ -83,7 +83,7 @@ def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] 
         seen.append(act(task, client, read_settings(client)))
         return seen[-1]
 
-    # What moves away takes nothing down, so an abort may end that wait.
+    # Shards that move away take nothing down, so an abort may end that wait.
     _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=act is drain)
     remarks = Verdict(tuple(reason for reason in seen[0].verdict.reasons if reason.state is State.PASSED))
     return replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
@@ -96,9 +96,9 @@ def restrict(
     may_be_red: Collection[str] = (),
     flushed: tuple[Reason, ...] | None = None,
 ) -> Outcome:
-    """Make allocation as restricted as asked, with the undo in the same request; before that, flush what restarts.
+    """Restrict allocation as asked, with the undo in the same request; before that, flush the indices of the batch.
 
-    `flushed` is what was said of the flush, where it has been made.
+    `flushed` holds the reasons about the flush if it has been made already.
     """
     undo = undo_here(client, settings)
     method, state, said, delays = task.params["method"], None, Verdict(), False
@@ -126,7 +126,7 @@ def restrict(
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Flush what will restart, and set for the whole run what is given; what another has changed since stays."""
+    """Flush the indices of the batch, and set the given settings of the whole run. Changes of others since stay."""
     state = observe(client)
     settings, flushed = _flush_batch(task, client, settings, state)
     undo = undo_here(client, settings)
@@ -150,7 +150,7 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 
 
 def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
-    """How many shards a member may recover at a time now: what a cluster setting, its own file or the server says."""
+    """The recoveries that a member may run at a time now, by a cluster setting, its own file or the default."""
     present = settings.effective(RECOVERIES)
     if present is None:
         path = f"defaults.{RECOVERIES}"
@@ -162,9 +162,9 @@ def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
 
 
 def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Exclude the members, where it is shown that all their shards fit elsewhere; then see whether they are empty.
+    """Exclude the members once it is shown that all their shards fit elsewhere; then see whether they are empty.
 
-    Members that are not in the cluster hold nothing, nor do those without a data role.
+    Members that are not in the cluster hold no shard, nor do those without a data role.
     """
     undo = undo_here(client, settings)
     _judge_unrestricted(settings)
@@ -187,7 +187,7 @@ def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[st
     """The changes that are still to be made.
 
     Raises:
-        Refusal: the undo that the cluster carries is of another run, or of the same setting.
+        Refusal: the cluster carries an undo of another run, or of the same setting.
     """
     changes = plan_changes(settings, wanted)
     if undo is None or not changes:
@@ -209,8 +209,8 @@ def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refus
     if ours:
         return refusal(
             "restricted_otherwise",
-            f"Run {undo.writer.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.writer.at}, which is not what"
-            " is asked for now, and its undo is still there.",
+            f"Run {undo.writer.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.writer.at}. Another value is"
+            " asked for now, and the undo of that run is still there.",
             "Restore first: shard_allocation with state=restored.",
         )
     return undo_left(undo)
@@ -229,7 +229,10 @@ def _judge_unrestricted(settings: Settings) -> None:
 def _flush_batch(
     task: Task, client: OpenSearchClient, settings: Settings, state: ClusterState
 ) -> tuple[Settings, tuple[Reason, ...]]:
-    """Flush what restarts, once in this task. The settings after it, for it may take long, and what is said of it."""
+    """Flush the indices of the batch, once in this task. It may take long, so the settings are read again after it.
+
+    The result is these settings, and the reasons about the flush.
+    """
     indices = indices_on(state.ids(task.params["members"]), state.copies)
     done = any(act["action"] == FLUSHED for act in task.journal.as_result())
     if task.check_mode or done or not indices or not task.params["flush"]:

@@ -5,8 +5,8 @@
 
 A component template is made atomically with `create=true`: of twenty attempts at once one was answered 200 and the
 others 400 (seen on 2.19). It lives in the cluster state, so it needs no shard. There is no guarded replacement, so the
-locks are numbered and the highest number counts: taking over is making the next one. After every write it is looked
-again: whoever wrote a lower number, because another took the lock in between, does not hold it.
+locks are numbered, the highest number counts, and a lock is taken over by making the next one. Every write is followed
+by a look: a run that wrote a lower number, because another took the lock in between, does not hold it.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ..observe.client import OpenSearchClient
 
 NAME = "stateful-upgrade-lock"
 STOP = "stateful-upgrade-stop"
-"""Beside the lock, since whoever holds it writes it without a guard."""
+"""The template with the request to stop. It is beside the lock, since the holder writes that without a guard."""
 
 _TEMPLATES = "/_component_template"
 _WRITTEN = frozenset(field.name for field in fields(Lock)) - {"version", "stop"}
 
 
 class ClusterLock:
-    """One lock. `Lock.version` is its number. Raises `Conflict` from `write` where another was faster."""
+    """One lock. `Lock.version` is its number. `write` raises `Conflict` if another was faster."""
 
     def __init__(self, client: OpenSearchClient) -> None:
         self._client = client
 
     def read(self) -> Lock | None:
-        """The lock with the highest number, or None where there is none."""
+        """The lock with the highest number, or None if there is none."""
         found = self._all()
         locks = {_number(name): meta for name, meta in found.items() if _number(name)}
         if not locks:
@@ -47,7 +47,7 @@ class ClusterLock:
         return _lock_of(locks[number], found.get(STOP, {}), number)
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
-        """Renew one's own lock, ask its holder to stop, or take the next number where it belongs to another."""
+        """Renew one's own lock, ask its holder to stop, or take the next number if it belongs to another."""
         if over is not None and lock.stop and lock.run == over.run and lock.stop != over.stop:
             self._put(STOP, {"run": lock.run, "stop": lock.stop})
             return replace(lock, version=over.version)
@@ -67,7 +67,7 @@ class ClusterLock:
         return held
 
     def remove(self, lock: Lock) -> None:
-        """Remove this lock, those of lower numbers that a late renewal may have left, and what was asked of them."""
+        """Remove this lock, locks of lower numbers that a late renewal may have left, and the request to stop."""
         found = self._all()
         locks = [name for name in found if _number(name)]
         ours = sorted(name for name in locks if _number(name) <= int(lock.version))
@@ -100,7 +100,7 @@ class ClusterLock:
 
 
 def _template(found: Json) -> tuple[str, Json]:
-    """The name of a template and what is noted in it; of those of others nothing is read."""
+    """The name of a template and its notes. The notes of foreign templates are not read."""
     name = text(found, "name")
     if name != STOP and not _number(name):
         return name, {}
@@ -118,10 +118,10 @@ def _number(name: str) -> int:
 
 
 def _lock_of(meta: Json, stop: Json, number: int) -> Lock:
-    """The lock of a template; one without a holder, whoever wrote it, is free.
+    """The lock of a template. One without a holder is free.
 
     Raises:
-        Refusal: it is there, and is none that this collection writes.
+        Refusal: the template is there, and is not one that this collection writes.
     """
     with _kept_in(_name(number)):
         lock = Lock(

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Flushing what restarts: its shards start without replaying the translog.
+"""Flushing the indices of a batch, so that their shards start without replaying the translog.
 
-That only makes the restart faster. So each index is flushed once, and what keeps it from being flushed is a remark.
-Only a missing permission is refused, since it would keep every flush of the upgrade from being made.
+A flush only makes the restart faster. So each index is flushed once, and a failure is a remark. Only a missing
+permission is refused, since it would make every flush of the upgrade fail.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from ..observe.client import MORE_RIGHTS, OpenSearchClient
 from ..observe.state import ShardCopy
 
 LONGEST = 300.0
-"""Seconds that one request may take: what was not flushed for long is written to disk as a whole."""
+"""Seconds that one request may take, since all data that was not flushed yet is written to disk."""
 LINE = 3000
-"""Bytes of names in one request. The servers take 4,096 of a request line (server source, HttpTransportSettings,
-`http.max_initial_line_length`)."""
+"""The most bytes of names in one request. The servers take a request line of 4,096 bytes (server source,
+HttpTransportSettings, `http.max_initial_line_length`)."""
 
 FLUSHED = "flushed"
-"""The act, as the journal notes it."""
+"""The name of the act in the journal."""
 
 
 def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> tuple[Reason, ...]:
     """Flush the indices with shards on the batch, so that they start without replaying the translog.
 
-    System indices are left out where nobody may touch them, not even who may do everything else
-    (`plugins.security.system_indices.permission.enabled` of the security plugin). Which they are is not known, so it is
-    all whose names begin with a dot, but for those behind data streams.
+    System indices are left out if no user may touch them, not even one who may do everything else
+    (`plugins.security.system_indices.permission.enabled` of the security plugin). There is no list of them, so all
+    indices whose names begin with a dot count, except those behind data streams.
 
-    Gives what is said of a flush that was not made, after which no further one is sent.
+    The result holds the reasons about flushes that failed. After a refused request no further one is sent.
 
     Raises:
-        Refusal: an index may not be flushed. That each shard needs a permission of its own (`indices:admin/flush[s]`)
-            is said in the answer alone, whose status is success.
+        Refusal: an index may not be flushed. Each shard needs a permission of its own (`indices:admin/flush[s]`); a
+            missing one is only named in the answer, whose status is success.
     """
     done, lost, said = 0, dict[str, str](), list[Reason]()
     for names in slices(indices):
@@ -82,7 +82,7 @@ def slices(indices: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str]) -> tuple[int, dict[str, str]]:
-    """How many of these were flushed, and why others were not."""
+    """The number of these indices that were flushed, and the causes for which others were not."""
     ordinary = {name for name in names if not name.startswith(".") or name.startswith(".ds-")}
     try:
         answer = _flush(task, client, names)
@@ -108,7 +108,7 @@ def _flush(task: Task, client: OpenSearchClient, names: Collection[str]) -> Mapp
 
 
 def _failures(answer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Why, by index, of those with a shard that was not flushed: since the user may not, and for other reasons."""
+    """The causes by index with a shard that was not flushed: missing permissions, and other causes."""
     with reading("POST /_flush"):
         said = within(answer, "_shards", lambda shards: listed(shards, "failures", _failure, ()), {})
     found: dict[bool, dict[str, str]] = {True: {}, False: {}}
@@ -118,7 +118,7 @@ def _failures(answer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]
 
 
 def _failure(each: Json) -> tuple[str, bool, str]:
-    """The index, whether the user may not flush it, and why it was not flushed; an exception may have no message."""
+    """The index, whether the user may not flush it, and the cause. An exception may have no message."""
     why = within(each, "reason", lambda reason: text(reason, "reason", "") or text(reason, "type", "no reason given"))
     return text(each, "index"), text(each, "status", "") == "FORBIDDEN", why
 
@@ -128,19 +128,19 @@ def _is_denial(error: Refusal) -> bool:
 
 
 def _is_of_server(error: Refusal) -> bool:
-    """Whether the flush was refused, and not the run."""
+    """Whether the server refused the flush, and not this collection the run."""
     return all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons)
 
 
 def _unfinished(names: Collection[str], why: str) -> Reason:
     return remark(
         "flush_unfinished",
-        f"The flush of {enumerate_few(names)} did not end well: {why.rstrip('.')}. Shards that restart replay more of"
+        f"The flush of {enumerate_few(names)} was not completed: {why.rstrip('.')}. Shards that restart replay more of"
         " their translog; nothing is lost by it.",
     )
 
 
 def indices_on(members: frozenset[str], copies: Iterable[ShardCopy]) -> set[str]:
-    """The indices with copies on these members, without those of which a copy recovers: their flush would wait."""
+    """The indices with copies on these members, except those with a copy that recovers: their flush would wait."""
     recovering = {copy.index for copy in copies if copy.state == "INITIALIZING"}
     return {copy.index for copy in copies if copy.member in members} - recovering

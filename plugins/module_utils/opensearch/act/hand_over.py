@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The elected manager hands over before its batch goes down, so that no election has to be waited for then.
 
-Its members are excluded from voting until another one is elected, and vote again at once; the undo of that is in the
-cluster before. Whether it may hand over is judged in `safety`; that it has is seen by the proof, which is made again.
+The members of the batch are excluded from voting until another one is elected, and vote again at once; the undo of that
+is written first. The room `judge` says whether it may hand over; the proof, made again, sees that it has.
 
-Of two that can be elected one votes, the elected one. There the vote goes over with the office, and does not come back
-when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and never the elected one).
+Of two members that can be elected only the elected one votes. There the vote goes over with the office, and does not
+come back when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and that is never
+the elected one).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from .settings_change import undo_left
 from .voting import exclude, prove_take_back, refused_by_server, take_back
 
 EFFECT = 10.0
-"""Seconds that the server waits for an exclusion to take effect, before it says that it has not."""
+"""Seconds for which the server waits until an exclusion takes effect; then it answers that it has not."""
 PATIENCE = 30.0
-"""Seconds that another member may take to be elected, and a request to be answered."""
+"""Seconds in which another member has to be elected, and a request answered."""
 PAUSE = 0.1
 """Seconds between two looks meanwhile."""
 
@@ -44,7 +45,7 @@ Seen = TypeVar("Seen")
 
 
 class HandOver:
-    """The hand-over before one batch: tried once, at the most, for each task, where the policy says so."""
+    """The hand-over before one batch. It is tried at most once in a task, if the policy says so."""
 
     def __init__(self, task: Task, client: OpenSearchClient, batch: Collection[str], policy: Policy) -> None:
         self._task = task
@@ -58,10 +59,10 @@ class HandOver:
         self._why = ""
 
     def judge(self, state: ClusterState, gone: Collection[str] = ()) -> Verdict:
-        """What fresh state says of a hand-over that was tried: another one is elected, and all that voted vote again.
+        """Whether a hand-over that was tried is complete on fresh state: another is elected, and as many vote again.
 
-        If nobody took over, an elected manager that is alone goes as it is, if there is a majority without it or
-        the user has consented. Once some of the batch are `gone`, fewer vote.
+        If no member took over, an elected manager that is alone goes as it is, if there is a majority without it or the
+        user has consented. Once some of the batch are `gone`, fewer vote.
         """
         self._seen = state
         down = state.ids(self._batch)
@@ -83,14 +84,14 @@ class HandOver:
         return Verdict(tuple(reasons))
 
     def is_ahead(self, state: ClusterState) -> bool:
-        """Whether it can be made, and has not been tried: before this batch goes, another one is elected."""
+        """Whether the hand-over can be made and has not been tried, so that it comes before this batch goes."""
         return self._policy.hands_over and not self._tried and bool(successors(state, state.ids(self._batch)))
 
     def make(self, going: Collection[str]) -> bool:
-        """Let the elected manager hand over, where it is one of those going; whether anything was done.
+        """Let the elected manager hand over if it is one of those going. The result says whether anything was done.
 
         Raises:
-            Refusal: what was excluded could not be taken back; then the undo is still in the cluster.
+            Refusal: the exclusion could not be taken back; then the undo is still in the cluster.
         """
         state = self._seen
         if not self._policy.hands_over or state is None or self._tried or state.elected not in state.ids(going):
@@ -109,7 +110,7 @@ class HandOver:
         return True
 
     def _may_not_take_back(self) -> Refusal | None:
-        """What would keep the exclusion in the cluster, asked while there is none."""
+        """The refusal of the server to remove exclusions, tried while there are none; None if it removes them."""
 
         def ask() -> Refusal | None:
             return refused_by_server(lambda: prove_take_back(self._task, self._client), lost=False)
@@ -117,7 +118,7 @@ class HandOver:
         return self._await(ask, lambda _refused: Verdict())
 
     def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:
-        """Write the undo, before anything is changed; what kept it from being written."""
+        """Write the undo before anything is changed. The result is the refusal if it was not written."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is None:
             undo = Undo(writer_of(self._task), state.uuid, ())
@@ -126,9 +127,9 @@ class HandOver:
         return self._write(replace(undo, excluded=tuple(sorted({*undo.excluded, *names}))))
 
     def _change(self, names: tuple[str, ...], state: ClusterState, down: frozenset[str]) -> Refusal | None:
-        """Exclude, wait for another one to be elected, and take the exclusion back at once, whatever became of it.
+        """Exclude, wait until another one is elected, and take the exclusion back at once, whatever the result is.
 
-        Gives what the server has refused.
+        The result is the refusal of the server, if any.
         """
         before = state.members[state.elected or ""].name
         self._await(self._task.still_wanted, lambda _wanted: Verdict())
@@ -140,17 +141,17 @@ class HandOver:
         if others:
             raise refusal(
                 "voting_exclusions",
-                f"Something else has excluded {enumerate_few(others)} from voting in this moment.",
+                f"Something else has excluded {enumerate_few(others)} from voting at this moment.",
                 "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
             )
         if settled:
             self._forget()
-        # Otherwise a request whose answer was lost may still be on its way: who puts the batch back looks once more.
+        # Otherwise a request whose answer was lost may still be under way: putting the batch back looks once more.
         self._await(lambda: observe_voting(self._client), self._judge_whole, hands_back=True)
         return failed
 
     def _has_elected(self, before: str, state: ClusterState, down: frozenset[str]) -> bool:
-        """Whether a member outside the batch is elected in time; the server answers when there is one."""
+        """Whether a member outside the batch is elected in time."""
 
         def judge(elected: str | None) -> Verdict:
             if elected is not None and elected not in down:
@@ -169,13 +170,13 @@ class HandOver:
         return True
 
     def _forget(self) -> None:
-        """Drop the undo where it is of nothing else; otherwise the names go with the rest of the batch's."""
+        """Drop the undo if it holds nothing else; otherwise the names go with the undo of the batch."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is not None and undo.excluded and not undo.changes:
             self._write(None)
 
     def _write(self, undo: Undo | None) -> Refusal | None:
-        """Write the undo, or drop it; what the server has refused."""
+        """Write the undo, or drop it. The result is the refusal of the server, if any."""
         excluded = list(undo.excluded) if undo else []
 
         def put() -> None:
@@ -186,7 +187,7 @@ class HandOver:
         return self._await(lambda: refused_by_server(put, lost=False), lambda _refused: Verdict())
 
     def _await(self, look: Callable[[], Seen], judge: Callable[[Seen], Verdict], *, hands_back: bool = False) -> Seen:
-        """Wait also in one pass, and whatever is asked of the run: nothing stays excluded for longer than it has to."""
+        """Wait even in one pass, and even if the run is asked to stop, so that no member stays excluded too long."""
 
         def guarded() -> Seen:
             self._task.may_look()
@@ -196,7 +197,7 @@ class HandOver:
         return wait_for(guarded, judge, patience, task.clock, task.progress, task.waited)[0]
 
     def _is_whole(self, voting: Voting) -> bool:
-        """Whether as many vote as before: the servers bring it about themselves, by an odd number (Reconfigurator)."""
+        """Whether as many vote as before. The servers see to that themselves, with an odd number (Reconfigurator)."""
         if self._freed & (voting.committed | voting.accepted):
             return False
         return min(len(voting.committed), len(voting.accepted)) >= self._voters and not voting.exclusions

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The last look before a batch goes down, while allocation is restricted for it: the proof alone.
 
-What else a gate asks was asked before. Asked again now, it would refuse what the restriction itself brings about: that
-the replicas of an index made meanwhile are assigned nowhere.
+The other checks of a gate were made before. Made again now, they would refuse an effect of the restriction itself: the
+replicas of an index made meanwhile are assigned nowhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..observe.state import ClusterState
 
 
 class LastLook:
-    """The proof of one batch, looked at until it holds or waiting for it is in vain."""
+    """The looks for the proof of one batch. Each also tells whether waiting for the proof is in vain."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class LastLook:
         is_restricted: Callable[[], bool],
         may_be_red: Collection[str] = (),
     ) -> None:
-        """`is_restricted` is asked where it matters: whether no replica is allocated anywhere."""
+        """`is_restricted` says whether replicas are allocated nowhere; it is only asked if that matters."""
         self._client = client
         self._batch = batch
         self._is_restricted = is_restricted
@@ -42,19 +42,19 @@ class LastLook:
         """The cluster now.
 
         Raises:
-            Refusal: the answer cannot be had.
+            Refusal: the answer is missing or unreadable.
         """
         state = observe(self._client)
         self._in_vain = bool(needs_allocation(state, self._batch, self._may_be_red)) and self._is_restricted()
         return state
 
     def in_vain(self) -> bool:
-        """Whether what was seen last cannot come true as long as allocation is restricted."""
+        """Whether the proof on the last look cannot hold as long as allocation is restricted."""
         return self._in_vain
 
 
 CALM = 5.0
-"""Seconds that a moment is waited for in which no replica is about to be allocated. The proof decides in any case."""
+"""The most seconds of waiting until no replica is about to be allocated. The proof decides in any case."""
 PAUSE = 0.1
 """Seconds between two looks meanwhile."""
 
@@ -66,14 +66,14 @@ def wait_calm(
     batch: Collection[str],
     may_be_red: Collection[str] = (),
 ) -> ClusterState:
-    """The cluster in a moment at which a restriction keeps no replica away that the proof of the batch needs.
+    """The cluster at a moment at which a restriction keeps no replica away that the proof of the batch needs.
 
-    An index is made in two steps: its replicas are allocated once its primary has started. Restricted in between, the
-    batch would have to be begun again. `state` is what was seen last. The proof needs no copy of an index that
-    `may_be_red`.
+    An index is made in two steps: its replicas are allocated once its primary has started. If allocation were
+    restricted in between, the batch would have to be begun again. `state` is the last look. The proof needs no copy of
+    an index in `may_be_red`.
 
     Raises:
-        Refusal: the run may not go on; or the answer cannot be had.
+        Refusal: the run may not go on; or the answer is missing or unreadable.
     """
     seen = [state]
 

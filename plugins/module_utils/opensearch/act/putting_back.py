@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Putting settings back, and those who were excluded from voting: all that the carried undo says, or a part of it."""
+"""Putting back settings and exclusions from voting: all that the carried undo names, or a part of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .undo_writer import judge_writer
 from .voting import refused_by_server, take_back
 
 ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
-"""The settings that a state puts back alone, whatever else the undo names."""
+"""The only settings that a state puts back, although the undo may name more."""
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Put back exactly what the carried undo says, or a part of it, where the value is still ours; drop it with it."""
+    """Put back the carried undo exactly, or a part of it, for values that are still the run's; drop that part."""
     before = shown(settings)
     undo = undo_here(client, settings)
     if undo is not None:
         judge_writer(task, client, undo)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     kept = tuple(change for change in undo.changes if change not in going) if undo else ()
-    # Putting everything back also lifts our voting exclusions; putting a single setting back does not.
+    # Putting everything back also lifts the run's voting exclusions; putting a single setting back does not.
     voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
     voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
     # A run excludes members only. One that is away meanwhile was a member when it was excluded.
@@ -43,7 +43,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         return Outcome(Verdict(refusals), before=before, after=before)
     strangers, failed = set[str](), None
     if voters:
-        # That they cannot vote again keeps no setting from being put back.
+        # Settings are put back even if the members cannot be let vote again.
         failed = refused_by_server(lambda: strangers.update(take_back(task, client, voting, voters)), lost=False)
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
@@ -75,23 +75,23 @@ def _is_asked_for(task: Task, change: Change) -> bool:
 
 
 def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
-    """What is said of a setting that another has changed since."""
+    """The remark on a setting that another has changed since."""
     present = settings.scope(change.scope).get(change.setting)
     return remark(
         "changed_by_another",
-        f"Run {undo.writer.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and another has "
-        f"{'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
+        f"Run {undo.writer.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and something"
+        f" else has {'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
     )
 
 
 def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
-    """What the undo names and no run changes; the rest of it is put back all the same."""
+    """The refusals for names in the undo that no run changes. The rest of it is put back all the same."""
     if unknown:
         yield refused(
             "undo_refused",
             f"The undo of run {undo.writer.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
             f" No member was called {enumerate_few(unknown)} then, and a run excludes only members."
-            " So nothing is done about exclusions.",
+            " So all exclusions are left as they are.",
             "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
             f" {UNDO} to null.",
         )
@@ -110,7 +110,7 @@ def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
     if strangers:
         yield remark(
             "changed_by_another",
-            f"Run {undo.writer.run} excluded {enumerate_few(undo.excluded)} from voting, and another has excluded"
-            f" {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
+            f"Run {undo.writer.run} excluded {enumerate_few(undo.excluded)} from voting, and something else has"
+            f" excluded {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
             "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )

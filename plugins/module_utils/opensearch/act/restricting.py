@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Allocation is restricted for one batch immediately before it goes, between two proofs that it may.
 
-The replicas of an index that is made under the restriction are allocated nowhere. So where the second proof lacks a
-copy, the restriction is put back and the batch begun again: at once, and in the same task.
+The replicas of an index that is made under the restriction are allocated nowhere. So if the second proof lacks a copy,
+the restriction is put back and the batch begun again, in the same task.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ RESTRICTING: Options = {
 }
 
 ATTEMPTS = 12
-"""How often a batch is begun; with the pauses in between somewhat more than a minute."""
+"""The most attempts to begin a batch; with the pauses in between they last somewhat more than a minute."""
 LONGEST_PAUSE = 10.0
-"""Seconds between two attempts at the most. They begin at half a second, and double."""
+"""The most seconds between two attempts. The pauses begin at half a second, and double."""
 PROOF = 15.0
-"""Seconds with answers after which a proof that does not hold is given back."""
+"""Seconds with answers after which a proof that does not hold is given back to the caller."""
 
 
 class Restriction:
-    """The restriction for one batch: made once it is proven that the batch may go, put back where it does not."""
+    """The restriction for one batch: made once it is proven that the batch may go, put back if it does not go."""
 
     def __init__(
         self, task: Task, client: OpenSearchClient, batch: Collection[str], allow_red: Collection[str]
     ) -> None:
         self.last = LastLook(client, batch, self._keeps_replicas_away, allow_red)
-        """The looks at the cluster by which the batch is proven."""
+        """The looks at the cluster with which the batch is proven."""
         self.remarks: tuple[Reason, ...] = ()
-        """What was said of the restriction."""
+        """The remarks on the restriction."""
         self._task = task
         self._client = client
         self._batch = batch
@@ -62,7 +62,7 @@ class Restriction:
         self._attempts = 0
 
     def make(self) -> bool:
-        """Restrict, with the undo in the same request; whether anything was to be done.
+        """Restrict, with the undo in the same request. The result says whether there was anything to do.
 
         Raises:
             Refusal: allocation could not be restricted, or the run may not act.
@@ -78,12 +78,12 @@ class Restriction:
         return True
 
     def again(self, verdict: Verdict) -> bool:
-        """Put the restriction back, since the batch does not go; whether it is begun again, after a pause.
+        """Put the restriction back, since the batch does not go. The result says whether it is begun again.
 
-        Where nothing was restricted here, or another thing than a copy is missing, that is left to whoever asked.
+        It is not if nothing was restricted here, or if something else than a copy is missing: the caller decides then.
 
         Raises:
-            Refusal: it was begun too often; it was not put back; or the run may not go on.
+            Refusal: the batch was begun too often, the restriction was not put back, or the run may not go on.
         """
         if not self._made:
             return False
@@ -130,14 +130,16 @@ class Restriction:
 def wait_proven(
     task: Task, client: OpenSearchClient, members: Collection[str], batch: Collection[str], policy: Policy
 ) -> tuple[ClusterState, Verdict, tuple[Reason, ...]]:
-    """Wait until the proof holds, with allocation restricted where that is asked for, and what was said of that.
+    """Wait until the proof holds, with allocation restricted if that is asked for.
 
     If the policy says so, an elected manager in the batch hands over first, as before pods are deleted.
     A proof that has not held for `PROOF` seconds with answers, or cannot as long as allocation stays as it is, is given
-    as it is. Whoever restricted allocation puts it back then, so that the proof can come true.
+    as it is. The caller then puts allocation back if it has restricted it, so that the proof can hold.
+
+    The result is the cluster, the verdict, and the remarks on the restriction.
 
     Raises:
-        Refusal: the answer cannot be had, or the batch was begun too often.
+        Refusal: the answer is missing or unreadable, or the batch was begun too often.
     """
     hand_over = HandOver(task, client, batch, policy)
     restriction = Restriction(task, client, batch, policy.allow_red_indices)

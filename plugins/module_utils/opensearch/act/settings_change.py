@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changing cluster settings: what is there, the one request that changes it with its undo, and what goes with it."""
+"""Changing cluster settings: the present undo, the one request for change and undo, and archived settings in it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ..observe.settings import (
 )
 
 OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
-"""What is set for a whole run, each with the option that gives its value; everything else is set for a batch."""
+"""The settings of a whole run, each with the option that gives its value; all others are set for a batch."""
 
 Act = tuple[str, str, Mapping[str, Any]]
-"""An action, its target and details, as the journal notes it."""
+"""An action, its target and its details, for the journal."""
 
 
 def undo_here(client: OpenSearchClient, settings: Settings) -> Undo | None:
@@ -58,7 +58,7 @@ def _judge_cluster(undo: Undo, present: str) -> None:
 
 
 def undo_left(undo: Undo) -> Refusal:
-    """What is said where a new change would take the place of an undo."""
+    """The refusal of a new change that would take the place of an undo."""
     return refusal(
         "undo_left",
         f"The cluster carries the undo of run {undo.writer.run} of {undo.writer.at}, which a new change would replace.",
@@ -69,10 +69,10 @@ def undo_left(undo: Undo) -> Refusal:
 def change_settings(
     task: Task, client: OpenSearchClient, settings: Settings, fresh: Sequence[Change], undo: Undo, following: str
 ) -> Outcome:
-    """Make the changes, and write their undo, in one request; archived settings go with it.
+    """Make the changes and write their undo in one request, which also removes archived settings.
 
     Raises:
-        Refusal: it was not made; or `Unreachable`, where it may have been made.
+        Refusal: the change was not made; `Unreachable` if it may have been made.
     """
     removed, before = to_remove(task, settings), shown(settings)
     acts = [("set", name_of(each), {"value": each.set_to, "was": each.was}) for each in fresh]
@@ -86,7 +86,7 @@ def change_settings(
 
 
 def write(task: Task, client: OpenSearchClient, body: Mapping[str, Any], acts: Sequence[Act]) -> None:
-    """Send the one request, and note these acts of it; in check mode only note them."""
+    """Send the one request, and note these acts. In check mode they are only noted."""
     if not task.check_mode:
         task.still_wanted()
     with task.journal.doing(*acts):
@@ -100,15 +100,15 @@ def name_of(change: Change) -> str:
 
 
 def there(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the settings that are not there any more."""
+    """The same values without the settings that are absent."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def to_remove(task: Task, settings: Settings) -> tuple[Change, ...]:
-    """The archived settings that have to go, where that is wanted.
+    """The archived settings to remove with the change.
 
     Raises:
-        Refusal: there are some, and they are not to be removed.
+        Refusal: there are some, and the user does not want them removed.
     """
     found = removals(settings)
     if found and task.params["archived"] == "refuse":
@@ -124,12 +124,12 @@ def to_remove(task: Task, settings: Settings) -> tuple[Change, ...]:
 
 
 def removing(removed: Iterable[Change]) -> list[Act]:
-    """The acts of what is removed for good."""
+    """The acts that remove settings for good."""
     return [("removed", name_of(change), {"was": change.was}) for change in removed]
 
 
 def removed_remarks(removed: Iterable[Change]) -> tuple[Reason, ...]:
-    """What is said of what is removed for good."""
+    """The remarks on settings that are removed for good."""
     return tuple(
         remark(
             "archived_setting_removed",

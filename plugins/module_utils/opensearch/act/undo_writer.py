@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Does the run live that has changed settings which are to be put back?"""
+"""The run that has changed settings: it has to be dead before another puts them back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .cluster_lock import ClusterLock
 
 
 def judge_writer(task: Task, client: OpenSearchClient, undo: Undo) -> None:
-    """See that the run which wrote the undo lives no more, whichever of both stores its lock is in.
+    """Check that the run which wrote the undo is dead, in whichever of both stores its lock is.
 
     Raises:
         Refusal: that run holds its lock and lives, or the lock cannot be read.

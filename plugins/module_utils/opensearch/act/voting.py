@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exclusions from voting, which make an elected manager hand over, and taking them back.
 
-A member that is excluded leaves the voting configuration; where it was elected, it then abdicates to one that is not
-excluded (server source, Reconfigurator.reconfigure and Coordinator.abdicateTo). With exclusions there the majority is
-weaker than it looks: of three managers, one excluded, a single one votes, until the exclusion is gone.
+A member that is excluded leaves the voting configuration; if it was elected, it then abdicates to one that is not
+excluded (server source, Reconfigurator.reconfigure and Coordinator.abdicateTo). Exclusions make the majority weaker
+than it looks: of three managers, one excluded, a single one votes, until the exclusion is gone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ EXCLUSIONS = "/_cluster/voting_config_exclusions"
 
 
 def exclude(task: Task, client: OpenSearchClient, names: Collection[str], seconds: float) -> None:
-    """Exclude these members from voting; the server waits for it to take effect, for so long.
+    """Exclude these members from voting. The server waits up to `seconds` until that takes effect.
 
-    Whether that is still wanted is asked before.
+    The caller checks before that the run may still act.
 
     Raises:
-        Refusal: it was not made; or `Unreachable`, where it may have been made.
+        Refusal: they were not excluded; `Unreachable` if they may have been.
     """
     listed = ",".join(sorted(names))
     with task.journal.doing(("excluded", listed, {})):
@@ -35,9 +35,10 @@ def exclude(task: Task, client: OpenSearchClient, names: Collection[str], second
 
 
 def prove_take_back(task: Task, client: OpenSearchClient) -> None:
-    """Have the server remove exclusions while there are none: whoever may not take back must not exclude either.
+    """Have the server remove exclusions while there are none: a user who may not remove them must not exclude either.
 
-    Waiting for the removal, as it does unless told otherwise, it would leave those of others that come meanwhile.
+    By default the server waits for the excluded members to leave, so it would not remove exclusions that others make
+    in the meantime.
 
     Raises:
         Refusal: the server does not allow it, or gave no answer.
@@ -48,9 +49,9 @@ def prove_take_back(task: Task, client: OpenSearchClient) -> None:
 
 
 def take_back(task: Task, client: OpenSearchClient, voting: Voting, names: Collection[str]) -> frozenset[str]:
-    """Let these members vote again. The server can only remove all exclusions: it does where all are of these names.
+    """Let these members vote again. The server can only remove all exclusions, so it does if all have these names.
 
-    `voting` is as it was observed just now. Gives the exclusions of others, for which nothing was done.
+    `voting` was observed just now. The result holds the exclusions of others; if there are any, nothing was done.
     """
     there = voting.exclusions
     others = there.difference(names)
@@ -64,10 +65,10 @@ def take_back(task: Task, client: OpenSearchClient, voting: Voting, names: Colle
 
 
 def refused_by_server(act: Callable[[], None], *, lost: bool = True) -> Refusal | None:
-    """What the server has refused of an act; with `lost` a lost answer is none, since the act may have been made.
+    """The server's refusal of an act, if any. With `lost` a lost answer is no refusal: the act may have been made.
 
     Raises:
-        Refusal: it is the run that may not act any more.
+        Refusal: the run may not act any more.
     """
     try:
         act()

@@ -118,7 +118,7 @@ def test_a_shard_that_could_not_be_flushed_is_a_remark() -> None:
 
     task = Task({})
     (remark,) = flush(task, cast(OpenSearchClient, Failing()), ["orders", "kept"])
-    assert "The flush of orders did not end well: the primary is gone." in remark.message
+    assert "The flush of orders was not completed: the primary is gone." in remark.message
     assert [act["target"] for act in task.journal.as_result()] == ["1 indices"]
 
 
@@ -129,7 +129,7 @@ def test_a_shard_that_could_not_be_flushed_is_a_remark() -> None:
         ({"failures": [{"status": "FORBIDDEN"}]}, "failures"),
         ({"failures": [{"index": "orders", "reason": "plain"}]}, "reason"),
         ([], "_shards"),
-        ({"failures": [{"index": "orders", "reason": {"type": "closed", "reason": None}}]}, "end well: closed."),
+        ({"failures": [{"index": "orders", "reason": {"type": "closed", "reason": None}}]}, "not completed: closed."),
     ],
 )
 def test_a_flush_whose_answer_cannot_be_read_is_a_remark(shards: Any, says: str) -> None:
