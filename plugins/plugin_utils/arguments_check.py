@@ -21,7 +21,7 @@ from ..module_utils.common.words import printable
 
 @dataclass(frozen=True)
 class CheckedArguments:
-    """What AnsibleModule knows after its checks. `error` is empty if the arguments are good."""
+    """The result of AnsibleModule's checks. `error` is empty if the arguments are good."""
 
     params: dict[str, Any]
     secrets: frozenset[str]
@@ -31,16 +31,16 @@ class CheckedArguments:
 
 
 def plain(value: Any) -> Any:
-    """The value as it is after its way to a module: only JSON's own types, no tags, decrypted, dates as text.
+    """The value as a module would receive it: only JSON's own types, no tags, decrypted, dates as text.
 
     Raises:
-        TypeError: the value cannot be told in JSON.
+        TypeError: the value cannot be written in JSON.
     """
     return json.loads(json.dumps(value, default=_as_text))
 
 
 def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str, Any]) -> CheckedArguments:
-    """Check the arguments of a task; the environment variables of the task must be in force already.
+    """Check the arguments of a task. The environment variables of the task must be in force already.
 
     The order and the texts are those of AnsibleModule (`ansible.module_utils.basic`), which cannot be used here: it
     reads standard input and ends the process.

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The base of the collection's action plugins: the work of a module, done in the controller process.
 
-A task runs here when its connection is local and it is not asynchronous. Everywhere else, and where
-`ansible_python_interpreter` names another Python than the one that runs Ansible (it has the packages that the user
-wants), the shipped module of the same name runs, with the same arguments.
+A task runs here when its connection is local and it is not asynchronous. Otherwise, and if `ansible_python_interpreter`
+names another Python than the one that runs Ansible (the user wants the packages of that one), the shipped module of the
+same name runs, with the same arguments.
 
 The result is that of the shipped module: arguments checked in the same way and with the same texts, `environment:` in
 force, secrets masked, warnings, deprecations and `invocation` included. Three things differ on purpose: progress is
@@ -52,12 +52,12 @@ display = Display()
 
 
 class Module(Protocol):
-    """A module of the collection: its arguments, and what it does."""
+    """A module of the collection: its arguments and its work."""
 
     CONTRACT: Contract
 
     def run(self, task: Task, /) -> Outcome:
-        """Do it."""
+        """Do the work of the module."""
 
 
 class InProcessAction(ActionBase):
@@ -144,9 +144,9 @@ class InProcessAction(ActionBase):
 
 
 def is_this_python(path: str) -> bool:
-    """Whether the path names the running Python: another name for it in the same directory is the same Python.
+    """Whether the path names the running Python. Another name for it in the same directory is the same Python.
 
-    Elsewhere a link to the same file can still be another environment with other packages.
+    In another directory, a link to the same file can be another environment with other packages.
     """
     here = sys.executable
     return path == here or (
@@ -157,7 +157,7 @@ def is_this_python(path: str) -> bool:
 def _worked(module: Module, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
         return _masked(perform(module.CONTRACT, module.run, task), checked, warnings)
-    except Exception as error:  # noqa: BLE001 - what nobody has foreseen; timeout, SIGTERM and Ctrl-C go on
+    except Exception as error:  # noqa: BLE001 - all unforeseen errors; timeout, SIGTERM and Ctrl-C pass through
         text = " ".join(printable(str(remove_values(str(error), checked.secrets))).split())
         said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"
         failed: Result = {**so_far(task), "failed": True, "msg": said}

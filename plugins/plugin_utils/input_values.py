@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the value of one variable: its type, its range, its choices, and the same inside a connection."""
+"""The faults in the value of one variable: its type, its range, its choices, and the same inside a connection."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
 
 LEAST = {"upgrade_run_timeout": 0, "upgrade_recoveries": 0}
-"""The least of a number where it is not 1; 0 turns off what these limit."""
+"""The least value of the numbers for which it is not 1; 0 turns their limits off."""
 LISTS = frozenset({"upgrade_groups"})
-"""What a playbook itself reads as a list, so that a text with commas will not do."""
+"""Variables that a playbook itself reads as a list, so that a text with commas is a fault."""
 SHOWN = 40
-"""Characters of a wrong value that are repeated."""
+"""The most characters of a wrong value that a message repeats."""
 
 
 def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
@@ -37,7 +37,7 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
 
 
 def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """The faults of a dictionary with options of its own; null stands there for what is not given."""
+    """The faults of a dictionary with options of its own, in which null stands for an option that is not given."""
     try:
         parts = check_type_dict(value)
     except (TypeError, ValueError):
@@ -51,7 +51,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
         elif parts[part] is not None and "options" in known[part]:
             yield from _wrong_parts(where, parts[part], known[part]["options"])
         elif parts[part] is not None and known[part]["type"] in ("int", "bool", "list"):
-            # Every list among them (the hosts) has to have something in it.
+            # Every list among them (the hosts) has to have an element.
             fault = _fault(where, parts[part], {**known[part], "required": True})
             if fault:
                 yield f"{where} {fault}."

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the variables that a playbook of this collection is given, one sentence for each fault.
+"""The faults in the variables that a playbook of this collection is given, one sentence for each.
 
-Ansible ignores a variable that nobody reads, so a misspelt `upgrade_members` would upgrade every member. Which there
-are is read from the argument specification of the system's role, which describes all that a run takes.
+Ansible ignores a variable that no task reads, so a misspelt `upgrade_members` would upgrade every member. The known
+variables come from the argument specification of the system's role, which describes all that a run takes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Options = Mapping[str, Mapping[str, Any]]
 
 PREFIX = "upgrade_"
 ENTRY_OF = {"opensearch": "main", "plan": "main", "opensearch_hosts": "hosts"}
-"""The entry point of the system's role that describes what a playbook takes; the other playbooks serve all clusters."""
+"""The entry point of the system's role that describes a playbook's variables. Other playbooks serve all clusters."""
 BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
-"""What only a playbook takes. All of them may have it, since one file of variables serves several playbooks."""
+"""Variables of a single playbook. All playbooks may get them, since one file of variables serves several."""
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
 MADE = frozenset(
     f"{PREFIX}{name}"
@@ -38,14 +38,14 @@ MADE = frozenset(
         "system",
     )
 )
-"""What a run makes for its later tasks. Given with -e it would replace what the run makes."""
+"""Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
 TOLD = frozenset(f"{PREFIX}{name}" for name in ("state", "waiting_for", "reasons"))
 """Custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
 OF_HOST = f"{PREFIX}member"
-"""Said by a host of the inventory: the name of its member."""
+"""The variable of a host in the inventory that holds the name of its member."""
 CLOSE = 0.6
 CLOSE_BY_FAR = 0.8
-"""How alike two names are, as difflib counts: for a question, and for a refusal of what may be somebody's own."""
+"""The likeness of two names, as difflib counts: for a question, and to refuse a name that may be the user's own."""
 
 
 def faults(
@@ -57,10 +57,9 @@ def faults(
 ) -> list[str]:
     """One sentence for each fault in the variables of localhost.
 
-    `given` has all of them by name with their values; `forced` are the names of those that were given with -e, which go
-    before everything a run sets; `entries` are the options of the entry points of the system's role. `unknown_yet`
-    names variables whose value cannot be told yet: they are there, and their values are left to the tasks that use
-    them.
+    `given` holds their values by name; `forced` are the names of those that were given with -e, which override all that
+    a run sets; `entries` are the options of the entry points of the system's role. `unknown_yet` names variables whose
+    value is not known yet: they are there, and their values are left to the tasks that use them.
     """
     options = options_of(playbook, entries)
     others = {name for entry in entries.values() for name in entry} - options.keys()
@@ -78,7 +77,7 @@ def faults(
 
 
 def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mapping[str, Any]]:
-    """What a playbook takes, with what the connections consist of."""
+    """The variables of a playbook, with the options inside the connections."""
     entry = ENTRY_OF.get(playbook)
     if entry:
         own = dict(entries[entry])
@@ -91,9 +90,9 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
 
 
 def faults_of_hosts(names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:
-    """One sentence for each variable that hosts of members have and that is almost, but not, one of ours.
+    """One sentence for each variable of the members' hosts whose name is almost that of a known one.
 
-    What is less alike may belong to the role of the user, which runs there.
+    A name that is less alike may belong to the role of the user, which runs there.
     """
     known = [*options_of("opensearch_hosts", entries), OF_HOST, *MADE, *TOLD]
     found: dict[str, str] = {}
@@ -111,12 +110,12 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
         instead = option.get("unless")
         if name in given or not (option.get("required") or (instead and instead not in given)):
             continue
-        # A name with the prefix is told to be unknown, and what it is like.
+        # A name with the prefix gets a sentence of its own, which names the variable that it is like.
         near = difflib.get_close_matches(name, [each for each in given if not each.startswith(PREFIX)], 1, CLOSE_BY_FAR)
         if near:
             yield f"{name} is missing, and {near[0]} is given: did you mean {name}?"
         elif instead:
-            yield f"{name} is missing: give it, or {instead} where the members are on plain hosts."
+            yield f"{name} is missing: give it, or {instead} if the members are on plain hosts."
         else:
             yield f"{name} is missing: give it with -e {name}=…, or in a file with -e @file.yml."
 
@@ -142,7 +141,7 @@ def _mean(name: str) -> str:
 
 
 def _closest(name: str, known: Collection[str], cutoff: float) -> str:
-    """The most similar name, told from what follows the prefix that all have; empty where none is similar."""
+    """The most similar name, compared without the prefix that all have; empty if none is similar."""
     found = difflib.get_close_matches(
         name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in known if each.startswith(PREFIX)], 1, cutoff
     )

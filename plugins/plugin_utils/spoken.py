@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sentences in the words of whoever reads them.
+"""Sentences in the words of their reader.
 
-A module speaks of its options, such as `wait_timeout`. Who runs a playbook of this collection gave variables, such as
-`upgrade_gate_timeout`, and would not find the option anywhere. So what a task of the collection's own playbooks and
-roles says is told with their variables; what a task of somebody's own playbook says stays as it is.
+A module speaks of its options, such as `wait_timeout`. A user of a playbook of this collection gave variables, such as
+`upgrade_gate_timeout`, and would not find the option anywhere. So the sentences of tasks in the collection's own
+playbooks and roles name variables; those of tasks in the user's own playbooks stay as they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
 
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
-"""Where tasks of the collection itself stand."""
+"""The folders of the collection's own tasks."""
 PLAIN = (
     "add_checks",
     "allow_field_managers",
@@ -35,8 +35,8 @@ PLAIN = (
     "take_over",
     "zone_attribute",
 )
-"""Options whose variable has the same name behind `upgrade_`. Those that are words of their own, such as pools, are not
-among them: a sentence that names one of these names the variable beside it."""
+"""Options whose variable has the same name with `upgrade_` before it. Options that are ordinary words, such as pools,
+are not among them: a sentence with such an option names its variable, too."""
 LIMITS = {
     ("cluster_health_gate", "moment", "joined"): "upgrade_member_timeout",
     ("cluster_health_gate", "moment", "before_stop"): "upgrade_member_timeout",
@@ -48,29 +48,29 @@ LIMITS = {
     ("upgrade_plan", "state", "ended"): "",
     ("upgrade_plan", "", ""): "upgrade_preflight_timeout",
 }
-"""The variable that is the `wait_timeout` of a module, by an option and its value; the first that holds decides."""
+"""The variable for the `wait_timeout` of a module, by an option and its value; the first that fits decides."""
 UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
-"""What is left out where no variable is."""
+"""The parts of a sentence that are left out if there is no such variable."""
 
 _PARTS = "|".join(
     f"{name}\\.(?:{'|'.join(option['options'])})" for name, option in {**KUBERNETES, **OPENSEARCH}.items()
 )
 _OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout|wait_limit)\b")
 WHOLE = "upgrade_batch_timeout or upgrade_run_timeout"
-"""The variables that are the `wait_limit` of a gate."""
+"""The variables for the `wait_limit` of a gate."""
 
 
 @dataclass(frozen=True)
 class Speech:
-    """How one task speaks."""
+    """The words of one task."""
 
     own: bool
     """Whether it is a task of the collection itself."""
     limit: str
-    """The variable that is its `wait_timeout`; empty where there is none."""
+    """The variable for its `wait_timeout`; empty if there is none."""
 
     def text(self, text: str) -> str:
-        """The text, with variables in the place of options."""
+        """The text with variables in place of options."""
         if not self.own:
             return text
         for part in UNLIMITED if not self.limit else ():
@@ -79,7 +79,7 @@ class Speech:
         return _OPTION.sub(lambda found: named.get(found[0], f"upgrade_{found[0]}"), text)
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The result, with its sentences in those words: the message, and the reasons of the verdict."""
+        """The result with its sentences in those words: the message, and the reasons of the verdict."""
         changed = dict(result)
         if isinstance(result.get("msg"), str):
             changed["msg"] = self.text(result["msg"])
@@ -93,7 +93,7 @@ class Speech:
 
 
 def speech_of(path: str, action: str, arguments: Mapping[str, Any]) -> Speech:
-    """How a task speaks that stands at this path (file and line), from the name of its module and its arguments."""
+    """The words of a task at this path (file and line), from the name of its module and its arguments."""
     module = action.rpartition(".")[2]
     limits = (
         limit

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module's own process gives to the work of the module, given for a while to the controller's worker."""
+"""The surroundings that a module has in its own process, made in the controller's worker for a while."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def environment_of_task(variables: Mapping[str, Any]) -> Iterator[None]:
-    """The variables of `environment:` in force inside the block, and everything as it was after it."""
+    """The variables of `environment:` are in force inside the block, and put back after it."""
     wanted = {str(name): str(value) for name, value in variables.items()}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
@@ -33,9 +33,9 @@ def environment_of_task(variables: Mapping[str, Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_from_the_terminal() -> Iterator[io.StringIO]:
-    """What libraries print or log inside the block, as text.
+    """The text that libraries print or log inside the block.
 
-    A module's standard error goes nowhere; here it would go to the terminal (ansible-core up to 2.18), become a
+    The standard error of a module goes nowhere; here it would go to the terminal (ansible-core up to 2.18), become a
     warning of its own (from 2.19), or be written unmasked to Ansible's log file, which listens at the root logger.
     """
     text = io.StringIO()
@@ -49,9 +49,9 @@ def kept_from_the_terminal() -> Iterator[io.StringIO]:
 
 
 def load_early(names: Collection[str]) -> None:
-    """Import packages before the workers are forked, so that each worker has them for nothing.
+    """Import packages before the workers are forked, so that each worker has them at no cost.
 
-    What cannot be imported is left for the task that needs it, which says so in one sentence.
+    A package that cannot be imported is left for the task that needs it, which says so in one sentence.
     """
     for name in names:
         with contextlib.suppress(Exception):
@@ -61,8 +61,8 @@ def load_early(names: Collection[str]) -> None:
 def show_lines_at_once() -> None:
     """Make the controller's standard output hand over each line when it is written.
 
-    Ansible's Display does not flush: where the output is a pipe (a pod's log, a pipeline) a live line would be seen
-    when eight kilobytes have come together, which can be the end of the run.
+    Ansible's Display does not flush: if the output is a pipe (a pod's log, a pipeline), a live line would only be seen
+    once eight kilobytes have come together, which can be at the end of the run.
     """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:

@@ -15,13 +15,13 @@ from ..module_utils.common.waiting import SIGN_OF_LIFE
 from ..module_utils.common.words import printable
 
 LONGEST = 200
-"""Characters of a line, host included: job consoles cut longer ones."""
+"""The most characters of a line, host included: job consoles cut longer ones."""
 
 MOST = 20
-"""Lines of one task within `SPAN`; what is beyond is left out and counted."""
+"""The most lines of one task within `SPAN`; further ones are left out and counted."""
 
 SPAN = 10.0
-"""Seconds."""
+"""Seconds in which at most `MOST` lines are said."""
 
 
 class Voice:
@@ -43,7 +43,7 @@ class Voice:
         self._left_out = 0
 
     def progress(self, line: str) -> None:
-        """Say a line now. The same line again is said again only as a sign of life."""
+        """Say a line now. The same line is repeated only as a sign of life."""
         text = " ".join(
             printable(str(remove_values(line, self._secrets))).split()
         )  # masked first: a cut secret is not found
@@ -59,7 +59,7 @@ class Voice:
         self._say(_shortened(f"[{self._host}] {f'({count} lines left out) ' if count else ''}{text}"))
 
     def finish(self) -> None:
-        """Say how many of the last lines were left out."""
+        """Say the number of last lines that were left out, if any."""
         if self._left_out:
             self._say(f"[{self._host}] ({self._left_out} lines left out)")
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The begin of a run, from its lock to its record, and its end, each as one piece of work.
 
-Either a run has begun as a whole, or it has given its lock back. A system hands in what these consist of.
+Either a run has begun as a whole, or it has given its lock back. The system hands in the parts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Work = Callable[[Task], Outcome]
 
 @dataclass(frozen=True)
 class Parts:
-    """What the begin and the end of a run consist of."""
+    """The parts of the begin and the end of a run."""
 
     hold: Work
-    """Takes the lock; the outcome has it as `lock`."""
+    """Takes the lock. The outcome has it as `lock`."""
     under_lock: Callable[[Task], Task]
     """The same task, whose looks and acts ask for the lock first."""
     plan: Work
-    """Makes the plan again; the outcome has its `digest`."""
+    """Makes the plan again. The outcome has its `digest`."""
     put_back: Work
-    """Puts back what an interrupted run has left."""
+    """Puts back the changes that an interrupted run has left."""
     note_begin: Callable[[Task, Outcome], Outcome]
-    """Records what is about to be done; the outcome of the plan is given."""
+    """Records the begin of the run. It gets the outcome of the plan."""
     note_end: Work
     """Records how the run ended."""
     release: Work
@@ -40,17 +40,17 @@ class Parts:
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:
-    """Take the lock, plan again, put back what an interrupted run has left, and record what is about to be done.
+    """Take the lock, plan again, put back the changes that an interrupted run has left, and record the begin.
 
-    If anything but the confirmed plan comes out, the lock is given back. All of it is waited for in one pass too, which
-    could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded. `patience` is for
-    the lock and for each API, in seconds, whatever the time for the cluster to be fit.
+    If the plan is not the confirmed one, the lock is given back. All of this is waited for even in one pass, which
+    could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded. `patience` is the
+    time for the lock and for each API, in seconds; it does not depend on the time for the cluster to be fit.
     """
     patient = with_arguments(task, wait=True, wait_timeout=patience)
     begun = (
         attempt(lambda given: _begun(given, parts), patient) if task.check_mode else _begun_with_lock(patient, parts)
     )
-    # What is still waited for has not begun.
+    # A begin that still waits for something has not begun.
     reasons = (
         replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in begun.verdict.reasons
     )
@@ -58,7 +58,7 @@ def begin(task: Task, parts: Parts, patience: float) -> Outcome:
 
 
 def end(task: Task, parts: Parts, patience: float) -> Outcome:
-    """Record how the run ended, and give its lock back whatever becomes of the record."""
+    """Record how the run ended, and give its lock back even if the record fails."""
     patient = with_arguments(task, wait=True, wait_timeout=patience)
     with _given_back_on_failure(patient, parts):
         recorded = attempt(lambda given: parts.note_end(parts.under_lock(given)), patient)
@@ -68,7 +68,7 @@ def end(task: Task, parts: Parts, patience: float) -> Outcome:
 
 
 def judge_same(digest: str, confirmed: str) -> Verdict:
-    """The plan is still the one that was agreed to."""
+    """Whether the plan is still the confirmed one."""
     if digest == confirmed:
         return Verdict()
     changed = f"The plan has changed since it was shown: it was {confirmed} and is {digest} now."
@@ -81,13 +81,13 @@ def with_arguments(task: Task, **own: Any) -> Task:
 
 
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
-    """What another module gives in this task."""
+    """The outcome of another module's work in this task."""
     return run(replace(task, params=contract.arguments(task.params, **own)))
 
 
 @contextmanager
 def _given_back_on_failure(task: Task, parts: Parts) -> Iterator[None]:
-    """The lock is given back on what is no verdict, too: an interruption, the time-out of the task, a bug."""
+    """Give the lock back if the block raises something else than a verdict: an interruption, a timeout, a bug."""
     try:
         yield
     except BaseException:
@@ -109,7 +109,7 @@ def _begun_with_lock(task: Task, parts: Parts) -> Outcome:
 
 
 def _begun(task: Task, parts: Parts) -> Outcome:
-    """What is done under the lock."""
+    """The part of the begin that is done under the lock."""
     plan = parts.plan(task)
     verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
     if not verdict.passed:
@@ -118,5 +118,5 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     verdict = combine((verdict, restored.verdict))
     if verdict.passed and not task.check_mode:
         verdict = combine((verdict, parts.note_begin(task, plan).verdict))
-    # The difference is what was put back, the rest is the plan.
+    # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     return replace(restored, verdict=verdict, next=plan.next, more={**plan.more, "before": plan.before})

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Units that can go down together, in as few batches as are found. Pure: no client, no clock.
+"""Units that can go down together, in few batches. Pure: no client, no clock.
 
-A unit is what goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps
-a holder outside it and every set of voters its majority. Finding the fewest such batches is colouring a graph, so it is
+A unit goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps a
+holder outside it and every set of voters its majority. Finding the fewest such batches is colouring a graph, so it is
 done greedily, the unit with the fewest batches left to it first (Brélaz 1979, DSATUR).
 """
 
@@ -17,11 +17,11 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Unit(Protocol):
-    """What a plan is cut into batches of."""
+    """The thing of which batches are made."""
 
     @property
     def name(self) -> str:
-        """Its name, which no other unit has."""
+        """Its unique name."""
 
     @property
     def group(self) -> str:
@@ -36,13 +36,13 @@ class Placement:
     """The holders of copies, and the voters, by the names of units."""
 
     holders: Sequence[frozenset[str]] = ()
-    """For each set of copies that can stand in for one another, the units that hold one."""
+    """The units that hold a copy, for each set of copies that can stand in for one another."""
     voters: Sequence[frozenset[str]] = ()
-    """The sets of voters of which a majority has to stay; none where nothing is voted on."""
+    """The sets of voters of which a majority has to stay; none for a system without votes."""
     electable: frozenset[str] = frozenset()
     """The units that can become voters, whether they vote now or not."""
     held: Mapping[str, Sequence[int]] = field(init=False)
-    """Unit → the places in `holders` of the sets of which it holds a copy."""
+    """The places in `holders` of the sets of which a unit holds a copy, by unit."""
 
     def __post_init__(self) -> None:
         """Find the sets of each unit."""
@@ -53,7 +53,7 @@ class Placement:
         object.__setattr__(self, "held", dict(held))
 
     def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
-        """This placement, in which one unit of each of these groups has to stay, too."""
+        """The same placement, with the rule that one unit of each of these groups has to stay, too."""
         return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters, self.electable)
 
 
@@ -83,7 +83,7 @@ def disjoint(
 ) -> list[tuple[AnyUnit, ...]]:
     """Units in as few batches as greedy colouring finds, in the order of the first unit of each.
 
-    `most` is for each group the greatest number of its units in one batch; None sets no limit.
+    `most` holds the greatest number of units in one batch for each group; None sets no limit.
     """
     colouring = _Colouring(units, most, placement)
     for _unit in units:
@@ -102,12 +102,12 @@ class _Colouring(Generic[AnyUnit]):
         self._placement = placement
         self._left = {unit.name: unit for unit in units}
         self._order = {unit.name: number for number, unit in enumerate(units)}
-        # Of each set of copies, how many holders each batch has; and the batches closed to each unit by it.
+        # The number of holders that each batch has of each set of copies, and the batches that it closes to each unit.
         self._count: dict[tuple[int, int], int] = defaultdict(int)
         self._closed: dict[str, set[int]] = {unit.name: set() for unit in units}
 
     def place_next(self) -> None:
-        """Place the unit that has the fewest batches left to it; of the same ones that with the most copies."""
+        """Place the unit that has the fewest batches left to it; among equals the one with the most copies."""
         name = max(
             self._left,
             key=lambda name: (len(self._closed[name]), len(self._placement.held.get(name, ())), -self._order[name]),
@@ -126,7 +126,7 @@ class _Colouring(Generic[AnyUnit]):
         return keeps_majority({unit.name, *(each.name for each in batch)}, self._placement)
 
     def _close(self, name: str, number: int) -> None:
-        """Close the batch to every unit that would take the last copy outside it away."""
+        """Close the batch to every unit that holds the last copy outside it."""
         for place in self._placement.held.get(name, ()):
             holders = self._placement.holders[place]
             self._count[place, number] += 1
@@ -139,8 +139,8 @@ class _Colouring(Generic[AnyUnit]):
 def most_of(text: str | None, size: int) -> int | None:
     """The greatest number of units of a group of this size that may be away, from a number or a percentage.
 
-    A percentage is rounded down, and one unit is always allowed, as Kubernetes does it for `maxUnavailable` of a
-    Deployment's surge. None sets no limit. Raises ValueError for anything else.
+    A percentage is rounded down, as Kubernetes does it for `maxUnavailable`, and one unit is always allowed. None sets
+    no limit. Raises ValueError for anything else.
     """
     if text is None:
         return None

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lock that a run holds: its tasks ask for it before they look and act, and renew it from time to time."""
+"""The lock that a run holds: its tasks check it before they look and act, and renew it from time to time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ..common.waiting import Clock
 from .lock import Lock, LockStore, judge_ours
 
 RENEWALS = 6
-"""How often a lock is renewed within the time it lasts, so that an act begun with it ends while it still holds."""
+"""Renewals of a lock within the time it lasts, so that an act that began under it ends while it still holds."""
 
 BETWEEN_LOOKS = 1.0
-"""Seconds within which a look does not ask for the lock again; an act always does."""
+"""Seconds within which a look does not read the lock again; an act always does."""
 
 LONGEST = 500
-"""Characters of what is waited for that a lock carries: reasons may name hundreds of things, and notes have a limit."""
+"""The most characters of the awaited reason in a lock: reasons may name hundreds of things, and notes have a limit."""
 
 ATTEMPTS = 5
-"""Somebody who asks the run to stop writes into the same lock; so many in a row are no accident."""
+"""Conflicts in a row before a renewal is given up. A request to stop is written into the same lock, too."""
 
 
 class HeldLock:
-    """Asks for the lock of one run on the clock of one task."""
+    """Checks and renews the lock of one run on the clock of one task."""
 
     def __init__(self, store: LockStore, run: str, clock: Clock, processes: tuple[str, ...]) -> None:
         self._store = store
@@ -75,5 +75,5 @@ class HeldLock:
 
 
 def processes_of(task: Task) -> tuple[str, ...]:
-    """The processes whose end is the end of the run: controller and worker. None are known of a shipped module."""
+    """The processes whose end is the end of the run: controller and worker. None are known for a shipped module."""
     return (*task.parents, ancestry.identity()) if task.in_controller else ()

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lock of a run: who holds it, and whether another may take it. Pure: from observations to verdicts.
+"""The lock of a run: its holder, and whether another may take it. Pure: from observations to verdicts.
 
-Whether a holder still lives is judged by the observer's own clock: a lock that was not renewed while it was watched for
-as long as it lasts is dead, whatever the clocks of the two machines say (as client-go's leader election does it).
+The observer's own clock decides whether a holder still lives: a lock that was not renewed while it was watched for as
+long as it lasts is dead, whatever the clocks of the two machines say (as client-go's leader election does it).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 from ..common.verdict import Reason, Verdict, refused, remark, waiting
 
 SHORTEST = 1
-"""Seconds that every lock lasts, whatever it says: none is dead at first sight."""
+"""The least seconds that a lock lasts, whatever it says: none is dead at first sight."""
 
 
 @dataclass(frozen=True)
@@ -25,51 +25,51 @@ class Lock:
     """A lock as it was read, or as it is to be written."""
 
     run: str
-    """The run that holds it; empty where it is free."""
+    """The run that holds it; empty if it is free."""
     who: str
     """The person and the machine, for people."""
     since: str
     renewed: str
     seconds: int
-    """How long it lasts without being renewed."""
+    """The time that it lasts without being renewed."""
     place: str = ""
-    """Where its processes mean something: a boot of a machine and a container."""
+    """The place in which its processes are valid: a boot of a machine and a container."""
     processes: tuple[str, ...] = ()
     """The controller, and the worker that renewed it last."""
     doing: str = ""
-    """What the run waits for just now."""
+    """The reason that the run waits for now."""
     stop: str = ""
-    """Who has asked the run to stop, and when; empty where nobody has."""
+    """The person who has asked the run to stop, and the time; empty if nobody has."""
     version: str = ""
-    """What guards a write: only this version is replaced."""
+    """The version that guards a write: only this one is replaced."""
 
 
 class LockStore(Protocol):
-    """Where a lock is kept."""
+    """The store of a lock."""
 
     def read(self) -> Lock | None:
-        """The lock now, or None where there is none."""
+        """The lock now, or None if there is none."""
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
-        """Make the lock, or replace the one that was read; gives it with its new version."""
+        """Make the lock, or replace the one that was read. The result is the lock with its new version."""
 
     def remove(self, lock: Lock) -> None:
         """Remove exactly this lock."""
 
 
 class Life(Enum):
-    """What is known of the processes of a run."""
+    """The state of the processes of a run, as far as it is known."""
 
     UNKNOWN = "unknown"
     ALIVE = "alive"
     ENDING = "ending"
-    """The controller is gone, its last worker is not yet."""
+    """The controller is gone, but its last worker is still there."""
     GONE = "gone"
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A lock at one moment of being watched; times are seconds on the observer's clock."""
+    """A lock at one moment of a watch. Times are seconds on the observer's clock."""
 
     lock: Lock | None
     life: Life = Life.UNKNOWN
@@ -78,9 +78,9 @@ class Sight:
 
 
 def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
-    """Passed where `run` may hold the lock: nobody does, or its holder is dead, or a person says so by its name.
+    """Whether `run` may hold the lock: it is free, its holder is dead, or a person names the holder in `take_over`.
 
-    Refused where the holder was seen to live; waiting as long as that is not known.
+    It refuses if the holder was seen to live, and waits as long as that is not known.
     """
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
@@ -88,7 +88,7 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
         return _because(
             refused(
                 "take_over_of_another",
-                f"The lock is not held by run {take_over}, from which it was to be taken over. {holder}.",
+                f"Run {take_over}, from which the lock was to be taken over, does not hold it. {holder}.",
                 "Look again with the status playbook.",
             )
         )
@@ -110,14 +110,14 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
 
 
 def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Verdict:
-    """Passed while the run holds the lock; refused when another does, or a person has asked it to stop."""
+    """Whether the run holds the lock, and, at a `stoppable` look, nobody has asked it to stop."""
     if lock is None or lock.run != run:
         now = held_sentence(lock) if lock is not None and lock.run else "It is free now."
         return _because(
             refused(
                 "lock_lost",
                 f"Run {run} no longer holds the lock, so it stops without acting. {now}",
-                "Look with the status playbook what the other run does; start again only when it has ended.",
+                "See with the status playbook what the other run does; start again only when it has ended.",
             )
         )
     if lock.stop and stoppable:
@@ -132,19 +132,19 @@ def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Verdict:
 
 
 def name_for(uuid: str) -> str:
-    """The name of what a run of this cluster keeps in a namespace: a UUID may have characters that a name may not."""
+    """The name of the objects that runs of this cluster keep in a namespace. A UUID may hold other characters."""
     return f"stateful-upgrade-{hashlib.sha256(uuid.encode()).hexdigest()[:10]}"
 
 
 def held_sentence(lock: Lock) -> str:
-    """Who holds the lock, since when, and when it was last renewed."""
+    """The sentence that names the holder of the lock, since when, and the last renewal."""
     doing = f", {lock.doing.rstrip('.')}" if lock.doing else ""
     renewed = f"renewed {_short(lock.renewed)}{doing}"
     return f"Run {lock.run} of {lock.who} has held the lock since {_short(lock.since)} ({renewed})."
 
 
 def held_remedy(lock: Lock) -> str:
-    """What to do about it."""
+    """The remedy for a lock that another run holds."""
     return (
         "Wait for it, stop it with the abort playbook, or, if it is certainly dead, take over with"
         f" take_over={lock.run}."

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Watching a lock that another run may hold: does that run live?"""
+"""Watching a lock that another run may hold, to learn whether that run lives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Seen = TypeVar("Seen")
 PAUSE = 1.0
 """Seconds between two looks at a lock."""
 LONGEST = 3600.0
-"""Seconds that a lock is watched at the most; it ends with the time that the lock lasts."""
+"""The most seconds of a watch, which ends anyway after the time that the lock lasts."""
 
 
 @dataclass
@@ -34,13 +34,12 @@ class Watch:
     first: Lock | None = None
     since: float = 0.0
     before: dict[str, Any] | None = None
-    """Who held it at the first look."""
+    """The holder at the first look, as results show it."""
 
     def look(self) -> Sight:
-        """The lock now, and what has become of it since the first look.
+        """The lock now, compared with the first look.
 
-        A slow answer tells of the moment when it was given, so the time counts from the first answer to the last
-        question.
+        A slow answer may be as old as its request, so the time counts from the first answer to the last request.
         """
         asked = self.task.clock.now()
         lock = self.store.read()
@@ -56,7 +55,7 @@ class Watch:
 
 
 def life_of(lock: Lock | None) -> Life:
-    """What this machine knows of the processes of the lock's holder."""
+    """The state of the processes of the lock's holder, as far as this machine knows it."""
     if lock is None or not lock.processes or not lock.place or lock.place != ancestry.place():
         return Life.UNKNOWN
     controller, *workers = lock.processes
@@ -66,7 +65,7 @@ def life_of(lock: Lock | None) -> Life:
 
 
 def shown(lock: Lock | None) -> dict[str, Any]:
-    """Who holds a lock, as results show it."""
+    """The holder of a lock, as results show it."""
     if lock is None or not lock.run:
         return {"run": None}
     names = ("run", "who", "since", "renewed", "doing", "stop")
@@ -74,15 +73,15 @@ def shown(lock: Lock | None) -> dict[str, Any]:
 
 
 def writer_of(task: Task) -> Writer:
-    """The head of what this task changes now."""
+    """The head of the undo for a change that this task makes now."""
     return Writer(task.run, now_text(), place_of(task.params.get("lock")))
 
 
 def judge_writer(task: Task, writer: Writer, store_of: Callable[[Mapping[str, str]], LockStore], module: str) -> None:
-    """See that the run which wrote an undo lives no more, where its lock is not the one that this task is under.
+    """Check that the run which wrote an undo is dead, if its lock is another than this task's.
 
     That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a run.
-    `store_of` gives the store of a lock by its place; `module` puts back by the name of a dead run (`take_over`).
+    `store_of` gives the store of a lock by its place; `module` is the one that puts back with the option `take_over`.
 
     Raises:
         Refusal: that run holds its lock and lives, or the lock cannot be read.
@@ -118,7 +117,7 @@ def _unreadable(writer: Writer, error: Refusal, module: str) -> Refusal:
     within = f"in namespace {place['namespace']}" if place["namespace"] else "in the cluster"
     return refusal(
         "undo_lock_not_readable",
-        f"What is to be put back was changed by run {writer.run}. Its lock {place['name']} {within} cannot be read,"
+        f"Run {writer.run} made the change that is to be put back. Its lock {place['name']} {within} cannot be read,"
         f" so it is not known whether that run lives. {error.verdict.reasons[0].message}",
         f"Settle as a user who may read the lock {within}. If that run is certainly dead, restore with the module"
         f" {module}, and name run {writer.run} in its option for taking over.",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How fast an upgrade goes: what is predicted from the batches that the record has measured. Pure."""
+"""The pace of an upgrade: predictions from the batches that the record has measured. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .record import BatchRecord, Record
 
 
 def seconds_a_batch(records: Iterable[Record]) -> float | None:
-    """Seconds that a batch took on the average of those measured, from its begin to its end; None without any."""
+    """The average seconds of the measured batches, from begin to end; None without any."""
     measured = [seconds for record in records for batch in record.batches if (seconds := _seconds(batch)) is not None]
     return fmean(measured) if measured else None
 
 
 def seconds_left(record: Record) -> float | None:
-    """Seconds that the batches not done yet will take as the upgrade has gone so far; None without any measured."""
+    """The seconds that the remaining batches take at the pace so far; None if no batch was measured."""
     pace = seconds_a_batch([record])
     left = sum(batch.state != "done" for batch in record.batches)
     return None if pace is None else pace * left
 
 
 def duration_text(seconds: float) -> str:
-    """A duration for people, as exact as a prediction is."""
+    """A duration for people, rounded as a prediction should be."""
     if seconds < 90:
         return f"{max(10, round(seconds, -1)):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -40,4 +40,4 @@ def _seconds(batch: BatchRecord) -> float | None:
         begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))
         return max(0.0, (end - begin).total_seconds())
     except (TypeError, ValueError):
-        return None  # Somebody else has written there: a prediction is not worth a word.
+        return None  # Something else has written there; a prediction is not worth an error.

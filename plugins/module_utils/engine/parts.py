@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 
 
 def safe_part(names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:
-    """As many of the names as go together, the earlier ones first; none of the others could be added.
+    """A set of names that may go together, the earlier ones first, to which none of the others could be added.
 
-    `passes` says of names whether they may go together; fewer of them always may where more may. It is asked about as
-    often as there are names that cannot go, times the logarithm of all.
+    `passes` says whether names may go together; if they may, any part of them may, too. It is called about as often as
+    there are names that cannot go, times the logarithm of the number of all names.
     """
     return _extended([], names, passes)
 
 
 def _extended(base: Sequence[str], names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:
-    """Of the names those that can go with all of `base`."""
+    """Those of the names that can go with all of `base`."""
     if not names or passes([*base, *names]):
         return list(names)
     if len(names) == 1:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far each pool of an upgrade is. Pure."""
+"""The progress of each pool of an upgrade. Pure."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class PoolRecord:
 
     name: str
     status: str
-    """`pending` before the first of its batches begins, `upgraded` when no member is left, in between `upgrading`."""
+    """It is `pending` before its first batch begins, `upgraded` when no member is left, and `upgrading` in between."""
     left: tuple[str, ...] = ()
     """Its members that do not run the target version yet."""
 
 
 def pool_of(raw: Json) -> PoolRecord:
-    """A pool as it was written.
+    """A pool of a record.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: it is not as expected.
     """
     return PoolRecord(text(raw, "name", ""), one_of(raw, "status", STATUSES), texts(raw, "left"))
 
 
 def planned(plan: Mapping[str, Any]) -> tuple[PoolRecord, ...]:
-    """The pools of a plan, the result of pool_order, in its order."""
+    """The pools of a plan, which is the result of pool_order, in its order."""
     target, before = plan["target_version"], plan["before"]
     return tuple(
         _advanced(each["name"], each["members"], [name for name in each["members"] if before.get(name) != target])
@@ -55,7 +55,7 @@ def outside_of(plan: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def rolled(pools: Collection[PoolRecord], members: Collection[str], *, done: bool) -> tuple[PoolRecord, ...]:
-    """The pools after a batch of these members has begun to be upgraded, or is `done`."""
+    """The pools after a batch of these members has begun, or is `done`."""
     return tuple(_rolled(pool, members, done=done) for pool in pools)
 
 

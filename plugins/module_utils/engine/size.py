@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a record may be: details go, the oldest first, and never the run for them. Pure."""
+"""The size of a record: details are dropped, the oldest first, so that it always fits. Pure."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 from .record import BatchRecord, Record
 
 MOST = 900_000
-"""Characters, which are bytes: an API server takes 1 MiB of data in a ConfigMap (server source, ValidateConfigMap)."""
+"""The most characters, which are bytes: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap)."""
 
 LONGEST = 200
-"""Characters of what was waited for, where not all of it can be kept."""
+"""The most characters of an awaited reason in a record that has to be shortened."""
 
 _MEMBER = ("name", "action", "total_seconds")
-"""What reports say of a member."""
+"""The details of a member that reports use."""
 
 
 def record_text(record: Record, most: int = MOST) -> str:
-    """The record as it is kept, in at most so many characters.
+    """The text of the record in at most so many characters.
 
-    What is not needed to tell how far the upgrade is goes first: of the oldest batches all but the longest wait, then
-    how long the stages of each member took, then both, and at last the batches themselves.
+    Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
+    longest, then the stages of each member, then both, and at last the batches themselves.
     """
     for shorter in (_longest_wait, _members_alone, _no_detail, None):
         text = _dumped(asdict(record))
@@ -37,7 +37,7 @@ def record_text(record: Record, most: int = MOST) -> str:
 
 
 def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
-    """The record with so many batches made shorter (None: left out), the oldest first, that so much is saved."""
+    """The record with so many of its oldest batches made shorter, or left out if `shorter` is None, that it fits."""
     kept: list[BatchRecord] = []
     for batch in record.batches:
         if too_much <= 0:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pure: the head of every undo: by which run it was written, when, and under which lock.
+"""The head of every undo: the run that wrote it, the time, and the lock. Pure.
 
-What was changed, and what it was, follows the head; it is kept where the change is. One cluster can be reached under
-several locks. So nobody puts back what a run has set that still holds its lock, whichever that is.
+The values before the change follow the head; they are kept beside the change. One cluster can be reached under several
+locks. So nobody puts back the change of a run that still holds its lock, whichever lock that is.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Writer:
     run: str
     at: str
     lock: Mapping[str, str] = field(default_factory=dict)
-    """The place of its lock; empty for a task outside a run, and for older versions."""
+    """The place of its lock; empty for a task outside a run, and for undos of older versions."""
 
     def head(self) -> dict[str, Any]:
-        """The first fields of the undo as it is written."""
+        """The first fields of the undo in its written form."""
         return {"run": self.run, "at": self.at, **({"lock": dict(self.lock)} if self.lock else {})}
 
 
@@ -37,7 +37,7 @@ def writer_in(raw: Mapping[str, Any]) -> Writer:
     """The head of an undo that was read.
 
     Raises:
-        ValueError: it is none that a run writes; or KeyError, TypeError and AttributeError likewise.
+        ValueError: no run writes such a head. KeyError, TypeError and AttributeError say the same.
     """
     run, at, lock = raw["run"], raw["at"], raw.get("lock", {})
     if not isinstance(run, str) or not isinstance(at, str):

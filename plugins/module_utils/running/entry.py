@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The entry point of every shipped module, and what every form of a module does with its work."""
+"""The entry point of every shipped module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .guard import perform
 
 
 def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
-    """Run as an ordinary Ansible module: no live progress, everything else as in the controller process."""
+    """Run as an ordinary Ansible module: without live progress, but otherwise as in the controller process."""
     module = AnsibleModule(
         argument_spec=contract.argument_spec,
         required_if=contract.required_if,

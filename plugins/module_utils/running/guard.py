@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard of a task: its run still holds the lock, which every task renews first and then from time to time."""
+"""The guard of a task: its run must still hold the lock, which every task renews first and then from time to time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..opensearch.observe import client as opensearch
 
 
 def perform(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
-    """Run a module's work and give its result; where a lock is given, only while the run holds it."""
+    """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
     guarded = contract.guarded and bool(task.params.get("lock"))
     return perform_unguarded(lambda given: run(under_lock(given) if guarded else given), task)
 
 
 def under_lock(task: Task) -> Task:
-    """The same task, whose looks and acts ask for the lock first.
+    """The same task, with a check of the lock before its looks and acts.
 
     Raises:
         Refusal: the connection options cannot be used.
@@ -35,7 +35,7 @@ def under_lock(task: Task) -> Task:
 
 
 def store_of(params: Mapping[str, Any]) -> LockStore:
-    """Where the lock of these arguments is kept. No request is made yet.
+    """The store of the lock of these arguments. No request is made yet.
 
     Raises:
         Refusal: the connection options cannot be used.

@@ -47,7 +47,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Bring the lock into the wanted state; the second time nothing changes."""
+    """Bring the lock into the wanted state. A second run changes nothing."""
     state = task.params["state"]
     if state == "released":
         return _release(task)
@@ -59,7 +59,7 @@ def run(task: Task) -> Outcome:
 
 
 def _wanted(task: Task) -> dict[str, Any]:
-    """The lock as the option `lock` of the other modules takes it."""
+    """The lock in the form of the option `lock` of the other modules."""
     params = task.params
     if params["lock"]:
         return dict(params["lock"])
@@ -104,7 +104,7 @@ def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
 
 
 def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
-    """Ask whoever holds the lock to stop, and wait until it is free, or its holder turns out to be dead."""
+    """Ask the holder of the lock to stop, and wait until the lock is free, or its holder turns out to be dead."""
     sight = watch.look()
     held, before = sight.lock, watch.before or {}
     verdict = judge_free(sight, "", "")
@@ -112,7 +112,7 @@ def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
         reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
         return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
     if sight.renewed_meanwhile:
-        watch.begin(held)  # it may die later: then it is watched from its last renewal on
+        watch.begin(held)  # the holder may die later, so the watch begins again at its last renewal
     if not held.stop:
         asked = replace(held, stop=f"by {who()} at {now_text()}")
         try:
@@ -120,7 +120,7 @@ def _stop(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
                 if not task.check_mode:
                     watch.store.write(asked, held)
         except Conflict:
-            task.progress("the lock was renewed in this moment; asking again")
+            task.progress("the lock was renewed at this moment; asking again")
     if task.check_mode:
         return Outcome(Verdict(), not held.stop, before)
     said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
@@ -138,7 +138,7 @@ def _release(task: Task) -> Outcome:
         held = store.read()
         before = shown(held)
         if held is None or held.run != lock["run"]:
-            text = f"Run {lock['run']} does not hold the lock any more. {held_sentence(held) if held else ''}".rstrip()
+            text = f"Run {lock['run']} no longer holds the lock. {held_sentence(held) if held else ''}".rstrip()
             return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
         with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
             if not task.check_mode:
@@ -156,7 +156,7 @@ def _release(task: Task) -> Outcome:
 
 
 def _contended() -> Verdict:
-    return Verdict((waiting("lock_contended", "Another run writes the lock in this moment."),))
+    return Verdict((waiting("lock_contended", "Another run writes the lock at this moment."),))
 
 
 def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
@@ -174,7 +174,7 @@ def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
 
 
 def who() -> str:
-    """The person and the machine behind this run, as others are told."""
+    """The person and the machine behind this run, for others to read."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

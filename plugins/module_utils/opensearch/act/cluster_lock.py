@@ -81,7 +81,7 @@ class ClusterLock:
         now = self.read()
         if now is None or (now.run, now.version) != (lock.run, lock.version):
             raise Conflict(
-                refused("lock_contended", "Another run took the lock in this moment.", "Look with the status playbook.")
+                refused("lock_contended", "Another run took the lock at this moment.", "Look with the status playbook.")
             )
         return lock
 
