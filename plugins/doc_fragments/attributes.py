@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the attributes of the modules mean."""
+"""The meaning of the modules' attributes."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The attributes that every module states; each gives its own `support`."""
+    """The attributes that every module states. Each module gives its own `support`."""
 
     DOCUMENTATION = r"""
 attributes:
@@ -16,5 +16,5 @@ attributes:
   diff_mode:
     description: Shows what was (in check mode - would be) changed.
   idempotent:
-    description: Run a second time with the same options and nothing else changed in between, it changes nothing.
+    description: A second run with the same options changes nothing, if nothing else has changed in between.
 """

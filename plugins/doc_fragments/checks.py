@@ -22,7 +22,7 @@ options:
     choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived]
   add_checks:
     description:
-      - Checks to make also at moments at which they are made only on request.
+      - Checks to make also at the moments at which they are made only on request.
       - V(progress) waits before the upgrade, and before each batch, until no shard is under way any more. V(disk) and
         V(overrides) are made before and after each batch too.
     type: list

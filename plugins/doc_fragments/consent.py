@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user can consent to by name."""
+"""The consents that a user can give by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ options:
     default: false
   allow_red_indices:
     description:
-      - Names of indices of which shards may be missing. A lost primary of these, and a replica without a place, are not
+      - Names of indices whose shards may be missing. A lost primary of these, and a replica without a place, are not
         waited for. The last copy of a shard may be away while its member restarts. It may also be lost, with a member
         that is away and keeps no data over a restart.
     type: list

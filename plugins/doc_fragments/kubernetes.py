@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that say where the Kubernetes API is; their specification: `KUBERNETES` in module_utils/common/arguments."""
+"""Options for the address of the Kubernetes API; their specification is `KUBERNETES` in common/arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ModuleDocFragment:
 options:
   kubernetes:
     description:
-      - The address of the Kubernetes API, and the user who asks.
+      - The address of the Kubernetes API, and the credentials for it.
       - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
         (C(~/.kube/config)) is taken. If there is none, the service account of the pod that Ansible runs in is taken.
       - Credential plugins of a kubeconfig are supported.
@@ -65,7 +65,7 @@ options:
         type: str
       no_proxy:
         description:
-          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It takes precedence
+          - Hosts, domains, addresses and networks, separated by commas, for which no proxy is used. It takes precedence
             over E(NO_PROXY) of the environment.
           - Taken from the environment variable E(K8S_AUTH_NO_PROXY) if not given.
         type: str

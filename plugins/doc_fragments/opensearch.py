@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that say where OpenSearch is; their specification is `OPENSEARCH` in module_utils/common/arguments."""
+"""Options for the address of OpenSearch; their specification is `OPENSEARCH` in module_utils/common/arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 options:
   opensearch:
-    description: The address of the OpenSearch cluster, and the user who asks.
+    description: The address of the OpenSearch cluster, and the credentials for it.
     type: dict
     suboptions:
       hosts:
@@ -56,7 +56,7 @@ options:
         type: str
       no_proxy:
         description:
-          - Hosts, domains, addresses and networks, separated by commas, that no proxy is used for. It takes precedence
+          - Hosts, domains, addresses and networks, separated by commas, for which no proxy is used. It takes precedence
             over E(NO_PROXY) of the environment.
         type: str
       port_forward:
@@ -64,8 +64,8 @@ options:
           - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, if
             there is no other way to it. Each connection goes to a Ready pod. If that pod goes away, the next connection
             goes to another one.
-          - O(opensearch.hosts) is then one URL that nobody connects to. It tells whether there is TLS, and which name
-            the certificates of the members have, as in V(https://opensearch.search.svc:9200).
+          - O(opensearch.hosts) is then one URL to which no connection is made. It tells whether there is TLS, and the
+            name in the certificates of the members, as in V(https://opensearch.search.svc:9200).
           - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
             O(opensearch.port_forward.service) C(get) of C(services).
         type: dict
@@ -85,7 +85,7 @@ options:
             type: int
             default: 9200
       request_timeout:
-        description: Seconds to wait for the whole answer to one request, also if several hosts are tried for it.
+        description: Seconds to wait for the whole answer to one request, even if several hosts are tried for it.
         type: int
         default: 30
 requirements:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a plan is made of; the argument specification of `pool_order` in words."""
+"""The options of a plan; the argument specification of `pool_order` in words."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ options:
     description:
       - The pools of a cluster whose members are not pods. The keys name the pools, such as groups of the inventory;
         each value is the list of the names (C(node.name)) of its members. Either this or O(namespace) is given.
-      - Kubernetes is not asked then, and the options that are about pods have no effect.
+      - Kubernetes is not asked then, and the options about pods have no effect.
       - A pool with members of different kinds is planned as one pool for each kind.
     type: dict
     default: {}
   pools:
     description:
       - Names of the StatefulSets that are the pools of the cluster.
-      - By default those StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
+      - The default is the StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
     type: list
     elements: str
     default: []
@@ -37,29 +37,29 @@ options:
     description: Consider only StatefulSets with these labels.
     type: str
   members:
-    description: Upgrade only these members in this run. By default all that are not on the target version.
+    description: Upgrade only these members in this run. The default is all that are not on the target version.
     type: list
     elements: str
     default: []
   image:
     description:
       - The whole image of the target version.
-      - By default the repository of the present image with O(target_version) as its tag.
+      - The default is the repository of the present image with O(target_version) as its tag.
     type: str
   container:
     description:
       - The container that runs OpenSearch.
-      - By default the only one, or the only one whose image is called opensearch.
+      - The default is the only one, or the only one whose image is called opensearch.
     type: str
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
-        of one zone together. V(disjoint) takes any members together, in as few batches as are found.
+        of one zone together. V(disjoint) takes any members together, in as few batches as it finds.
       - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
         members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
-        majority. A member that is not in the cluster goes alone and first.
-      - The elected manager goes last. It shares its batch only if it can hand over before, which needs a majority of
+        majority. A member that is not in the cluster goes first, and alone.
+      - The elected manager goes last. It shares its batch only if it can hand over first, which needs a majority of
         voting members outside the batch.
     type: str
     choices: [serial, zones, disjoint]
@@ -69,13 +69,13 @@ options:
       - The update strategy under which a StatefulSet is rolled. V(OnDelete) is set for the roll, and the former
         strategy is put back.
       - With V(RollingUpdate) a pool that has this strategy keeps it. Its partition is set above all pods together with
-        the new image, lowered for one member after the other, and put back at the end. Its members, also the elected
+        the new image, lowered for one member after the other, and put back at the end. Its members, even the elected
         manager, then go one at a time in the order of their ordinals.
     type: str
     choices: [OnDelete, RollingUpdate]
     default: OnDelete
   zone_attribute:
-    description: The node attribute that says in which zone a member is.
+    description: The node attribute that names the zone of a member.
     type: str
     default: zone
   max_unavailable:
@@ -85,7 +85,7 @@ options:
     type: str
   allow_left_behind:
     description:
-      - Consent to a plan of a new major version that leaves out a member which could not join again, once stopped. The
+      - Consent to a plan of a new major version that leaves out a member which could not join again after a stop. The
         servers let no member join that is older than all others, or older than an index. New indices get the lowest
         version of the members that hold data or can be elected.
     type: bool
@@ -94,8 +94,8 @@ options:
     description:
       - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
         M(stateful.upgrade.pod_ondelete_roll) does it, for any other M(stateful.upgrade.cluster_health_gate). Without
-        that a cluster of two manager-eligible members stands still while the elected one restarts, and the plan asks
-        for O(allow_quorum_loss).
+        a hand-over a cluster of two manager-eligible members stands still while the elected one restarts, and the plan
+        asks for O(allow_quorum_loss).
     type: bool
     default: true
   allow_field_managers:

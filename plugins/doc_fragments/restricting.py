@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task is told that restricts allocation; its specification is in module_utils/opensearch/restricting."""
+"""The option of tasks that restrict allocation; its specification is in module_utils/opensearch/act/restricting."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The option `archived`; each module says itself when it restricts, with `allocation`."""
+    """The option `archived`. Each module describes `allocation` itself."""
 
     DOCUMENTATION = r"""
 options:

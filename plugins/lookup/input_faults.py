@@ -36,7 +36,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: One sentence for each fault. Empty if nothing is wrong.
+  description: One sentence for each fault. The list is empty if nothing is wrong.
   type: list
   elements: str
 """
@@ -84,7 +84,7 @@ def specified() -> dict[str, Options]:
 
 
 def _names_on_hosts(variables: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Host → names of its variables that could be ours, of the hosts of the members."""
+    """The names of the variables with the prefix, by host of a member."""
     groups, hostvars = variables.get("groups", {}), variables["hostvars"]
     hosts = dict.fromkeys(host for group in variables[f"{PREFIX}groups"] for host in groups.get(group, ()))
     return {host: [name for name in hostvars.raw_get(host) if name.startswith(PREFIX)] for host in hosts}

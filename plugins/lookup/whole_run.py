@@ -46,7 +46,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 ALL_TASKS = "all"
-"""The tag that runs every task, and that Ansible itself gives where nobody gives one."""
+"""The tag that runs every task. Ansible itself gives it if the user gives none."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -68,7 +68,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def skipping_options(arguments: Mapping[str, Any]) -> list[str]:
-    """The options of ansible-playbook that were used and would skip hosts or tasks, as they are written."""
+    """The given options of ansible-playbook that would skip hosts or tasks, in their written form."""
     tags = [tag for tag in arguments.get("tags") or () if tag != ALL_TASKS]
     values = {
         "--limit": arguments.get("subset"),

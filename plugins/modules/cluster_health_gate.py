@@ -17,7 +17,7 @@ description:
     quorum its majority without the members of O(batch). I(Progress) asks whether waiting longer would change anything.
   - Yellow that only the upgrade itself can cure (decider C(node_version)) is not waited for. Every other unassigned
     replica is named with its index, shard and deciders.
-  - An answer that cannot be had is never a pass.
+  - A missing answer is never a pass.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -29,9 +29,9 @@ options:
       - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
         it, by O(allocation) or before. Only the proof is made, since the other checks of V(before_batch) would refuse
-        the effects of the restriction itself. A proof that cannot hold until allocation is put back is given back at
-        once as C(waiting). So is a proof that has not held for 15 seconds in which the cluster answered. If the cluster
-        does not answer, O(wait_timeout) is the limit.
+        the effects of the restriction itself. If the proof cannot hold until allocation is put back, the task ends at
+        once with C(waiting). It also does so after 15 seconds in which the cluster answered and the proof did not hold.
+        If the cluster does not answer, O(wait_timeout) is the limit.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
@@ -46,7 +46,7 @@ options:
         proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
       - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
         batch is begun again after a pause, twelve times at the most.
-      - With V(unchanged) allocation stays as it is found.
+      - With V(unchanged) allocation stays as it is.
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
@@ -84,7 +84,7 @@ options:
     description:
       - Whether an elected manager in O(batch) will hand over before the batch is taken down, as
         M(stateful.upgrade.pod_ondelete_roll) does it. It may then share the batch with others if those who stay can
-        elect another one. If it alone votes it may go too, since another one then votes in its place. By default an
+        elect another one. If it alone votes, it may go, too, since another one then votes in its place. By default an
         elected manager goes alone.
       - For V(before_batch) it is only taken into account. For V(before_stop) the module makes it hand over, in the same
         way and with the same undo, proves the batch again, and then restricts allocation.
@@ -93,13 +93,12 @@ options:
   wait_timeout:
     description:
       - Seconds to wait without progress. When they are over, the task fails and names what it waits for.
-      - Each progress begins the time anew. Progress is fewer shards left to be started than before, or fewer bytes or
-        operations left of those that recover. Without the permission C(indices:monitor/recovery) only whole shards
-        count.
+      - Progress begins the time anew. Progress means that fewer shards are left to start than ever, or fewer bytes or
+        operations of those that recover. Without the permission C(indices:monitor/recovery) only whole shards count.
     type: int
     default: 1800
   wait_limit:
-    description: Seconds to wait at most, however much progress there is. By default there is no limit.
+    description: The most seconds to wait, however much progress there is. By default there is no limit.
     type: int
   former_processes:
     description:
@@ -112,7 +111,7 @@ attributes:
     support: full
   diff_mode:
     support: none
-    details: Nothing is changed but by O(allocation) and O(hands_over); RV(ignore:actions) tells it.
+    details: Only O(allocation) and O(hands_over) change anything; RV(ignore:actions) lists the changes.
   idempotent:
     support: full
 extends_documentation_fragment:
@@ -130,7 +129,7 @@ notes:
     C(cluster:monitor/tasks/lists); for bytes to count as progress C(indices:monitor/recovery); with O(allocation)
     C(cluster:admin/settings/update). For O(hands_over) at V(before_stop) C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
-    these an elected manager goes as it is where it is alone, and a batch that it shares with others is not proven."
+    these an elected manager that is alone goes as it is, and a batch that it shares with others is not proven."
 seealso:
   - module: stateful.upgrade.pool_order
 """
@@ -184,13 +183,13 @@ verdict:
       type: str
       sample: waiting
     reasons:
-      description: Each with a stable code, one sentence, a remedy, and the state it alone would lead to.
+      description: The reasons, each with a stable code, one sentence, a remedy, and the state it alone would lead to.
       type: list
       elements: dict
       sample:
-        - {state: waiting, code: recovering, message: "2 shards recover: logs[0], logs[1].", remedy: ''}
+        - {state: waiting, code: recovering, message: "Shards recover (2): logs[0], logs[1].", remedy: ''}
 going:
-  description: The members of O(batch) that may go, all of them unless it was split.
+  description: The members of O(batch) that may go. These are all of them unless the batch was split.
   returned: success, except at V(before_stop) and V(joined)
   type: list
   elements: str
@@ -208,7 +207,7 @@ before:
     cluster_uuid: Yq1Zp4oQSOu5mM0r9bJ2Mg
     state_version: 118
 actions:
-  description: Each change of allocation and of votes, with its time. Empty without O(allocation) and O(hands_over).
+  description: Each change of allocation and votes, with its time. It is empty without O(allocation) and O(hands_over).
   returned: always
   type: list
   elements: dict

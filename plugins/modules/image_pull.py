@@ -9,11 +9,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_pull
-short_description: Prove that an image can be pulled where the members of a pool run
+short_description: Prove that an image can be pulled on the Kubernetes nodes of a pool
 description:
   - Makes a throw-away pod with the image on each Kubernetes node that runs a member of the pool, waits until the image
-    is there or cannot be had, and removes the pods, also after a failure. So a wrong tag, a missing pull secret or an
-    unreachable registry is found before the first member goes down.
+    is there or the pull has failed, and removes the pods, even after a failure. So a wrong tag, a missing pull secret
+    or an unreachable registry is found before the first member goes down.
   - The image is on the Kubernetes nodes afterwards, so the members need not wait for it when they are replaced.
   - The pods do nothing (C(true)) and mount nothing. They use the service account, pull secrets, placement and security
     context of the pool, and no label that a selector of the pool or a Service could match.
@@ -32,11 +32,11 @@ options:
   container:
     description:
       - The container of the pool whose pull policy and security context are used.
-      - By default the only one, or the only one whose image has the same name.
+      - The default is the only one, or the only one whose image has the same name.
     type: str
   kubernetes_nodes:
     description:
-      - V(every) pulls on each Kubernetes node where a member of the pool runs.
+      - V(every) pulls on each Kubernetes node that runs a member of the pool.
       - V(one) pulls on any one Kubernetes node that the pool's pods could run on.
     type: str
     default: every
@@ -73,7 +73,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Prove that the new image can be had before anything is touched
+- name: Prove that the new image can be pulled before anything is touched
   stateful.upgrade.image_pull:
     namespace: search
     pool: data
@@ -90,11 +90,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 changed:
-  description: V(false), as nothing stays behind; V(true) only if pods were made and O(wait=false) leaves them pulling.
+  description: V(false), since nothing stays behind; V(true) if pods were made and O(wait=false) leaves them pulling.
   returned: always
   type: bool
 verdict:
-  description: Passed if the image is on all the Kubernetes nodes; otherwise the reasons.
+  description: The verdict. It is passed if the image is on all the Kubernetes nodes, and else holds the reasons.
   returned: always
   type: dict
   sample:

@@ -35,7 +35,7 @@ description:
   - Of two members that can be elected, only the elected one votes. When it hands over, the other one votes instead, so
     that the cluster does not stand still during the restart.
   - If nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
-    shares its batch is waited for, or handed back as O(proof_timeout) says. One that alone votes is refused, unless
+    shares its batch is waited for, up to O(proof_timeout). One that alone votes is refused, unless
     O(allow_quorum_loss) consents to the standstill.
   - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.
   - Members that are on the wanted revision already are left alone. A member on its way there, for example because an
@@ -55,19 +55,19 @@ options:
     required: true
     aliases: [pool]
   batch:
-    description: Names of the pods that go down together. Each is of one of O(pools).
+    description: Names of the pods that go down together. Each belongs to one of O(pools).
     type: list
     elements: str
     required: true
   members:
     description:
-      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing that is
-        not in O(batch).
+      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
+        those in O(batch).
     type: list
     elements: str
     default: []
   target_version:
-    description: The version that the members of the batch must report when they have joined. By default any.
+    description: The version that the members of the batch must report when they have joined. The default is any.
     type: str
   until:
     description:
@@ -81,7 +81,7 @@ options:
     description:
       - The way in which allocation is restricted immediately before the first deletion. The values are those of
         O(ignore:method) of M(stateful.upgrade.shard_allocation). If nothing is to be replaced, nothing is restricted.
-      - With V(unchanged) allocation stays as it is found.
+      - With V(unchanged) allocation stays as it is.
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
@@ -187,7 +187,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Passed once the batch is back; otherwise the reasons.
+  description: The verdict. It is passed once the batch is back, and else holds the reasons.
   returned: always
   type: dict
   sample:
@@ -228,27 +228,27 @@ members:
       type: str
       sample: worker-3
     stop_seconds:
-      description: From the deletion until the old pod was gone.
+      description: Seconds from the deletion until the old pod was gone.
       type: float
       sample: 1.2
     schedule_seconds:
-      description: Until the new pod was made and had a Kubernetes node.
+      description: Seconds until the new pod was made and had a Kubernetes node.
       type: float
       sample: 0.4
     image_seconds:
-      description: Until its container had started.
+      description: Seconds until its container had started.
       type: float
       sample: 1.0
     start_seconds:
-      description: Until it was Ready.
+      description: Seconds until it was Ready.
       type: float
       sample: 7.1
     join_seconds:
-      description: Until OpenSearch said that the batch has joined.
+      description: Seconds until OpenSearch said that the batch has joined.
       type: float
       sample: 0.2
     total_seconds:
-      description: All of these.
+      description: The sum of these seconds.
       type: float
       sample: 9.9
     events:

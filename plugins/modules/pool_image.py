@@ -14,7 +14,7 @@ description:
   - Sets the image of a StatefulSet and its update strategy C(OnDelete) in one patch, so that no pod is replaced by it.
     The pods are then replaced batch by batch with M(stateful.upgrade.pod_ondelete_roll).
   - The undo travels in the same patch, as one JSON string in the annotation C(upgrade.stateful/undo) of the
-    StatefulSet. Any later run, or a person, can apply it, also after the controller has died.
+    StatefulSet. Any later run, or a person, can apply it, even after the controller has died.
   - An undo that exists is adopted, never overwritten, as long as the strategy is the one it was written for. If
     something else has changed the strategy since, that change is what counts, and the result says so.
   - The patch is guarded by what was observed (C(resourceVersion)). If the StatefulSet changed in between, it is
@@ -36,7 +36,7 @@ options:
       - V(present) makes image and update strategy as wanted.
       - V(restored) puts the update strategy back exactly as it was, once every pod of the pool is Ready on the
         revision that the pool wants. Before that it would start a roll that nobody controls, so it stays, and the
-        verdict carries a remark that says why. The image stays as it is.
+        verdict carries a remark with the reason. The image stays as it is.
     type: str
     default: present
     choices: [present, restored]
@@ -48,7 +48,7 @@ options:
   container:
     description:
       - The container that gets the image.
-      - By default the only one, or the only one whose image has the same name.
+      - The default is the only one, or the only one whose image has the same name.
     type: str
   strategy:
     description:
@@ -95,7 +95,7 @@ extends_documentation_fragment:
   - stateful.upgrade.attributes
 notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
-    C(pods). Without O(pool) also C(list) of C(statefulsets). To put back what a run under another lock has set, also
+    C(pods). Without O(pool) also C(list) of C(statefulsets). To put back the changes of a run under another lock, also
     C(get) of C(leases) (group C(coordination.k8s.io)) in the namespace of that lock."
 seealso:
   - module: stateful.upgrade.image_pull
@@ -137,7 +137,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict; remarks say why the strategy stays, or that something else changed it.
+  description: The verdict. Remarks say why the strategy stays, or that something else changed it.
   returned: always
   type: dict
   sample:
@@ -145,10 +145,10 @@ verdict:
     reasons:
       - state: passed
         code: strategy_kept
-        message: 'StatefulSet data stays OnDelete: these pods are not Ready on its revision: data-1.'
+        message: 'StatefulSet data stays OnDelete: pods are not Ready on its revision yet (data-1).'
         remedy: Finish the roll of this pool, then restore it again.
 before:
-  description: Image of the container, update strategy and undo, as found; by the name of the pool if none was named.
+  description: Image of the container, update strategy and undo as found, by the name of the pool if none was named.
   returned: always
   type: dict
   sample:

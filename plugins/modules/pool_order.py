@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 module: pool_order
 short_description: Plan the rolling upgrade of an OpenSearch cluster
 description:
-  - Joins the StatefulSets of a namespace, or the named hosts, with what the members of the cluster say of themselves,
+  - Joins the StatefulSets of a namespace, or the named hosts, with the roles and versions that the members report,
     checks everything that can be checked beforehand, and gives the ordered pools and batches, each with its reason and
     its proof.
   - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
@@ -75,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: Whether the upgrade may begin; all refusals at once.
+  description: Whether the upgrade may begin, with all refusals at once.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}

@@ -17,14 +17,14 @@ description:
   - Moves the shards away from members that keep no data over a restart, by adding their names to
     C(cluster.routing.allocation.exclude._name), and takes exactly these names out again.
   - The change and its undo are written in one atomic request. The cluster itself carries the undo, as one JSON string
-    under the setting C(cluster.metadata.stateful_upgrade.undo). Any later run, or a person, can apply it, also after
+    under the setting C(cluster.metadata.stateful_upgrade.undo). Any later run, or a person, can apply it, even after
     the controller has died.
-  - A setting is put back only where its value is still the one this module set. If another has changed it since, it
-    is left as it is and reported.
+  - A setting is put back only if its value is still the one that this module set. If something else has changed it
+    since, it is left as it is and reported.
   - M(stateful.upgrade.pod_ondelete_roll) excludes members from voting for a moment. If it was killed in between,
     putting back lets them vote again. Exclusions of others are never removed.
-  - An undo that exists is never overwritten. The run that wrote it extends it by what else it changes, and takes out of
-    it what it puts back.
+  - An undo that exists is never overwritten. The run that wrote it extends it by further changes, and removes the
+    parts that it puts back.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -36,11 +36,11 @@ options:
         left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
-      - V(unrestricted) puts the restriction (or delay) alone back, and leaves what is drained and what is set for the
-        run.
+      - V(unrestricted) puts back only the restriction (or delay). Members stay drained, and the settings of the run
+        stay.
       - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
         anything, the server is asked for each of their shards whether another member takes it. If a shard has no other
-        place, it refuses and names the shards and the deciders. Members that are not in the cluster hold nothing.
+        place, it refuses and names the shards and the deciders. Members that are not in the cluster hold no shard.
       - V(undrained) takes out again the names that V(drained) has added, and leaves others.
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
@@ -55,7 +55,7 @@ options:
     choices: [primaries, new_primaries, none]
   method:
     description:
-      - With O(state=restricted), V(restrict) sets what O(enable) says.
+      - With O(state=restricted), V(restrict) sets the value of O(enable).
       - With V(delay) the servers wait O(delay) long for a member before they rebuild its shards elsewhere
         (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)). Every member has to be 3.8.0 or newer.
         New indices get their replicas meanwhile, and the delay ends by itself. The cluster is green somewhat later.
@@ -198,7 +198,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict; remarks name settings that another has changed since.
+  description: The verdict. Remarks name settings that something else has changed since.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}

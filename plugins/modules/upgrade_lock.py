@@ -17,7 +17,7 @@ description:
     cluster itself can keep it, as a component template.
   - A holder is dead when its processes on this machine are gone, or when it did not renew the lock while it was watched
     for as long as the lock lasts. The clocks of the machines do not matter.
-  - A second run is refused, and told who holds the lock, since when, and what to do.
+  - A second run is refused. The refusal names the holder of the lock, since when, and the remedy.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -25,7 +25,7 @@ options:
   state:
     description:
       - V(free) checks that no other run that lives holds the lock.
-      - V(held) takes the lock, also from a dead run.
+      - V(held) takes the lock, even from a dead run.
       - V(stopped) asks the run that holds the lock to stop after its current member, and waits until the lock is free.
       - V(released) gives up the lock that O(lock) names, if it is still held.
     type: str
@@ -40,12 +40,12 @@ options:
     description: The namespace of the Lease. Needed with O(kept_in=kubernetes).
     type: str
   cluster_uuid:
-    description: The UUID of the cluster, which names its lock. By default the cluster is asked.
+    description: The UUID of the cluster, which names its lock. By default the cluster is asked for it.
     type: str
   seconds:
     description:
-      - The time for which the lock lasts without being renewed. Each task of the run renews it, again and again.
-      - It has to be longer than any task of others that runs between two tasks of this collection.
+      - The time for which the lock lasts without being renewed. Each task of the run renews it repeatedly.
+      - It has to be longer than any other task that runs between two tasks of this collection.
     type: int
     default: 60
   take_over:
@@ -111,7 +111,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Whether the lock is as wanted. A remark says from whom and why it may be taken over.
+  description: Whether the lock is as wanted. A remark names the run from which it may be taken over, and why.
   returned: always
   type: dict
   sample:

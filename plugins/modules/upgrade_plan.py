@@ -12,8 +12,8 @@ module: upgrade_plan
 short_description: Plan the rolling upgrade of an OpenSearch cluster, and begin and end the run that carries it out
 description:
   - Makes the plan of M(stateful.upgrade.pool_order). At the same time it asks the gate C(before_upgrade) of
-    M(stateful.upgrade.cluster_health_gate), makes the proof of M(stateful.upgrade.image_pull) for each pool of which a
-    member is to be replaced, and looks whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
+    M(stateful.upgrade.cluster_health_gate), makes the proof of M(stateful.upgrade.image_pull) for each pool with a
+    member to replace, and checks whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
   - One verdict tells everything that stands in the way.
   - Planning changes nothing. The throw-away pods of the image proof are gone at the end.
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
@@ -24,11 +24,11 @@ options:
   state:
     description:
       - V(planned) plans, and looks for everything that stands in the way.
-      - V(begun) takes the lock, plans again, puts back what an interrupted run has left, and records what is about to
-        be done. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is given
-        back. In check mode no lock is taken, and nothing is recorded.
+      - V(begun) takes the lock, plans again, puts back the changes that an interrupted run has left, and records the
+        begin of the run. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is
+        given back. In check mode no lock is taken, and nothing is recorded.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back. The lock is given back
-        also if the record cannot be written.
+        even if the record cannot be written.
     type: str
     choices: [planned, begun, ended]
     default: planned
@@ -78,7 +78,7 @@ options:
     type: str
     default: ''
   announce:
-    description: Whether to make a Warning event of each pool when the plan is refused. Optional in the rights.
+    description: Whether to make a Warning event about each pool when the plan is refused. The right to it is optional.
     type: bool
     default: false
   wait:
@@ -101,7 +101,7 @@ attributes:
     details: The pods of the image proof are not made, only admitted (a dry run).
   diff_mode:
     support: full
-    details: The difference shows the version of each member before and after; with O(state=begun) what was put back.
+    details: The difference shows each member's version before and after; with O(state=begun) the settings put back.
   idempotent:
     support: full
 extends_documentation_fragment:
@@ -160,7 +160,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: Whether the upgrade may begin; all refusals at once.
+  description: Whether the upgrade may begin, with all refusals at once.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
@@ -213,7 +213,7 @@ broken:
   sample: []
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
-  returned: with O(state=begun), where the run has begun
+  returned: with O(state=begun), if the run has begun
   type: dict
   sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
 record:

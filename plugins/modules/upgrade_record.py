@@ -120,7 +120,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: Passed, with a remark where the record could not be written; or the reasons why it could not be read.
+  description: The verdict. A remark says that the record could not be written, a refusal that it could not be read.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
