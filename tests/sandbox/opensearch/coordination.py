@@ -149,7 +149,11 @@ class Coordination:
         fresh = not leader.in_memory
         if fresh and state.version:
             # The state is read from its disk: who was in the cluster, and which copies were where, is not kept there.
+            others = [member for member in state.nodes.values() if member.alive and member is not leader]
             state.nodes.clear()
+            for member in others:
+                member.seeking = True
+                self._seek(member)
             state.recovered = False
         voters = [member for member in self.processes if member.seeking and member.manages]
         joining = [member for member in voters if member is leader or not refusal_to_join(state, member)]

@@ -14,6 +14,8 @@ class ServerError(Exception):
     def __init__(self, status: int, kind: str, reason: str | None, **more: Any) -> None:
         super().__init__(reason)
         self.status = status
+        self.rooted = True
+        """Whether there is a cause below it."""
         self.error = {"type": kind, "reason": reason, **more}
         self.cause: dict[str, Any] = {}
 
@@ -25,7 +27,7 @@ class ServerError(Exception):
     @property
     def body(self) -> dict[str, Any]:
         """The error, with its root."""
-        return {"root_cause": [self.error], **self.error, **self.cause}
+        return {"root_cause": [self.error] if self.rooted else [], **self.error, **self.cause}
 
 
 def illegal(reason: str) -> ServerError:

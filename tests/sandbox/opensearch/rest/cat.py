@@ -87,6 +87,11 @@ def _health(call: Call) -> Answer:
     return _table(call, ("cluster", "status", "node.total"), [row])
 
 
+def _segments(call: Call) -> Answer:
+    """No replica lags: what is written is in all copies that serve."""
+    return _table(call, ("shardId", "target_node", "target_host", "checkpoints_behind"), [])
+
+
 _HOW = NAMING | {"h", "v", "s", "help", "local", "bytes", "time", "master_timeout", "cluster_manager_timeout"}
 ROUTES = (
     Route(("GET",), "/_cat/cluster_manager", _manager, _HOW),
@@ -94,5 +99,6 @@ ROUTES = (
     Route(("GET",), "/_cat/shards", _shards, _HOW),
     Route(("GET",), "/_cat/shards/{index}", _shards, _HOW),
     Route(("GET",), "/_cat/nodes", _nodes, _HOW),
+    Route(("GET",), "/_cat/segment_replication", _segments, _HOW),
     Route(("GET",), "/_cat/health", _health, _HOW),
 )

@@ -112,6 +112,7 @@ def _shards(call: Call, indices: Sequence[Index]) -> dict[str, int]:
     if total and not served:
         more = {"phase": "query", "grouped": True, "failed_shards": list[Any]()}
         error = ServerError(503, "search_phase_execution_exception", "all shards failed", **more)
+        error.rooted = False
         raise error
     return {"total": total, "successful": served, "skipped": 0, "failed": 0}
 
