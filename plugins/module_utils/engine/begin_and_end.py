@@ -8,11 +8,12 @@ Either a run has begun as a whole, or it has given its lock back. The system han
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import State, Verdict, combine, refused
 
@@ -37,6 +38,28 @@ class Parts:
     """Records how the run ended."""
     release: Work
     """Gives the lock back."""
+
+
+def _nothing(_task: Task, _order: Outcome, _verdict: Verdict) -> None:
+    """No other place is told."""
+
+
+@dataclass(frozen=True)
+class System:
+    """What a system contributes to the module that plans, begins and ends its runs."""
+
+    name: str
+    """The name in the record."""
+    options: Mapping[str, dict[str, Any]]
+    """The options of the module beside those that every run has."""
+    order: Work
+    """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
+    preflight: Callable[[Task, Outcome], Iterable[Part]]
+    """What else stands in the way of the order that is given; the parts are asked side by side."""
+    put_back: Work
+    """Puts back what an interrupted run has left."""
+    announce: Callable[[Task, Outcome, Verdict], None] = _nothing
+    """Tells another place that the order is refused."""
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:

@@ -15,9 +15,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import (
     guard,
     upgrade_lock,
-    upgrade_plan,
     upgrade_record,
 )
+from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Runs, nothing
 
 Json = dict[str, Any]
@@ -68,10 +68,10 @@ class Begins(Runs):
         return run
 
     def plan(self, state: str, check_mode: bool = False, **params: Any) -> Json:
-        spec = upgrade_plan.CONTRACT.argument_spec
+        spec = CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
         given |= {"state": state, "namespace": "search", "confirmed": "p1", "wait_sleep": 1.0, **params}
-        return perform(upgrade_plan.run, Task(given, check_mode, clock=self.clock, in_controller=True))
+        return perform(run, Task(given, check_mode, clock=self.clock, in_controller=True))
 
     def names(self) -> list[str]:
         return [name for name, _params, _holder in self.made]

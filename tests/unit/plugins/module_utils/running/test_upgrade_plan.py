@@ -13,9 +13,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order, upgrade_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock, upgrade_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock
+from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
 
 Json = dict[str, Any]
 MORE: Json = {
@@ -48,7 +49,7 @@ class Modules:
         self.records: dict[str, Record] = {}
         self.told: list[tuple[str, ...]] = []
         monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
-        monkeypatch.setattr(upgrade_plan, "list_records", lambda _client, _namespace: self.records)
+        monkeypatch.setattr(runs, "list_records", lambda _client, _namespace: self.records)
         monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
     def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:
@@ -60,12 +61,10 @@ class Modules:
         return run
 
     def plan(self, **params: Any) -> Json:
-        spec = upgrade_plan.CONTRACT.argument_spec
+        spec = CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
         check = params.pop("check_mode", False)
-        return perform(
-            upgrade_plan.run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}, check_mode=check)
-        )
+        return perform(run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}, check_mode=check))
 
     def names(self) -> list[str]:
         return sorted(name for name, _params in self.asked)
@@ -169,9 +168,9 @@ def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules)
 
 @pytest.mark.parametrize(("wait", "state"), [(True, "refused"), (False, "waiting")])
 def test_servers_out_of_reach_are_waited_for_by_the_next_pass(wait: bool, state: str) -> None:
-    given = {name: option.get("default") for name, option in upgrade_plan.CONTRACT.argument_spec.items()}
+    given = {name: option.get("default") for name, option in CONTRACT.argument_spec.items()}
     nowhere = {"kubernetes": {"host": "http://127.0.0.1:1"}, "opensearch": {"hosts": ["http://127.0.0.1:1"]}}
     params = {**given, **nowhere, "namespace": "search", "target_version": "3.8.0", "wait": wait}
-    result = perform(upgrade_plan.run, Task({**params, "wait_timeout": 0}))
+    result = perform(run, Task({**params, "wait_timeout": 0}))
     assert (result["verdict"]["state"], result.get("failed", False)) == (state, wait)
     assert codes(result) == ["kubernetes_unreachable", "opensearch_unreachable", *(["timed_out"] if wait else [])]

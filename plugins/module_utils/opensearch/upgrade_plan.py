@@ -1,0 +1,75 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The OpenSearch part of the module `upgrade_plan`: the order, what stands in the way of it, and what is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..common.side_by_side import Part
+from ..common.task import Outcome, Task, sentences
+from ..common.verdict import Verdict
+from ..engine.begin_and_end import System, part_of
+from ..kubernetes import client as kubernetes
+from ..kubernetes.warning_events import warn
+from ..pools import image_pull
+from . import health_gate, pool_order, shard_allocation
+
+
+def _order(task: Task) -> Outcome:
+    return pool_order.run(task)
+
+
+def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
+    params, more = task.params, order.more
+    # Whoever plans wants to know within that time, however much advances.
+    of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
+    of_gate["wait_limit"] = params["wait_timeout"]
+    yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
+    # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
+    if params["prove_images"] and order.verdict.passed and not params["hosts"]:
+        yield from (_proof_of_image(params, pool) for pool in _changing(more))
+
+
+def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
+    own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
+    # Also in one pass, at the end of which no throw-away pod may be left.
+    wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
+    return Part(image_pull.run, image_pull.CONTRACT.arguments(params, **own, **wait))
+
+
+def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The pools of which a member is to be replaced."""
+    going = {pool for batch in more["batches"] for pool in batch["pools"]}
+    return [pool for pool in more["pools"] if pool["name"] in going]
+
+
+def _put_back(task: Task) -> Outcome:
+    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored", members=[])
+
+
+def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
+    """Tell it as an event of each pool, where the pools are in a namespace."""
+    namespace = task.params["namespace"]
+    if namespace:
+        client = kubernetes.connect(task.params["kubernetes"])
+        for pool in order.more["pools"]:
+            warn(client, namespace, pool["name"], pool["uid"], sentences(verdict))
+
+
+SYSTEM = System(
+    name="opensearch",
+    options={
+        **pool_order.CONTRACT.argument_spec,
+        **health_gate.SELECTION,
+        "prove_images": {"type": "bool", "default": True},
+        "image_timeout": {"type": "int", "default": 300},
+        "archived": shard_allocation.CONTRACT.argument_spec["archived"],
+    },
+    order=_order,
+    preflight=_preflight,
+    put_back=_put_back,
+    announce=_announce,
+)

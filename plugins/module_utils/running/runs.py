@@ -1,0 +1,123 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module that plans, begins and ends the runs of a system, made of what the system contributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, WAIT
+from ..common.errors import Refusal
+from ..common.side_by_side import Part, side_by_side
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from ..engine.begin_and_end import Parts, System, begin, end, judge_same, part_of
+from ..engine.lock import name_for
+from ..engine.pace import seconds_a_batch
+from ..kubernetes import client as kubernetes
+from ..kubernetes.record_store import list_records
+from . import upgrade_lock, upgrade_record
+from .guard import under_lock
+
+PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
+"""Seconds for the lock and for each API, whatever the time for the system to be fit."""
+
+
+def contract_of(system: System) -> Contract:
+    """The options of the system's module: its own, and those that every run has."""
+    return Contract(
+        argument_spec={
+            "namespace": {"type": "str"},
+            **system.options,
+            **CONNECTIONS,
+            **WAIT,
+            "wait_timeout": {"type": "int", "default": 120},
+            "announce": {"type": "bool", "default": False},
+            "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
+            "target_version": {"type": "str"},
+            "confirmed": {"type": "str"},
+            **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "seconds", "take_over")},
+            **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary")},
+        },
+        required_if=[
+            ("state", "planned", ("target_version",)),
+            ("state", "begun", ("target_version", "confirmed")),
+            ("state", "ended", ("event", "lock")),
+        ],
+        # To begin is to take the lock, and to end is to give it back.
+        guarded=False,
+    )
+
+
+def work_of(system: System) -> Callable[[Task], Outcome]:
+    """What the system's module does: it brings the plan into the wanted state."""
+
+    def run(task: Task) -> Outcome:
+        state = task.params["state"]
+        if state == "planned":
+            return _plan(task, system)
+        return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
+
+    return run
+
+
+def _parts_of(system: System) -> Parts:
+    def hold(task: Task) -> Outcome:
+        return part_of(task, upgrade_lock.CONTRACT, upgrade_lock.run, state="held", lock=None)
+
+    def release(task: Task) -> Outcome:
+        return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, upgrade_lock.run, state="released")
+
+    def note_begin(task: Task, plan: Outcome) -> Outcome:
+        return _record(task, state="begun", plan={**plan.more, "before": plan.before, "system": system.name})
+
+    def note_end(task: Task) -> Outcome:
+        return _record(task, state="ended")
+
+    return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release)
+
+
+def _record(task: Task, **own: Any) -> Outcome:
+    """Note it in the record; there is none where the members are on plain hosts."""
+    if not task.params["namespace"]:
+        return Outcome(Verdict())
+    return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, members=[], **own)
+
+
+def _plan(task: Task, system: System) -> Outcome:
+    """The plan, and what stands in its way; nothing is changed."""
+    order = system.order(task)
+    found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
+    confirmed, digest = task.params["confirmed"], str(order.more["digest"])
+    same = judge_same(digest, confirmed) if confirmed else Verdict()
+    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same))
+    if verdict.state is State.REFUSED and task.params["announce"] and not task.check_mode:
+        system.announce(task, order, verdict)
+    return replace(order, verdict=verdict, more={**order.more, **_predicted(task, order.more)})
+
+
+def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
+    # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
+    own = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
+    return Part(upgrade_lock.run, upgrade_lock.CONTRACT.arguments(params, **own))
+
+
+def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The lock of this run, where it is that of this cluster: another cluster's says nothing."""
+    lock = params["lock"]
+    return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
+
+
+def _predicted(task: Task, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Seconds that the batches will take, from those that were measured on this cluster; None where none was."""
+    if not task.params["namespace"]:
+        return {}
+    try:
+        records = list_records(kubernetes.connect(task.params["kubernetes"]), task.params["namespace"]).values()
+    except Refusal:
+        return {"predicted_seconds": None}
+    pace = seconds_a_batch(record for record in records if record.cluster == more["cluster_uuid"])
+    return {"predicted_seconds": None if pace is None else round(pace * len(more["batches"]))}
