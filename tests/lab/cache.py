@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where things are kept that are made once per machine, and the file lock around making them."""
+"""The cache of things that are made once per machine, and the file lock around making them."""
 
 from __future__ import annotations
 

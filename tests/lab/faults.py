@@ -12,7 +12,7 @@ PodName = tuple[str, str]
 
 @dataclass
 class Faults:
-    """What is broken on purpose; listeners hear the pod whose switches changed."""
+    """The faults that are switched on. Listeners are told the pod whose switches changed."""
 
     never_ready: set[PodName] = field(default_factory=set)
     crash_loop: set[PodName] = field(default_factory=set)

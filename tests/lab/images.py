@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the process kubelet runs for an image name: the contract of images, and the registry of those that exist."""
+"""The images that the process kubelet runs: their contract, and the registry of those that exist."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ START_TIMEOUT = 120.0
 
 
 def default_directory(name: str) -> Path:
-    """Where a lab of this name lives unless told otherwise."""
+    """The default folder of a lab of this name."""
     return Path(tempfile.gettempdir()) / f"stateful-upgrade-lab-{os.geteuid()}" / name
 
 
 @dataclass(frozen=True)
 class FaultSwitches:
-    """What can be broken on purpose. Each returns when the switch is on; watch the pods for what follows."""
+    """The faults that can be switched on. Each call returns when the switch is on; the pods show the effect."""
 
     directory: Path
 

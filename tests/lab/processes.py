@@ -120,7 +120,7 @@ def spawn(
 
 
 def _begin(entrance: int | None, mortal: bool) -> None:
-    """What a new process does before its program starts."""
+    """Prepare a new process before its program starts."""
     if entrance is not None:
         os.write(entrance, b"0")
     if mortal:

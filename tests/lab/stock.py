@@ -16,14 +16,14 @@ from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
 
 OFTEN = ("2.19.6", "3.8.0")
-"""What members boot a hundred times; the archive of its classes takes 20 s, and takes 2 of 4 s off each boot."""
+"""The versions that members boot a hundred times. An archive of classes takes 20 s, and saves 2 of 4 s at each boot."""
 
 
 def stock_servers() -> None:
     """Fetch the servers of all locked versions, and archive the classes of those that are booted often.
 
     Raises:
-        LabError: one of them cannot be had.
+        LabError: one of them is not available.
     """
     for version in locked_versions():
         fetch_home(version)

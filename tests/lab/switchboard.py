@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the keeper answers on its control socket: the lab's status, pod addresses and the fault switches."""
+"""The keeper's answers on its control socket: the lab's status, pod addresses and the fault switches."""
 
 from __future__ import annotations
 

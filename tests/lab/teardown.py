@@ -19,7 +19,7 @@ ORDERLY_END = 30.0
 
 @dataclass(frozen=True)
 class Teardown:
-    """What had to be done: `killed` are processes that the keeper's own end had left."""
+    """The work that was necessary: `killed` are processes that the keeper's own end had left."""
 
     killed: list[ProcessRecord]
     recorded: list[ProcessRecord]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be wrong around a cluster; each is so for the length of a block, and afterwards as it was."""
+"""Faults around a cluster. Each lasts for the length of a block, after which all is as before."""
 
 from __future__ import annotations
 

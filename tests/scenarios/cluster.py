@@ -74,7 +74,7 @@ class Cluster:
 
     @property
     def target(self) -> Target:
-        """Where traffic goes: the members behind the client Service."""
+        """The target of the traffic: the members behind the client Service."""
         with self.ground.client() as api:
             service = _core(api).read_namespaced_service(self.name, self.namespace)
         selector = ",".join(f"{name}={value}" for name, value in sorted(service.spec.selector.items()))
@@ -136,7 +136,7 @@ class Cluster:
         assert report is None or report.unharmed, report and report.table()
 
     def fingerprint(self) -> Fingerprint:
-        """What is there now."""
+        """The fingerprint of the cluster now."""
         with self.ground.client() as api:
             pods = _core(api).list_namespaced_pod(self.namespace).items
             sets = _apps(api).list_namespaced_stateful_set(self.namespace).items

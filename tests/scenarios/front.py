@@ -25,7 +25,7 @@ USERNAME = "upgrade"
 
 @dataclass(frozen=True)
 class Front:
-    """Where the door is, and what opens it."""
+    """The address of the door, and the credentials that open it."""
 
     url: str
     ca_cert: Path

@@ -187,7 +187,7 @@ class Siege:
         return sorted(act.path.rpartition("/")[2] for act in done if act.status is not None and act.status < 300)
 
     def left_behind(self) -> dict[str, Any]:
-        """What is not as it was before, but for the record; empty where nothing is."""
+        """The parts that are not as before, except the record; empty if there are none."""
         after, left = self.cluster.fingerprint(), {}
         if after.settings != self.before.settings:
             left["settings"] = json.loads(after.settings)
@@ -227,7 +227,7 @@ def conclude(siege: Siege) -> None:
 
 
 def concluded(siege: Siege, played: Played, target: str = "3.8.0") -> None:
-    """What has to be so when the last run has ended."""
+    """Check all that has to hold when the last run has ended."""
     print(f"{len(siege.wires)} runs")
     assert played.code == 0, played.output
     assert set(siege.cluster.versions().values()) == {target}

@@ -72,7 +72,7 @@ class Relay(threading.Thread):
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """The URL for clients."""
         return f"{'https' if self._door else 'http'}://{HOST}:{self.port}"
 
     def __enter__(self) -> Relay:

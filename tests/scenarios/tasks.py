@@ -18,7 +18,7 @@ from tests.scenarios.playbook import play
 Result = dict[str, Any]
 
 OF_ANSIBLE = frozenset({"changed", "diff", "exception", "failed", "invocation", "msg", "warnings"})
-"""What every failed or successful task may have in its result without the module documenting it."""
+"""The fields that every result may have without the module documenting them."""
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "bool": bool,
     "dict": dict,
@@ -100,7 +100,7 @@ class Tasks:
 
 
 def differences(module: str, result: Result) -> Iterator[str]:
-    """Where a result is not as the module's RETURN says, one sentence each."""
+    """One sentence for each difference between a result and the module's RETURN."""
     text = importlib.import_module(f"ansible_collections.stateful.upgrade.plugins.modules.{module}").RETURN
     documented: dict[str, Any] = yaml.safe_load(text)
     for name, value in documented.items():

@@ -34,7 +34,7 @@ def curl_lines() -> list[str]:
 
 
 def sample_of(command: str) -> Any:
-    """What the page shows as the answer to a command."""
+    """The answer to a command as the page shows it."""
     after = PAGE.read_text(encoding="utf-8").partition(f"{command}\n")[2]
     return json.loads(after.partition("\n```")[0])
 

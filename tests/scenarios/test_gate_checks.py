@@ -65,7 +65,7 @@ def said(result: Result) -> list[tuple[str, str]]:
 
 
 def sentences(result: Result, code: str) -> list[str]:
-    """What is said under a code."""
+    """The sentences under a code."""
     return [reason["message"] for reason in result["verdict"]["reasons"] if reason["code"] == code]
 
 
@@ -87,7 +87,7 @@ def holder(cluster: Cluster, name: str) -> str:
 
 
 def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cluster, tasks: Tasks) -> None:
-    """What the check `disk` is for: also the member that has the files of a replica is refused it."""
+    """The reason for the check `disk`: a member gets no replica back even if it has kept the files of it."""
     with index(cluster, "kept", shards=1, replicas=1), full_disks(cluster):
         cancel = {"index": "kept", "shard": 0, "node": holder(cluster, "kept")}
         cluster.ask("/_cluster/reroute", "POST", {"commands": [{"cancel": cancel}]})
@@ -170,7 +170,7 @@ def reindex(cluster: Cluster, name: str) -> str:
 
 
 def end(cluster: Cluster, task: str) -> None:
-    """What the remedy says."""
+    """End the task as the remedy says."""
     cluster.ask(f"/_tasks/{task}/_cancel", "POST")
 
 

@@ -81,7 +81,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
     elected = cluster.elected()
     seed(cluster.target, tmp_path, documents=1_000)
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        # What is left excluded is taken back at the beginning of the next run, which is killed there too.
+        # Exclusions that are left are taken back at the beginning of the next run, which is killed there, too.
         for act in ("exclude", "include"):
             assert siege.killed_at(act, after=True, kill=kill_and_wait), f"no run came to {act}\n{siege.outputs[-1]}"
         assert cluster.excluded() == []

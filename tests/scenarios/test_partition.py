@@ -59,7 +59,7 @@ def went(siege: Siege) -> set[str]:
 
 
 def own_partition(cluster: Cluster, partition: int) -> None:
-    """What a user has set, who wants the first members kept as they are."""
+    """Set the partition as a user does who wants the first members kept as they are."""
     (name,) = cluster.fingerprint().pools
     patch = {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}}}
     with cluster.ground.client() as api:

@@ -26,7 +26,7 @@ ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
 LEASE = re.compile(r"/leases(/|\?|$)")
 
 Pattern = tuple[str, str, Callable[[Any], bool]]
-"""What tells an act from others: method, path, and what holds of its body."""
+"""The marks of an act: its method, its path, and a condition on its body."""
 
 HELD_UP = 10.0
 """Seconds that a request is held up at the most."""
@@ -79,7 +79,7 @@ class Wire:
     refuse_every: int = 0
     """One of so many requests is refused, with 429 and with 503 in turn; 0: none is."""
     refused: list[str] = field(default_factory=list)
-    """What was refused, in the order of time."""
+    """The requests that were refused, in the order of time."""
     loses: Mapping[str, Pattern] = field(default_factory=dict)
     """Acts of which the first that succeeds is never answered: it is made, and the connection ends."""
     lost: list[str] = field(default_factory=list)

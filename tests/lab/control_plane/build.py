@@ -21,13 +21,13 @@ INPUTS = ("main.go", "go.mod", "go.sum")
 
 
 def binary_path() -> Path:
-    """Where the binary of this very source is kept."""
+    """The path of the binary of this very source."""
     digest = hashlib.sha256(b"".join((SOURCE / name).read_bytes() for name in INPUTS)).hexdigest()
     return cache_root() / f"control-plane-{digest[:12]}" / "control-plane"
 
 
 def ensure_built(tell: Callable[[str], None] = print) -> Path:
-    """Give the binary's path, building it first where this machine has none yet. Raises LabError."""
+    """Give the binary's path, building it first if this machine has none yet. Raises LabError."""
     binary = binary_path()
     if binary.exists():
         return binary

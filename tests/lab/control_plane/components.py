@@ -13,13 +13,13 @@ from tests.lab.processes import MARK, Ledger, Process, record_of, spawn
 
 API_SERVER_PORT = 6443
 PORTS = (2379, 2380, API_SERVER_PORT, 10257, 10259)
-"""What the four processes listen on; see the flags below."""
+"""The ports on which the four processes listen; see the flags below."""
 SERVICE_NETWORK = "10.0.0.0/24"
 
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """What the components need to know of their lab."""
+    """The facts about their lab that the components need."""
 
     binary: Path
     directory: Path

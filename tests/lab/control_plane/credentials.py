@@ -28,7 +28,7 @@ USERS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Credentials:
-    """Where the secrets of a lab lie, and the tokens by user."""
+    """The folder with the secrets of a lab, and the tokens by user."""
 
     directory: Path
     server: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a kubelet does for `pods/portforward`: a websocket whose frames are one TCP connection to the pod.
+"""The kubelet's part of `pods/portforward`: a websocket whose frames are one TCP connection to the pod.
 
 The protocol is v4.channel.k8s.io: for each port a channel for data and one for errors, each of which begins with the
 number of the port (two bytes, little-endian).
@@ -55,7 +55,7 @@ class Forwarder:
         return channels
 
     def _address(self, namespace: str, pod: str) -> str:
-        """The address of a pod; empty where there is none."""
+        """The address of a pod; empty if it has none."""
         for manifest in self._pods.values():
             if (manifest["metadata"]["namespace"], manifest["metadata"]["name"]) == (namespace, pod):
                 return str(manifest.get("status", {}).get("podIP") or "")

@@ -17,7 +17,7 @@ DEFAULT_GRACE = 30.0
 
 
 class Probed(Protocol):
-    """What the probes need of a container."""
+    """The part of a container that the probes use."""
 
     name: str
     spec: Json

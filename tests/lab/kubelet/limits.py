@@ -107,7 +107,7 @@ class Hierarchy:
 
 
 def hierarchy(mounts: Path = MOUNTS) -> Hierarchy | None:
-    """Where the controller cpu is: the kernel gives it to one hierarchy only, whichever versions are mounted."""
+    """The hierarchy with the controller cpu. The kernel gives it to only one, whichever versions are mounted."""
     for line in mounts.read_text().splitlines():
         _device, point, kind, options = line.split()[:4]
         if kind == "cgroup" and "cpu" in options.split(","):
@@ -159,7 +159,7 @@ def _group(directory: Path, container: tuple[str, ...], limit: str | float) -> P
 
 
 def mark(directory: Path) -> str:
-    """What the names of all groups of a lab begin with."""
+    """The beginning of the names of all groups of a lab."""
     return f"{PREFIX}-{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}_"
 
 
@@ -170,7 +170,7 @@ def groups_of(directory: Path) -> list[Path]:
 
 
 def remove(group: Path) -> bool:
-    """Remove a group; False while processes are in it, or where the right is missing."""
+    """Remove a group; False while processes are in it, or if the right is missing."""
     try:
         group.rmdir()
     except FileNotFoundError:

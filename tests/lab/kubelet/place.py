@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where pods live: what the whole lab shares, one Kubernetes node, and one pod's place on it."""
+"""The places of pods: the host that the whole lab shares, one Kubernetes node, and one pod's place on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.lab.processes import Ledger, User
 
 @dataclass(frozen=True)
 class Host:
-    """What all pods of a lab share."""
+    """The things that all pods of a lab share."""
 
     directory: Path
     api: Api

@@ -37,7 +37,7 @@ class Release:
     max_unavailable: int = 1
     """Of the PodDisruptionBudget."""
     zones: tuple[str, ...] = field(default=())
-    """Where its pods may be, spread evenly; anywhere where it is empty."""
+    """The zones over which its pods are spread evenly; none means that they may be anywhere."""
 
     @property
     def pool(self) -> str:

@@ -32,7 +32,7 @@ _EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared, not bound to
 # Lists that may be empty: an empty text is an unset variable elsewhere, here it means "none".
 _LIST_SETTINGS = frozenset({"node.roles"})
 DEFAULT_HEAP = "-Xms256m -Xmx256m"
-"""What OPENSEARCH_JAVA_OPTS replaces."""
+"""The heap unless OPENSEARCH_JAVA_OPTS is given."""
 ARCHIVE, NO_ARCHIVE = "LAB_CLASS_ARCHIVE", "none"
 """The variable of a container that starts without the lab's class archive, as a server elsewhere does."""
 # Many short-lived members share few cores: a small collector and a quick compiler boot faster than the defaults.

@@ -27,7 +27,7 @@ _HASH = "$2y$04$abcdefghijklmnopqrstuuxLqFzLFfynrbqakC12vZx.GclqCUOAm"
 
 @dataclass(frozen=True)
 class Security:
-    """Who signs, and who may do what."""
+    """The authority of the certificates, the roles and the users."""
 
     authority: Authority
     members: Identity
@@ -49,7 +49,7 @@ class Security:
         return cls(authority, authority.issue(MEMBER, addresses, names), roles, users)
 
     def options(self) -> dict[str, Any]:
-        """What a layout has more. Whoever has no password sees only whether the port is open."""
+        """The further options of a layout. Without a password, a probe can only see whether the port is open."""
         return {
             "settings": _settings(),
             "secrets": {CERTIFICATES: f"{CONFIGURATION}/{CERTIFICATES}", SECURITY: f"{CONFIGURATION}/{SECURITY}"},

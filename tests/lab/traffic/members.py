@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Target:
-    """Where the traffic goes: the Ready pods that the selector picks, or plain hosts, at the HTTP port."""
+    """The target of the traffic: the Ready pods that the selector picks, or plain hosts, at the HTTP port."""
 
     kubeconfig: Path
     namespace: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the traffic writes down as it goes: one JSON line an event, flushed at once, so that a kill loses nothing."""
+"""The records of the traffic: one JSON line an event, flushed at once, so that a kill loses nothing."""
 
 from __future__ import annotations
 

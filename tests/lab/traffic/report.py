@@ -43,7 +43,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Loss:
-    """What the checker found: how many acknowledged documents there are, and why how many could not be read back."""
+    """The findings of the checker: the acknowledged documents, and the number of lost ones by cause."""
 
     acknowledged: int
     missing: Mapping[str, int]

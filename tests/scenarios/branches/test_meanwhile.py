@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens around an upgrade while it is under way: indices are made, machines are lost, images are missing."""
+"""Events around an upgrade that is under way: indices are made, machines are lost, images are missing."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def names_the_loss(output: str, kubernetes_node: str) -> bool:
 
 
 def said(siege: Siege) -> str:
-    """What the status playbook says of the run."""
+    """The output of the status playbook about the run."""
     return siege.beside("stateful.upgrade.status").output
 
 

@@ -41,7 +41,7 @@ def deletions(result: Result) -> list[dict[str, Any]]:
 
 
 def settings(cluster: Cluster) -> dict[str, Any]:
-    """What is set explicitly, by scope."""
+    """The explicit settings of the cluster, by scope."""
     found: dict[str, Any] = json.loads(cluster.ask("/_cluster/settings?flat_settings=true"))
     return found
 

@@ -32,19 +32,19 @@ def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Si
 
 
 def statistics(played: Played) -> dict[str, Any]:
-    """What the run hands to whoever started it."""
+    """The custom statistics that the run hands to the job that started it."""
     found = re.findall(r"^\s*RUN: (\{.*\})$", played.output, re.M)
     assert found, played.output
     return dict(json.loads(found[-1]))
 
 
 def left_between_passes(siege: Siege) -> dict[str, Any]:
-    """What is left behind; a pool that is half rolled stays OnDelete, so that it does not go on by itself."""
+    """The changes left behind, without those of pools: a half rolled pool stays OnDelete, so that it does not go on."""
     return {name: what for name, what in siege.left_behind().items() if name not in siege.before.pools}
 
 
 def passes(siege: Siege) -> Iterator[dict[str, Any]]:
-    """What one pass after the other says, until the upgrade is done."""
+    """The statistics of one pass after the other, until the upgrade is done."""
     for number in range(MOST):
         played = siege.completed(upgrade_wait=False)
         said = statistics(played)

@@ -34,7 +34,7 @@ Refuse = Callable[..., str]
 
 @dataclass(frozen=True)
 class Case:
-    """What is wrong, and what must be said of it, in this order."""
+    """A fault, and the sentences about it, in this order."""
 
     says: tuple[str, ...]
     target: str = TO
@@ -93,7 +93,7 @@ def messages(played: Played) -> list[str]:
 
 
 AT_ONCE = {"upgrade_preflight_timeout": 1}
-"""What does not answer is waited for."""
+"""The variables that keep short the wait for a server that does not answer."""
 
 CASES = {
     "no-consent": Case(
@@ -104,7 +104,7 @@ CASES = {
         variables={"upgrade_confirm": "p00000000000"},
     ),
     "take-over-of-nothing": Case(
-        ("not held by run nobody", "Nobody does"),
+        ("Run nobody, from which the lock was to be taken over, does not hold it", "Nobody does"),
         variables={"upgrade_take_over": "nobody"},
     ),
     "unknown-pool": Case(

@@ -133,7 +133,7 @@ def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:
 
     print(settled.output)
     assert settled.code == 0, settled.message
-    assert "another has changed it to 'new_primaries' since; it is left as it is" in settled.output
+    assert "something else has changed it to 'new_primaries' since; it is left as it is" in settled.output
     settings = json.loads(siege.cluster.ask("/_cluster/settings?flat_settings=true"))
     assert settings["persistent"] == {ENABLE: "new_primaries"}
 

@@ -71,7 +71,7 @@ class HostCluster:
 
     @property
     def target(self) -> Target:
-        """Where traffic goes: all members."""
+        """The target of the traffic: all members."""
         return Target.of_hosts(self.addresses.values())
 
     @property

@@ -55,7 +55,7 @@ class OwnSystemd:
         return ["nsenter", "--target", str(self.leader), *NAMESPACES, "--", *command]
 
     def run(self, *command: str) -> str:
-        """What a command says there."""
+        """The output of a command in that systemd."""
         done = subprocess.run(self.inside(*command), check=True, text=True, stdout=subprocess.PIPE)
         return done.stdout
 

@@ -79,7 +79,7 @@ class Server:
         return self.systemd.run("systemctl", "show", "--property=MainPID", "--value", "opensearch").strip()
 
     def program(self, version: str, place: Path) -> None:
-        """What starts the member on that version, as `bin/opensearch` does; `place` is its installation."""
+        """Write the program that starts the member on that version, as `bin/opensearch` does, into `place`."""
         hosts = f"{sys.executable} -m tests.lab.opensearch.hosts"
         member = self.directory / "member"
         text = f"#!/bin/sh\ncd {ROOT} && {hosts} install {member} {version} && exec {hosts} run {member}\n"
@@ -184,7 +184,7 @@ def test_a_member_of_a_package(server: Server) -> None:
 
 
 def control(version: str) -> str:
-    """What dpkg knows of the package."""
+    """The control file of the package for dpkg."""
     return (
         f"Package: opensearch\nVersion: {version}\nArchitecture: all\nMaintainer: The lab <lab@example.com>\n"
         "Description: A server of the lab\n"
@@ -192,7 +192,7 @@ def control(version: str) -> str:
 
 
 def entry(package: Path) -> str:
-    """What apt knows of the package."""
+    """The entry of the package for apt."""
     content = package.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     version = package.name.split("_")[1]

@@ -25,7 +25,7 @@ from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, ROLE, USER, Cluster
 
 DOCUMENTED: dict[str, Any] = yaml.safe_load(ROLE.with_name("opensearch_role.yml").read_text(encoding="utf-8"))
-"""What the documentation asks for: role → permissions."""
+"""The permissions that the documentation asks for, by role."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ FLUSH, CHANGE = "indices:admin/flush", "cluster:admin/settings/update"
 EXPLAIN = "cluster:monitor/allocation/explain"
 EXCLUDE, INCLUDE = (f"cluster:admin/voting_config/{each}_exclusions" for each in ("add", "clear"))
 CHECKED = {"cluster:monitor/nodes/stats", "cluster:monitor/tasks/lists"}
-"""What a single check needs, which can be skipped."""
+"""The permissions that only one check needs, which can be skipped."""
 
 
 def without(*permissions: str) -> dict[str, Any]:

@@ -41,5 +41,5 @@ def test_an_image_is_proven_in_steps(room: Room) -> None:
 
 
 def throw_away_pods(room: Room) -> list[Any]:
-    """What the module has made and not yet removed."""
+    """The pods that the module has made and not yet removed."""
     return room.admin.list(pod_path(room.namespace), label_selector=POOL_LABEL)

@@ -25,7 +25,7 @@ SOON = SLOW + 5
 
 
 def until_stuck(room: Room, name: str, wanted: str, says: str = "", **options: Any) -> Outcome:
-    """What is said of a member that does not come back, once it has come so far that this is the reason."""
+    """The outcome for a member that does not come back, once it has come so far that `wanted` is the reason."""
     seen: list[str] = []
 
     def stuck() -> Outcome | None:
