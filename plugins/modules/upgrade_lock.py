@@ -131,6 +131,11 @@ lock:
     kept_in: kubernetes
     namespace: search
     seconds: 60
+name:
+  description: The name of the lock, which the record of the same cluster has, too.
+  returned: with O(state=free)
+  type: str
+  sample: stateful-upgrade-0a1b2c3d4e
 before:
   description: The lock before, with its holder; C(run) is null if nobody held it.
   returned: always

@@ -109,6 +109,7 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
+  - stateful.upgrade.record
   - stateful.upgrade.consent
   - stateful.upgrade.checks
   - stateful.upgrade.wait

@@ -11,7 +11,7 @@ DOCUMENTATION = r"""
 module: upgrade_record
 short_description: Keep and read the record of an upgrade
 description:
-  - Keeps the record of an upgrade as a ConfigMap in the namespace of the pods - its phase, its batches, the times of
+  - Keeps the record of an upgrade, in a ConfigMap or a file (O(record_kept_in)) - its phase, its batches, the times of
     each member, what was waited for, the status of each pool, the version that was deployed last, and the history of
     all its runs.
   - Reads it, too.
@@ -22,7 +22,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(read) gives all records of the namespace, with who holds their locks.
+      - V(read) gives all records of the place, with who holds their locks if these are in O(namespace).
       - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
@@ -68,6 +68,9 @@ options:
         0 sets no limit.
     type: int
     default: 0
+  namespace:
+    description: The namespace of the cluster's pods, if they are pods. Needed with O(record_kept_in=kubernetes).
+    type: str
   wait:
     description: Whether to ask again while the Kubernetes API does not answer.
     type: bool
@@ -88,12 +91,12 @@ extends_documentation_fragment:
   - stateful.upgrade.kubernetes
   - stateful.upgrade.opensearch
   - stateful.upgrade.lock
-  - stateful.upgrade.namespace
+  - stateful.upgrade.record
   - stateful.upgrade.wait
   - stateful.upgrade.attributes
 notes:
-  - "Kubernetes rights needed: C(list) of C(configmaps) and C(leases) to read; C(get), C(create), C(patch) of
-    C(configmaps) to write."
+  - "Kubernetes rights needed if the record is kept there: C(list) of C(configmaps) and C(leases) to read; C(get),
+    C(create), C(patch) of C(configmaps) to write."
   - "OpenSearch is not asked, except for a lock that is kept there."
 seealso:
   - module: stateful.upgrade.upgrade_lock
@@ -126,7 +129,7 @@ verdict:
   sample: {state: passed, reasons: []}
 records:
   description:
-    - All records of the namespace, the newest last, each with who holds its lock.
+    - All records of the place, the newest last, each with who holds its lock.
     - C(pools) are the pools of the plan in order. C(status) of a pool is V(pending) before the first of its batches
       begins, V(upgraded) when no member is left, and V(upgrading) in between. C(left) are its members that do not run
       the target version yet. C(outside) are such members of the cluster that are in none of the pools.

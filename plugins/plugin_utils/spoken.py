@@ -30,6 +30,8 @@ PLAIN = (
     "hand_over",
     "label_selector",
     "max_unavailable",
+    "record_kept_in",
+    "record_path",
     "recovery_bytes",
     "skip_checks",
     "take_over",

@@ -45,6 +45,12 @@ KUBERNETES: Options = {
 
 NAMESPACE: Options = {"namespace": {"type": "str", "required": True}}
 
+RECORD: Options = {
+    "record_kept_in": {"type": "str", "choices": ["kubernetes", "file", "none"]},
+    "record_path": {"type": "path", "default": "~/.local/state/stateful.upgrade"},
+}
+"""The place of the record; by default the namespace where there is one, and a file elsewhere."""
+
 PORT_FORWARD: dict[str, Any] = {
     "type": "dict",
     "options": {

@@ -12,9 +12,6 @@ from typing import Any
 
 from .record import BatchRecord, Record
 
-MOST = 900_000
-"""The most characters, which are bytes: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap)."""
-
 LONGEST = 200
 """The most characters of an awaited reason in a record that has to be shortened."""
 
@@ -22,8 +19,8 @@ _MEMBER = ("name", "action", "total_seconds")
 """The details of a member that reports use."""
 
 
-def record_text(record: Record, most: int = MOST) -> str:
-    """The text of the record in at most so many characters.
+def record_text(record: Record, most: int) -> str:
+    """The text of the record in at most so many characters, which are bytes.
 
     Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
     longest, then the stages of each member, then both, and at last the batches themselves.

@@ -98,7 +98,8 @@ def _in_kubernetes(
     """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are told together."""
     cluster = kubernetes.connect(params["kubernetes"])
     kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
-    asked = rights_for(locks=kept_in != SERVER, proves_images=params.get("prove_images", True))
+    recorded = params.get("record_kept_in") in {None, "kubernetes"}
+    asked = rights_for(locks=kept_in != SERVER, records=recorded, proves_images=params.get("prove_images", True))
     try:
         every = observe_namespace(cluster, params["namespace"])
         there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)

@@ -23,10 +23,11 @@ ROLE = (
 )
 """All rights that the modules of this collection use in a namespace."""
 
-_LEASES, _PROOF = "leases", Right("create", "", "pods")
+_PROOF = Right("create", "", "pods")
 
 
-def rights_for(*, locks: bool, proves_images: bool) -> tuple[Right, ...]:
-    """The rights that a run needs in a namespace: without Leases if its lock is kept elsewhere, and without making
-    pods if the images are not proven."""
-    return tuple(right for right in ROLE if (locks or right.resource != _LEASES) and (proves_images or right != _PROOF))
+def rights_for(*, locks: bool, records: bool, proves_images: bool) -> tuple[Right, ...]:
+    """The rights that a run needs in a namespace: without Leases or ConfigMaps if its lock or its record is kept
+    elsewhere, and without making pods if the images are not proven."""
+    without = {*(() if locks else ("leases",)), *(() if records else ("configmaps",))}
+    return tuple(right for right in ROLE if right.resource not in without and (proves_images or right != _PROOF))

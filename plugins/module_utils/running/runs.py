@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, WAIT
+from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
 from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
@@ -17,8 +17,7 @@ from ..common.verdict import State, Verdict, combine
 from ..engine.begin_and_end import Parts, System, begin, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import seconds_a_batch
-from ..kubernetes import client as kubernetes
-from ..kubernetes.record_store import list_records
+from ..engine.record_keeping import read_records
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 
@@ -33,6 +32,7 @@ def contract_of(system: System) -> Contract:
             "namespace": {"type": "str"},
             **system.options,
             **CONNECTIONS,
+            **RECORD,
             **WAIT,
             "wait_timeout": {"type": "int", "default": 120},
             "announce": {"type": "bool", "default": False},
@@ -81,9 +81,6 @@ def _parts_of(system: System) -> Parts:
 
 
 def _record(task: Task, **own: Any) -> Outcome:
-    """Note it in the record; there is none where the members are on plain hosts."""
-    if not task.params["namespace"]:
-        return Outcome(Verdict())
     return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, members=[], **own)
 
 
@@ -96,7 +93,7 @@ def _plan(task: Task, system: System) -> Outcome:
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same))
     if verdict.state is State.REFUSED and task.params["announce"] and not task.check_mode:
         system.announce(task, order, verdict)
-    return replace(order, verdict=verdict, more={**order.more, **_predicted(task, order.more)})
+    return replace(order, verdict=verdict, more={**order.more, "predicted_seconds": _predicted(task, order.more)})
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
@@ -111,13 +108,11 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
 
 
-def _predicted(task: Task, more: Mapping[str, Any]) -> dict[str, Any]:
+def _predicted(task: Task, more: Mapping[str, Any]) -> int | None:
     """Seconds that the batches will take, from those that were measured on this cluster; None where none was."""
-    if not task.params["namespace"]:
-        return {}
     try:
-        records = list_records(kubernetes.connect(task.params["kubernetes"]), task.params["namespace"]).values()
+        records, _remarks = read_records(upgrade_record.store_of(task.params))
     except Refusal:
-        return {"predicted_seconds": None}
-    pace = seconds_a_batch(record for record in records if record.cluster == more["cluster_uuid"])
-    return {"predicted_seconds": None if pace is None else round(pace * len(more["batches"]))}
+        return None
+    pace = seconds_a_batch(record for record in records.values() if record.cluster == more["cluster_uuid"])
+    return None if pace is None else round(pace * len(more["batches"]))

@@ -80,7 +80,8 @@ def _uuid(task: Task) -> str:
 
 def _free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
     sight = watch.look()
-    return Outcome(judge_free(sight, lock["run"], task.params["take_over"]), before=shown(sight.lock))
+    verdict = judge_free(sight, lock["run"], task.params["take_over"])
+    return Outcome(verdict, before=shown(sight.lock), more={"name": lock["name"]})
 
 
 def _hold(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:

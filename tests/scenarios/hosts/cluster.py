@@ -111,6 +111,7 @@ class HostCluster:
             "upgrade_groups": list(self.groups),
             "upgrade_member_role": str(ROLE),
             "upgrade_opensearch": {"hosts": self.urls},
+            "upgrade_record_path": str(self.directory / "records"),
             **more,
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,19 @@ def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environme
     assert report.loss.acknowledged > 1_000
     assert report.unharmed
     assert left_behind(cluster) == NOTHING
+    shown = play("stateful.upgrade.status", cluster.variables(TO), ansible_environment)
+    print(shown.output)
+    assert shown.code == 0, shown.message
+    for said in (
+        f": Completed, to {TO}, ",
+        f"deployed {TO}",
+        "pool search: upgraded",
+        "Nobody is at work on this cluster",
+    ):
+        assert said in shown.output
+    assert len(re.findall(r"done +search-\d, \d+(?:\.\d)? s", shown.output)) == 3
+    private = {stat.S_IMODE(path.stat().st_mode) for path in (cluster.directory / "records").iterdir()}
+    assert private == {0o600}
 
     again = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "-i", str(cluster.inventory()))
     assert again.code == 0, again.message
@@ -116,6 +130,10 @@ def test_what_fails_stops_the_run_and_is_gone_on_with(
             said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), ansible_environment)
             assert said.code == 0, said.message
             assert ("Nobody is at work" if beside == "status" else "Nothing: all is as it was") in said.output
+            if beside == "status":
+                assert f": Upgrading, to {TO}, " in said.output
+                assert f"Stopped at batch-02.{second}" in said.output
+                assert f"failed   {second}" in said.output
             assert left_behind(cluster) == NOTHING
 
         gone_on = upgrade(cluster, ansible_environment)

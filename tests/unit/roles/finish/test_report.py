@@ -72,12 +72,12 @@ def test_what_could_not_be_put_back_and_a_lock_that_is_still_held_are_told() -> 
     assert lines[3].startswith("Not all could be put back.")
 
 
-def test_plain_hosts_tell_the_cause_too() -> None:
+def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
     took = [
         {"name": "data-0", "action": "restarted", "total_seconds": 9},
         {"name": "data-1", "action": "kept", "total_seconds": None},
     ]
-    lines = report(finish_failures=[CAUSE], roll_failure={}, roll_took=took)
+    lines = report(finish_failures=[CAUSE], roll_failure={}, roll_took=took, finish_ended={"record": {}})
     assert lines[0] == CAUSE
     assert lines[1].startswith("Allocation is as it was before the run.")
     assert [" ".join(line.split()) for line in lines[2:]] == [
@@ -89,21 +89,27 @@ def test_plain_hosts_tell_the_cause_too() -> None:
 def test_the_report_says_what_was_upgraded() -> None:
     done = {"target_version": "3.8.0", "begin_plan": {"batches": [1], "before": dict.fromkeys("abcd")}}
     assert report(**done)[0] == "Upgraded to 3.8.0: 4 of 4 members in this run. The cluster is green."
-    lines = report(**done, roll_took=[{"name": "a", "action": "restarted", "total_seconds": 9}])
+    lines = report(**done, roll_took=[{"name": "a", "action": "restarted", "total_seconds": 9}], finish_ended={})
     assert lines[0] == "Upgraded to 3.8.0: 1 of 4 members in this run. The cluster is green."
+
+
+def test_status_says_nothing_of_who_is_at_work_where_the_lock_is_told_elsewhere() -> None:
+    record = {"name": "upgrade-1", "phase": "Upgrading", "lock": None, "run": "night"}
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
+    assert [line for line in lines if line][1:] == []
 
 
 def test_status_tells_of_a_member_that_is_down() -> None:
     batch = {"state": "failed", "members": ["data-0", "data-1"], "took": TOOK[:2], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
 
 
 def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
     assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
 
@@ -115,7 +121,7 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
     ]
     record = {"name": "upgrade-1", "phase": "Upgrading", "target_version": "3.8.0", "lock": {"processes": "alive"}}
     shown = {**record, "deployed_version": "2.19.6", "pools": pools, "outside": ["other-0"]}
-    lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+    lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
     assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
     assert [line for line in lines if line.startswith("  pool ")] == [
         "  pool data: upgrading, 2 members left (data-1, data-0)",
@@ -139,7 +145,7 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
 )
 def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: str) -> None:
     record = {"name": "upgrade-1", "phase": phase, "reason": reason, "run": "night", "lock": None, "digest": "p1"}
-    lines = rendered("playbooks/templates/status.j2", status_read={"records": [record]})
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
     assert lines[0].startswith(f"upgrade-1: {phase}, to ")
     assert lines[0].endswith(reason or "plan p1")
     assert ([line for line in lines[1:] if line] or [""])[0].startswith(said)
@@ -150,7 +156,7 @@ def test_status_tells_of_a_version_that_all_members_run() -> None:
     pools = [{"name": "data", "status": "upgraded", "left": []}]
     record = {"name": "upgrade-1", "phase": "Completed", "target_version": "3.8.0", "lock": None}
     shown = {**record, "deployed_version": "3.8.0", "pools": pools, "outside": []}
-    lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+    lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
     assert lines[1:3] == ["  deployed 3.8.0", "  pool data: upgraded"]
 
 
@@ -163,5 +169,5 @@ def test_status_of_a_record_of_before_tells_no_version() -> None:
         "batches": [],
     }
     for shown in (record, {**record, "pools": [], "outside": [], "deployed_version": ""}):
-        lines = rendered("playbooks/templates/status.j2", status_read={"records": [shown]})
+        lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
         assert len([line for line in lines if line]) == 1

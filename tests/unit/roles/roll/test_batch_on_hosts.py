@@ -95,7 +95,10 @@ def rolled(
     role = {"name": "stateful.upgrade.roll", "rolespec_validate": False}
     shown = {"ansible.builtin.debug": {"msg": "{{ roll_took | default([]) }}"}}
     with served(servers) as url:
-        connection = {"group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}}}
+        connection = {
+            "group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}},
+            "group/stateful.upgrade.recording": {"record_kept_in": "none"},
+        }
         plays = [
             {
                 "hosts": f"{BATCH},es-*",

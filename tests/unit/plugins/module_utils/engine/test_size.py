@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine import record_files
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
@@ -15,10 +16,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     Record,
     parse_record,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import MOST, record_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import record_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import record_store
 
 CONFIG_MAP = 1024 * 1024
 """The most that the API server takes."""
+STORES = {"ConfigMap": record_store.MOST, "file": record_files.MOST}
+MOST = record_store.MOST
 
 
 def batch(number: int, message: str = "Shards are being recovered. ", waits: int = 4, **more: Any) -> BatchRecord:
@@ -42,21 +46,22 @@ def record(*batches: BatchRecord, history: int = 1) -> Record:
 
 def test_what_fits_is_kept_as_it_is() -> None:
     whole = record(*(batch(number) for number in range(20)))
-    assert parse_record(record_text(whole), "here") == whole
+    assert parse_record(record_text(whole, MOST), "here") == whole
 
 
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("count", [558, 1000])
-def test_any_number_of_members_fits_a_config_map(count: int) -> None:
+def test_any_number_of_members_fits_every_store(count: int, store: str) -> None:
     whole = record(*(batch(number) for number in range(count)))
-    text = record_text(whole)
-    assert len(text.encode()) <= MOST < CONFIG_MAP
+    text = record_text(whole, STORES[store])
+    assert len(text.encode()) <= STORES[store] < CONFIG_MAP
     kept = parse_record(text, "here")
     assert [each.name for each in kept.batches] == [each.name for each in whole.batches], "how far it is stays"
 
 
 def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
     whole = record(*(batch(number) for number in range(558)))
-    kept = parse_record(record_text(whole), "here")
+    kept = parse_record(record_text(whole, MOST), "here")
     assert [len(each.waited) for each in (kept.batches[0], kept.batches[-1])] == [1, 4]
     assert kept.batches[0].waited[0]["seconds"] == 9.5
     assert kept.batches[-1] == whole.batches[-1]
@@ -66,14 +71,14 @@ def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
 @pytest.mark.parametrize("message", ["x", "ł", '"\\', "\U0001f600"])
 def test_whatever_was_waited_for_it_fits(message: str) -> None:
     whole = record(*(batch(number, message * 30, waits=30) for number in range(300)))
-    assert len(record_text(whole).encode()) <= MOST
+    assert len(record_text(whole, MOST).encode()) <= MOST
 
 
 def test_how_far_each_pool_is_stays() -> None:
     batches = [batch(number) for number in range(1000)]
     pool = PoolRecord("data", "pending", tuple(name for each in batches for name in each.members))
     whole = replace(record(*batches), pools=(pool,), deployed_version="2.19.6")
-    text = record_text(whole)
+    text = record_text(whole, MOST)
     kept = parse_record(text, "here")
     assert len(text) <= MOST
     assert (kept.pools, kept.deployed_version) == (whole.pools, "2.19.6")
@@ -87,5 +92,5 @@ def test_what_fits_in_no_other_way_loses_batches_and_history() -> None:
 
 
 def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
-    text = record_text(record(*(batch(number) for number in range(558))))
-    assert record_text(parse_record(text, "here")) == text
+    text = record_text(record(*(batch(number) for number in range(558))), MOST)
+    assert record_text(parse_record(text, "here"), MOST) == text

@@ -31,9 +31,10 @@ def test_no_namespace_has_such_a_name(name: str) -> None:
 
 
 def test_only_the_rights_are_asked_for_that_the_run_needs() -> None:
-    assert rights_for(locks=True, proves_images=True) == ROLE
-    less = rights_for(locks=False, proves_images=False)
+    assert rights_for(locks=True, records=True, proves_images=True) == ROLE
+    less = rights_for(locks=False, records=False, proves_images=False)
     assert [right for right in ROLE if right not in less] == [
         Right("create", "", "pods"),
         *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+        *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     ]

@@ -154,9 +154,9 @@ def test_in_check_mode_no_lock_is_taken_and_nothing_recorded(begins: Begins) -> 
     assert begins.plan("begun", check_mode=True)["failed"]
 
 
-def test_without_a_namespace_there_is_no_record(begins: Begins) -> None:
+def test_without_a_namespace_there_is_a_record_too(begins: Begins) -> None:
     result = begins.plan("begun", namespace=None, hosts={"data": ["data-0"]}, kept_in="opensearch", seconds=900)
-    assert (begins.names(), result["lock"]["seconds"]) == (["plan", "restored"], 900)
+    assert (begins.names(), result["lock"]["seconds"]) == (["plan", "restored", "record"], 900)
 
 
 def test_the_end_is_recorded_under_the_lock_which_is_given_back(begins: Begins) -> None:

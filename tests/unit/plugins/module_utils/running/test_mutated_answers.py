@@ -17,13 +17,18 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    BatchRecord,
+    Entry,
+    Record,
+    parse_record,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.budgets import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.port_forward import PortForward, named_port
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import record_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import kept_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import (
     NAME,
@@ -126,7 +131,8 @@ def _forwarded(service: Any) -> Any:
 
 def _recorded(kept: Any) -> Json:
     """What is shown of a record, of whatever shape."""
-    return record_of({"metadata": {"name": "lock"}, "data": {"record.json": json.dumps(kept)}}).as_result()
+    item = kept_in({"metadata": {"name": "lock"}, "data": {"record.json": json.dumps(kept)}})
+    return parse_record(item.text, item.where).as_result()
 
 
 UNDONE = Undo(

@@ -12,10 +12,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import Nowhere
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order, upgrade_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock, upgrade_record
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
 
 Json = dict[str, Any]
@@ -49,7 +50,8 @@ class Modules:
         self.records: dict[str, Record] = {}
         self.told: list[tuple[str, ...]] = []
         monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
-        monkeypatch.setattr(runs, "list_records", lambda _client, _namespace: self.records)
+        monkeypatch.setattr(upgrade_record, "store_of", lambda _params: Nowhere())
+        monkeypatch.setattr(runs, "read_records", lambda _store: (self.records, Verdict()))
         monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
     def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:

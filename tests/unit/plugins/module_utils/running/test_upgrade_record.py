@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import ATTEMPTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import ATTEMPTS, KEY
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import KEY
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import HERE, OTHER, Passing
 
@@ -21,6 +23,8 @@ LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "s
 DEFAULTS: Json = {
     "kubernetes": {},
     "namespace": "search",
+    "record_kept_in": None,
+    "record_path": "/nowhere",
     "lock": LOCK,
     "plan": None,
     "batch": None,
@@ -212,3 +216,72 @@ def test_all_upgrades_and_locks_of_a_namespace_are_shown(records: Records) -> No
     assert shown[0]["lock"]["doing"] == "x"
     assert shown[0]["lock"]["processes"] == "alive"
     assert "phase" not in shown[1]
+
+
+def kept_in(place: str, path: Path) -> Json:
+    return {"record_kept_in": place, "record_path": str(path)}
+
+
+def test_without_a_namespace_it_is_kept_in_a_file_and_kubernetes_is_not_asked(records: Records, tmp_path: Path) -> None:
+    on_hosts: Json = {"namespace": None, "record_path": str(tmp_path / "state")}
+    assert records.task("begun", plan=PLAN, **on_hosts)["record"]["phase"] == "Pending"
+    records.task(**BATCH, batch_state="upgrading", **on_hosts)
+    records.task(**BATCH, batch_state="done", members=[{"name": "a", "total_seconds": 3}], **on_hosts)
+    ended = records.task("ended", event="completed", **on_hosts)
+    (shown,) = records.task("read", lock=None, **on_hosts)["records"]
+    assert shown == {"name": "lock", "lock": None, **ended["record"]}
+    assert (shown["phase"], shown["deployed_version"]) == ("Completed", "3.8.0")
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["lock.3.json", "lock.4.json"]
+    assert records.api.asked == []
+
+
+def test_files_of_a_namespace_are_in_a_folder_of_its_name(records: Records, tmp_path: Path) -> None:
+    records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    assert [path.name for path in (tmp_path / "search").iterdir()] == ["lock.1.json"]
+    assert records.writes() == []
+    Lease(records.api.client(), "search", "lock").write(replace(OTHER, **HERE), None)
+    (shown,) = records.task("read", lock=None, **kept_in("file", tmp_path))["records"]
+    assert (shown["phase"], shown["lock"]["run"]) == ("Pending", "day")
+
+
+def test_a_file_that_is_no_record_is_not_written_over(records: Records, tmp_path: Path) -> None:
+    (tmp_path / "search").mkdir()
+    path = tmp_path / "search" / "lock.7.json"
+    path.write_text("no json")
+    result = records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    assert (codes(result), result["verdict"]["state"], result["changed"]) == (["record_not_readable"], "passed", False)
+    assert f"file {path}" in result["verdict"]["reasons"][0]["message"]
+    assert codes(records.task("read", **kept_in("file", tmp_path))) == ["record_not_readable"]
+    assert [each.name for each in path.parent.iterdir()] == ["lock.7.json"]
+
+
+def test_a_folder_that_cannot_be_used_fails_no_upgrade(records: Records, tmp_path: Path) -> None:
+    (tmp_path / "search").write_text("a file")
+    result = records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    (reason,) = result["verdict"]["reasons"]
+    assert (reason["code"], "failed" in result) == ("record_not_written", False)
+    assert str(tmp_path / "search") in reason["message"]
+    assert codes(records.task("read", **kept_in("file", tmp_path))) == ["record_file_unusable"]
+
+
+def test_where_no_record_is_kept_nothing_is_missed(records: Records, tmp_path: Path) -> None:
+    nowhere = kept_in("none", tmp_path)
+    for params in (
+        {"state": "begun", "plan": PLAN},
+        {**BATCH, "batch_state": "done"},
+        {"state": "ended", "event": "failed"},
+    ):
+        result = records.task(**params, **nowhere, lock=None)
+        assert (codes(result), result["changed"], result["record"], result["at"] > 0) == ([], False, {}, True)
+    assert records.task("read", **nowhere)["records"] == []
+    assert (records.writes(), list(tmp_path.iterdir())) == ([], [])
+
+
+def test_where_no_record_is_kept_the_time_of_the_run_ends_all_the_same(records: Records, tmp_path: Path) -> None:
+    result = records.task(**BATCH, batch_state="upgrading", deadline=1, **kept_in("none", tmp_path))
+    assert (codes(result), result["failed"]) == (["run_time_over"], True)
+
+
+def test_a_record_is_written_by_a_run_alone(records: Records) -> None:
+    result = records.task("begun", plan=PLAN, lock=None)
+    assert (codes(result), result["failed"], records.writes()) == (["lock_missing"], True, [])
