@@ -59,6 +59,6 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     assert sorted(together) in (["3", "3"], ["2", "2", "3"]), "the elected manager is in the last batch of its zone"
     assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 4
 
-    # What `helm upgrade` with the new version in the values would apply.
+    # The manifest that `helm upgrade` with the new version in the values would apply.
     cluster.ground.apply(two_releases(cluster.namespace, TO, address=cluster.ground.pod_address))
     assert cluster.fingerprint() == after

@@ -279,7 +279,7 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
             if not verdict.passed:
                 done.left = [each.name for each in batch.outdated[number:]]
                 why = " ".join(reason.message for reason in verdict.deciding())
-                task.progress(f"{enumerate_few(done.left)} of the batch stay up for now. {why}")
+                task.progress(f"The rest of the batch stays up for now: {enumerate_few(done.left)}. {why}")
                 return verdict
             proven_at = task.clock.now()
         task.still_wanted()
