@@ -14,6 +14,8 @@ from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.versions import Version
 
 BALANCE_OF_SHARDS, BALANCE_OF_INDEX = 0.45, 0.55
+WORTH_MOVING = 1.0 + BALANCE_OF_INDEX
+"""How far two members may be apart."""
 OLDEST_TAKES_OVER = Version(3, 9, 0)
 """From this version of the elected manager on the oldest copy takes over, with segment replication before it too."""
 
@@ -42,6 +44,7 @@ class Allocation:
         state = self._state
         if state.manager is None or not state.recovered:
             return
+        state.recount()
         for index in state.indices.values():
             self._expand(index)
         waiting = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
@@ -87,6 +90,7 @@ class Allocation:
 
     def _count(self, index: Index, shard: int, why: Unassigned) -> None:
         copies = index.shards[shard]
+        self._state.recount()
         while len(copies) <= index.replicas:
             copies.append(Copy(index, shard, primary=False, why=why))
         spare = sorted((copy for copy in copies if not copy.primary), key=_worth)
@@ -151,9 +155,9 @@ class Allocation:
 
     def weight(self, index: Index, node: Member) -> tuple[float, str]:
         """How much a member has already (server source, BalancedShardsAllocator)."""
-        every = sum(node.id == copy.target or (not copy.target and node.id == copy.node) for copy in self._state.copies)
-        own = sum(node.id in copy.places for copy in index.copies)
-        return BALANCE_OF_SHARDS * every + BALANCE_OF_INDEX * own, node.name
+        load = self._state.load
+        own = load.own[index][node.id] if index in load.own else 0
+        return BALANCE_OF_SHARDS * load.every[node.id] + BALANCE_OF_INDEX * own, node.name
 
     def _begin(self, copy: Copy, node: Member) -> None:
         """A copy is initialized on a member."""
@@ -161,6 +165,7 @@ class Allocation:
         store = node.disk.stores.get(key_of(copy))
         resumed = store is not None and not copy.new
         own = store.allocation if store is not None and copy.primary and not copy.new else None
+        self._state.load.begin(copy, node.id)
         copy.state, copy.node, copy.allocation = "INITIALIZING", node.id, own or self._state.names.make()
         seconds = lasts.empty if copy.primary else lasts.resumed if resumed else lasts.copied
         token = copy.allocation
@@ -197,6 +202,7 @@ class Allocation:
             self._relocate(copy, best)
 
     def _relocate(self, copy: Copy, node: Member) -> None:
+        self._state.load.move(copy, node.id)
         copy.state, copy.target, copy.target_allocation = "RELOCATING", node.id, self._state.names.make()
         token = copy.target_allocation
         self._state.clock.later(self._state.durations.copied, lambda: self._moved(copy, node, token))
@@ -221,15 +227,16 @@ class Allocation:
     def _balance(self) -> None:
         """Even out by one copy at a time, once every copy is started (allow_rebalance: indices_all_active)."""
         state = self._state
-        copies = list(state.copies)
-        if state.setting(REBALANCE) != "all" or any(copy.state != "STARTED" for copy in copies):
+        if state.setting(REBALANCE) != "all" or any(copy.state != "STARTED" for copy in state.copies):
             return
-        for copy in copies:
-            here = state.nodes[copy.node or ""]
-            for node in sorted(state.data_nodes, key=lambda node: self.weight(copy.index, node)):
-                gain = self.weight(copy.index, here)[0] - self.weight(copy.index, node)[0]
-                if gain > 1.0 + BALANCE_OF_INDEX and not against(state, copy, node):
-                    self._relocate(copy, node)
+        for index in state.indices.values():
+            ordered = sorted(state.data_nodes, key=lambda node, index=index: self.weight(index, node))  # type: ignore[misc]
+            least, most = ordered[0], ordered[-1]
+            if self.weight(index, most)[0] - self.weight(index, least)[0] <= WORTH_MOVING:
+                continue
+            for copy in index.copies:
+                if copy.node == most.id and not against(state, copy, least):
+                    self._relocate(copy, least)
                     return
 
     def _clean(self) -> None:
@@ -261,6 +268,7 @@ class Allocation:
 
     def _fail(self, copy: Copy, why: Unassigned) -> None:
         copies = copy.index.shards[copy.shard]
+        self._state.recount()
         was_primary = copy.primary
         copy.unassign(why)
         if not was_primary:

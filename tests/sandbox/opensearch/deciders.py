@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from tests.sandbox.opensearch.known import AWARENESS, DISK, ENABLE, FORCED, INCOMING, OUTGOING, PRIMARIES, ROUTING
+from tests.sandbox.opensearch.known import AWARENESS, DISK, ENABLE, INCOMING, OUTGOING, PRIMARIES, ROUTING
+from tests.sandbox.opensearch.load import Filters, filters_of
 from tests.sandbox.opensearch.model import Copy, Member
 from tests.sandbox.opensearch.state import State
-from tests.sandbox.opensearch.values import names_of
 
 MOST_RETRIES = "5"
 _UNITS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -98,11 +97,6 @@ def _snapshot_in_progress(state: State, copy: Copy, _node: Member) -> Said | Non
     return None
 
 
-def filters(settings: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The filters in settings such as `_name`: what is not empty."""
-    return {name: names_of(value) for name, value in sorted(settings.items()) if names_of(value)}
-
-
 def _matches(node: Member, key: str, patterns: list[str]) -> bool:
     ways = {"_name": node.name, "_id": node.id, "_ip": node.spec.address, "_host": node.spec.address}
     value = ways.get(key, node.attributes.get(key))
@@ -110,21 +104,22 @@ def _matches(node: Member, key: str, patterns: list[str]) -> bool:
 
 
 def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
-    """What the filters of the cluster and of the index say."""
-    index = {f"index.{name}": value for name, value in copy.index.settings.items()}
-    for kind, beginning in (("index", "index.routing.allocation"), ("cluster", ROUTING)):
-        for way in ("require", "include", "exclude"):
-            start = f"{beginning}.{way}."
-            own = {name.removeprefix(start): value for name, value in index.items() if name.startswith(start)}
-            found = filters(own if kind == "index" else state.settings_under(start))
-            if not found:
-                continue
-            matching = [_matches(node, key, patterns) for key, patterns in found.items()]
-            refused = any(matching) if way == "exclude" else not (all if way == "require" else any)(matching)
-            if refused:
-                word = "matches" if way == "exclude" else "does not match"
-                shown = ",".join(f'{key}:"{" OR ".join(patterns)}"' for key, patterns in found.items())
-                return Said("filter", "NO", f"node {word} {kind} setting [{beginning}.{way}] filters [{shown}]")
+    """What the filters of the index and of the cluster say."""
+    beginning = "routing.allocation."
+    own = {n.removeprefix(beginning): v for n, v in copy.index.settings.items() if n.startswith(beginning)}
+    return _filtered("index", filters_of(own), node) or _filtered("cluster", state.load.filters, node)
+
+
+def _filtered(kind: str, filters: Filters, node: Member) -> Said | None:
+    for way, found in filters.items():
+        matching = [_matches(node, key, patterns) for key, patterns in found.items()]
+        refused = any(matching) if way == "exclude" else not (all if way == "require" else any)(matching)
+        if refused:
+            word = "matches" if way == "exclude" else "does not match"
+            shown = ",".join(f'{key}:"{" OR ".join(patterns)}"' for key, patterns in found.items())
+            return Said(
+                "filter", "NO", f"node {word} {kind} setting [{kind}.routing.allocation.{way}] filters [{shown}]"
+            )
     return None
 
 
@@ -169,25 +164,24 @@ def _disk_threshold(state: State, copy: Copy, node: Member) -> Said | None:
 
 
 def _throttling(state: State, copy: Copy, node: Member) -> Said | None:
-    there = [other for other in state.copies if other.state in {"INITIALIZING", "RELOCATING"}]
+    load = state.load
     if copy.primary and copy.node is None:
         most = int(state.setting(PRIMARIES))
-        busy = sum(o.primary and o.state == "INITIALIZING" and o.node == node.id for o in there)
         said = f"reached the limit of ongoing initial primary recoveries [{most}], cluster setting [{PRIMARIES}={most}]"
-        return Said("throttling", "THROTTLE", said) if busy >= most else None
+        return Said("throttling", "THROTTLE", said) if load.primaries[node.id] >= most else None
     primary = copy.index.primary(copy.shard)
     if not primary.started:
         return Said("throttling", "NO", "primary shard for this replica is not yet active")
-    into = sum(_comes_to(other, node.id) for other in there)
     most = int(state.setting(INCOMING))
     if copy.why and copy.why.reason == "INDEX_CREATED":
         most = max(most, int(state.setting(f"{ROUTING}.node_initial_replicas_recoveries")))
-    if into >= most:
+    if load.into[node.id] >= most:
         return Said("throttling", "THROTTLE", _limit("incoming", most, INCOMING))
     source = copy.node if copy.primary else primary.node
-    out = sum(_goes_from(other) == source for other in there)
     most = max(most, int(state.setting(OUTGOING)))
-    return Said("throttling", "THROTTLE", _limit("outgoing", most, OUTGOING)) if out >= most else None
+    if load.out_of[source or ""] >= most:
+        return Said("throttling", "THROTTLE", _limit("outgoing", most, OUTGOING))
+    return None
 
 
 def _limit(way: str, most: int, setting: str) -> str:
@@ -195,47 +189,31 @@ def _limit(way: str, most: int, setting: str) -> str:
     return f"reached the limit of {way} shard recoveries [{most}], cluster setting [{setting}={most}] {also}"
 
 
-def _comes_to(copy: Copy, node: str) -> bool:
-    """Whether a copy recovers from another member onto this one."""
-    return copy.target == node or (copy.state == "INITIALIZING" and not copy.primary and copy.node == node)
-
-
-def _goes_from(copy: Copy) -> str | None:
-    """From which member a copy recovers."""
-    if copy.primary:
-        return copy.node if copy.target else None
-    return copy.index.primary(copy.shard).node
-
-
-def _shards_limit(state: State, copy: Copy, node: Member) -> Said | None:
+def _shards_limit(_state: State, copy: Copy, node: Member) -> Said | None:
     most = int(copy.index.settings.get("routing.allocation.total_shards_per_node", "-1"))
+    if most <= 0:
+        return None
     there = sum(node.id in other.places for other in copy.index.copies)
-    if most <= 0 or there < most:
+    if there < most:
         return None
     said = f"too many shards [{there}] allocated to this node for index [{copy.index.name}], index setting"
     return Said("shards_limit", "NO", f"{said} [index.routing.allocation.total_shards_per_node={most}]")
 
 
 def _awareness(state: State, copy: Copy, node: Member) -> Said | None:
-    forced = {name.partition(".")[0]: names_of(value) for name, value in state.settings_under(FORCED).items()}
     wanted = copy.index.replicas + 1
-    for attribute in names_of(state.setting(AWARENESS)):
-        if attribute not in node.attributes:
+    for attribute, (values, so_many) in state.load.places.items():
+        own = node.attributes.get(attribute)
+        if own is None:
             said = "node does not contain the awareness attribute"
             return Said("awareness", "NO", f"{said} [{attribute}]; required attributes cluster setting [{AWARENESS}]")
-        zones = {member.id: member.attributes.get(attribute) for member in state.data_nodes}
-        counts = Counter(
-            zones.get(other.target or other.node or "")
-            for other in copy.index.shards[copy.shard]
-            if other is not copy and other.node
-        )
-        values = {*filter(None, zones.values()), *forced.get(attribute, ())}
-        most = -(-wanted // len(values))
-        there = counts[node.attributes[attribute]] + 1
+        others = [each.target or each.node for each in copy.index.shards[copy.shard] if each is not copy and each.node]
+        most = -(-wanted // so_many)
+        there = sum(values.get(each or "") == own for each in others) + 1
         if there > most:
             said = (
                 f"there are too many copies of the shard allocated to nodes with attribute [{attribute}], there are"
-                f" [{wanted}] total configured shard copies for this shard id and [{len(values)}] total attribute"
+                f" [{wanted}] total configured shard copies for this shard id and [{so_many}] total attribute"
                 f" values, expected the allocated shard count per attribute [{there}] to be less than or equal to the"
                 f" upper bound of the required number of shards per attribute [{most}]"
             )

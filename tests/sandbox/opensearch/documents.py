@@ -56,7 +56,7 @@ class Documents:
             "_version": version,
             "result": result,
             "_shards": {"total": index.replicas + 1, "successful": len(placed), "failed": 0},
-            "_seq_no": sum(index.versions.values()) - 1,
+            "_seq_no": version - 1,
             "_primary_term": index.terms[shard],
         }
 

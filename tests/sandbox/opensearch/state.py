@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.sandbox.clock import Clock
-from tests.sandbox.opensearch.known import DELAY, NO_DELETE, READ_ONLY
+from tests.sandbox.opensearch.known import DELAY, NO_DELETE, READ_ONLY, ROUTING
+from tests.sandbox.opensearch.load import Load
 from tests.sandbox.opensearch.model import Accepted, Copy, Durations, Index, Member, Names
 from tests.sandbox.opensearch.settings import Settings
 from tests.sandbox.opensearch.values import seconds
@@ -44,6 +45,7 @@ class State:
         self.repositories: dict[str, Any] = {}
         self.snapshots: list[dict[str, Any]] = []
         self.recovered = False
+        self._load: Load | None = None
 
     @property
     def manager(self) -> Member | None:
@@ -71,6 +73,17 @@ class State:
         """All copies of all indices."""
         for index in self.indices.values():
             yield from index.copies
+
+    @property
+    def load(self) -> Load:
+        """What the members have to do; whoever changes copies otherwise than by it calls `recount`."""
+        if self._load is None:
+            self._load = Load(self.nodes.values(), self.copies, self.settings_under(f"{ROUTING}."))
+        return self._load
+
+    def recount(self) -> None:
+        """Copies, members or settings have changed."""
+        self._load = None
 
     def file(self) -> dict[str, Any]:
         """The settings of the elected manager's own file."""
@@ -123,6 +136,7 @@ class State:
     def changed(self) -> None:
         """A new version is published, and every manager-eligible member that is there accepts it."""
         self.version += 1
+        self.recount()
         self.state_uuid = self.names.make()
         accepted = Accepted(self.term, self.version, self.committed, self.accepted)
         for member in self.nodes.values():

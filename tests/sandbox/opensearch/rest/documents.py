@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -117,24 +118,28 @@ def _shards(call: Call, indices: Sequence[Index]) -> dict[str, int]:
     return {"total": total, "successful": served, "skipped": 0, "failed": 0}
 
 
-def _matches(query: dict[str, Any], source: Any) -> bool:
-    match = query.get("match") or query.get("term") or {}
-    for name, wanted in match.items():
-        text = wanted.get("query", wanted.get("value")) if isinstance(wanted, dict) else wanted
-        words = str(source.get(name, "")).lower().split()
-        if not any(word in words for word in str(text).lower().split()):
-            return False
-    return True
+@functools.lru_cache(maxsize=100_000)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.lower().split())
+
+
+def _wanted(query: dict[str, Any]) -> dict[str, frozenset[str]]:
+    """By field the words of which a document has to have one."""
+    found = {}
+    for name, given in (query.get("match") or query.get("term") or {}).items():
+        text = given.get("query", given.get("value")) if isinstance(given, dict) else given
+        found[name] = _words(str(text))
+    return found
 
 
 def _hits(call: Call) -> tuple[dict[str, int], list[tuple[Index, str, Any]]]:
     indices = [index for index in find(call) if index.open]
-    shards, query = _shards(call, indices), call.body.get("query") or {}
+    shards, wanted = _shards(call, indices), list(_wanted(call.body.get("query") or {}).items())
     found = [
         (index, identity, source)
         for index in indices
         for identity, source in call.cluster.documents.all(index)
-        if _matches(query, source)
+        if all(not words.isdisjoint(_words(str(source.get(name, "")))) for name, words in wanted)
     ]
     return shards, found
 

@@ -185,7 +185,8 @@ def file_of(state: State, node: Member) -> dict[str, Any]:
         "client.type": "node",
     }
     attributes = {f"node.attr.{name}": value for name, value in node.attributes.items()}
-    return {**own, **attributes, **node.spec.settings}
+    given = {name: value for name, value in node.spec.settings.items() if value and name not in own}
+    return {**given, **own, **attributes}
 
 
 def _disks(call: Call) -> Answer:
