@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules say of themselves, and what examples, roles and playbooks hand to them, against what they accept.
+"""The documentation of the modules, and the arguments in examples, roles and playbooks, against what modules accept.
 
 The documentation is read with ansible-doc, so that the fragments are merged as users see them; the contract is the
 object that a module hands to AnsibleModule.
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "stateful.upgrade"
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if path.stem != "__init__")
 COMPARED: dict[str, Any] = {"type": "str", "required": False, "default": None, "elements": None}
-"""What documentation and argument specification both say of an option, and what it means to say nothing."""
+"""The fields of an option in documentation and argument specification, each with the value of a missing one."""
 COMPARED_LISTS = ("choices", "aliases")
 TASK_FILES = sorted(
     str(path.relative_to(ROOT))
@@ -31,7 +31,7 @@ TASK_FILES = sorted(
     for path in ROOT.glob(pattern)
 )
 OF_THE_RUN = {"lock": "{{ upgrade_lock }}"}
-"""What the playbooks give to the tasks of the roles by module_defaults."""
+"""The arguments that the playbooks give to the tasks of the roles by module_defaults."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 Json = Mapping[str, Any]
@@ -39,7 +39,7 @@ Json = Mapping[str, Any]
 
 @pytest.fixture(scope="session")
 def documented(ansible_environment: Mapping[str, str]) -> dict[str, Json]:
-    """What ansible-doc knows of each module: doc, examples, return."""
+    """The answer of ansible-doc for each module: doc, examples, return."""
     command = ["ansible-doc", "--json", "--type", "module", *(f"{COLLECTION}.{name}" for name in MODULES)]
     done = subprocess.run(command, env=dict(ansible_environment), check=False, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def contract_of(module: str) -> Any:
 
 
 def differences(options: Json, spec: Json, path: str = "") -> Iterator[str]:
-    """Where the documented options and the argument specification disagree, one sentence each."""
+    """One sentence for each difference between the documented options and the argument specification."""
     for name in sorted(options.keys() ^ spec.keys()):
         yield f"{path}{name} is only {'documented' if name in options else 'accepted'}"
     for name in sorted(options.keys() & spec.keys()):
@@ -105,7 +105,7 @@ def filled_in(arguments: Any, spec: Json) -> Any:
 
 
 def errors_of(contract: Any, arguments: Json) -> list[str]:
-    """What AnsibleModule would refuse in these arguments."""
+    """The faults for which AnsibleModule would refuse these arguments."""
     validator = ArgumentSpecValidator(
         contract.argument_spec,
         mutually_exclusive=contract.mutually_exclusive,

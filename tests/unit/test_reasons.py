@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reasons.md"
 MAKERS = frozenset({"plugins/module_utils/common/verdict.py", "plugins/module_utils/common/errors.py"})
-"""Where the functions that make reasons are defined: the codes there are parameters."""
+"""The files that define the functions that make reasons: the codes there are parameters."""
 STATES = {"refused": "refused", "refusal": "refused", "waiting": "waiting", "remark": "passed"}
 PASSING_ON = "code"
 """The attribute of a reason whose code is passed on as it is."""

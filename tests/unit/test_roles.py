@@ -175,7 +175,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
 MODULES = frozenset(path.stem for path in (ROOT / "plugins" / "modules").glob("upgrade_*.py"))
 BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member"})
-"""What the playbook abort alone takes, and what a host of the inventory says of itself."""
+"""The variable of the playbook abort alone, and the one of a host in the inventory."""
 
 
 @pytest.mark.parametrize(("entry", "page"), [("main", "docs/variables.md"), ("hosts", "docs/plain-hosts.md")])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the playbooks refuse before they ask any server, as users see it; what status says where nobody answers."""
+"""The refusals of the playbooks before they ask any server, as users see them; status without an answer."""
 
 from __future__ import annotations
 

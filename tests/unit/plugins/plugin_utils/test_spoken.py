@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whose words a task uses: variables of the playbooks where it stands in one of them, else options of its module."""
+"""The words of a task: variables of the playbooks if it stands in one of them, else options of its module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KNOWN = options_of("abort", specified())
 
 
 def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arguments: Any) -> str:
-    """What a task says."""
+    """The text as a task says it."""
     return speech_of(path, MODULE + module, arguments).text(text)
 
 

@@ -76,7 +76,7 @@ def member_role(folder: Path) -> Path:
 def rolled(
     servers: Servers, batch: str, members: str, environment: Mapping[str, str], folder: Path, **variables: Any
 ) -> str:
-    """What is said while the role takes the batch; afterwards it shows what it noted of it."""
+    """The output while the role takes the batch; afterwards it shows its notes about the batch."""
     local = {"ansible_connection": "local", "ansible_python_interpreter": "{{ ansible_playbook_python }}"}
     hosts: dict[str, Any] = {f"es-{name}": {**local, "upgrade_batch_host": BATCH} for name in batch}
     places = {name: f"es-{name}" for name in batch}

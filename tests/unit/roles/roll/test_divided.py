@@ -13,7 +13,7 @@ BATCH = {"name": "batch-01", "members": ["data-2", "data-1", "data-0"]}
 
 
 def member(name: str, action: str) -> dict[str, Any]:
-    """What the task that replaces a batch tells of a member."""
+    """The result about a member of the task that replaces a batch."""
     return {"name": name, "action": action}
 
 

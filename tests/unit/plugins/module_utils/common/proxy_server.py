@@ -18,13 +18,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Proxying:
-    """Where the proxy is, and what it was asked for."""
+    """The URL of the proxy, and the requests that it got."""
 
     url: str
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Method and target of each request that it passed on."""
     credentials: list[str] = field(default_factory=list)
-    """Who asked, each time."""
+    """The credentials of each request."""
 
 
 @contextmanager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a piece of work is given, and what it gives back."""
+"""The surroundings of a piece of work, and its result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may hold the lock, and who holds it still."""
+"""The runs that may hold the lock, and that still hold it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is predicted from the batches that were measured."""
+"""The prediction from the batches that were measured."""
 
 from __future__ import annotations
 

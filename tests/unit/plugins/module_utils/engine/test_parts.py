@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of a batch can go when the whole cannot."""
+"""The part of a batch that can go when the whole cannot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the API is, from kubeconfigs and options."""
+"""The address of the API and the credentials for it, from kubeconfigs and options."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What PodDisruptionBudgets leave room for."""
+"""The room that PodDisruptionBudgets leave."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def snapshot(name: str, *shards: tuple[str, str, str]) -> Json:
 
 
 def recorded(name: str) -> Json:
-    """What a real cluster answered, by the kind of request."""
+    """The answers of a real cluster, by the kind of request."""
     answers: Json = json.loads((Path(__file__).parent / "recorded" / f"{name}.json").read_text())
     return answers
 
@@ -73,7 +73,7 @@ def identity(name: str) -> str:
 
 
 def info(name: str, version: str = "2.19.6", roles: Iterable[str] = ("cluster_manager", "data")) -> Json:
-    """What a member says of itself in `_nodes`."""
+    """The answer of a member about itself in `_nodes`."""
     return {"name": name, "version": version, "ip": "10.0.0.1", "host": "10.0.0.1", "roles": list(roles)}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What several files of tests of OpenSearch stand in."""
+"""Fixtures that several files of tests of OpenSearch share."""
 
 from __future__ import annotations
 

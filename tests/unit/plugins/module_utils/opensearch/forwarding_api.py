@@ -31,7 +31,7 @@ class ForwardingApi:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The URL of the API server."""
         return f"http://127.0.0.1:{self.port}"
 
     def ready(self, name: str, port: int) -> None:

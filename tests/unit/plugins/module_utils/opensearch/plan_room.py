@@ -42,7 +42,7 @@ class Room:
     copies: Sequence[Json] = SHARED
     created: int = 136408427
     voters: Sequence[str] = ()
-    """Who votes; nobody named is all managers."""
+    """The members that vote; none given stands for all managers."""
     expands: str = ""
     """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)

@@ -48,7 +48,7 @@ class Servers:
     stats: Json = field(default_factory=lambda: {identity(name): disk(name) for name in "abc"})
     tasks: Json = field(default_factory=dict)
     silent: list[Json] = field(default_factory=list)
-    """What is said of members that do not answer for themselves."""
+    """The failures of members that do not answer for themselves."""
     denied: dict[str, str] = field(default_factory=dict)
     """Path → the permission that the user lacks for it."""
     condition: Json = field(default_factory=lambda: dict(GREEN))
@@ -58,7 +58,7 @@ class Servers:
     lost_answer: bool = False
     """Whether the request at which the line was cut has still been carried out."""
     waited_for: str | None = None
-    """What the last question for the health asked the server to wait for."""
+    """The status for which the last question for the health asked the server to wait."""
 
     def get(self, path: str, **_params: Any) -> Json:
         """The answer to GET."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whom the servers let join, and whom a narrowed plan would lock out, against the servers' rules written again here."""
+"""The members that may join, and that a narrowed plan locks out, against the servers' rules written again here."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def faults(
     *,
     hands_over: bool = False,
 ) -> list[str]:
-    """What is wrong with the batches, from the definition of a safe batch."""
+    """The faults of the batches, from the definition of a safe batch."""
     known = {each.name: each for one in pools for each in one.members}
     found = [*_cures_at_fault(batches, pools), *_order_at_fault(batches, known, target)]
     batches = [batch for batch in batches if not batch.cures]

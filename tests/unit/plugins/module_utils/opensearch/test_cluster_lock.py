@@ -39,7 +39,7 @@ class Templates:
 
     there: dict[str, dict[str, Any]] = field(default_factory=dict)
     before: list[Callable[[], Any]] = field(default_factory=list)
-    """What others do before the next requests, one each."""
+    """The acts of others before the next requests, one each."""
     asked: int = 0
 
     def get(self, path: str, **_params: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the servers can be made to wait for a member instead of restricting allocation."""
+"""The cases in which the servers can be made to wait for a member instead of restricting allocation."""
 
 from __future__ import annotations
 

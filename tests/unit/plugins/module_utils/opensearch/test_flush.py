@@ -31,10 +31,10 @@ class Guarded:
     protected: frozenset[str] = frozenset({SYSTEM})
     """Naming one of these is forbidden to everybody; where all are flushed, their shards fail alone."""
     forbidden: Mapping[str, str] = field(default_factory=dict)
-    """Index → why its shards may not be flushed."""
+    """The cause for which the shards of an index may not be flushed, by index."""
     error: Refusal | None = None
     held: Event | None = None
-    """What keeps the answer back."""
+    """The event until which the answer is kept back."""
     asked: list[str] = field(default_factory=list)
 
     def post_once(self, path: str, seconds: float, **_params: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Guarded:
 
 
 def flushed(servers: Guarded, *indices: str) -> list[str]:
-    """What the journal says of it, where there is nothing else to say."""
+    """The journal of a flush that gives no reasons."""
     task = Task({})
     assert flush(task, cast(OpenSearchClient, servers), indices) == ()
     return [f"{each['action']} {each['target']}" for each in task.journal.as_result()]

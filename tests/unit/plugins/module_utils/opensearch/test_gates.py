@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a gate says at each moment."""
+"""The verdict of a gate at each moment."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_before_the_upgrade_what_an_interrupted_run_excluded_counts_as_put_back(
 
 
 LOST = [copy("i", "a", primary=True), copy("i", None), copy("j", "a", primary=True), copy("j", None)]
-"""What is left when b and c are away."""
+"""The copies that are left when b and c are away."""
 NO_PLACE = tuple(Explanation(name, 0, False, "no", {identity("a"): frozenset({"same_shard"})}) for name in "ij")
 BY_ENABLE = tuple(
     Explanation(name, 0, False, "no", {identity(member): frozenset({"enable"}) for member in ALL}) for name in "ij"

@@ -20,7 +20,7 @@ ELSEWHERE = [copy("i", "c", primary=True), copy("i", "d")]
 
 
 def codes(present: str, copies: Sequence[Json], gone: str, members: str = "abcde") -> set[str]:
-    """What is said of the batch a and b, of which some are gone."""
+    """The codes about the batch a and b, of which some are gone."""
     state = cluster(present, copies, voting=coordination("cde"), elected="e")
     verdict = prove(state, list(members), ["a", "b"], POLICY, list(gone))
     return {reason.code for reason in verdict.deciding()}

@@ -27,7 +27,7 @@ ALLOWED = Policy(allow_red_indices=frozenset({"pinned"}))
 
 
 def explained(answer: str = "no", index: str = "pinned", **refusing: str) -> tuple[Explanation]:
-    """What the server says of the replica of that index, by member."""
+    """The server's explanation of the replica of that index, by member."""
     said = {identity(member): frozenset(deciders.split()) for member, deciders in refusing.items()}
     return (Explanation(index, 0, False, answer, said),)
 

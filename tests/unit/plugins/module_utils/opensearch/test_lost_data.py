@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is lost for good with a member that keeps no data, and what the servers make anew."""
+"""Data that is lost for good with a member that keeps none, and copies that the servers make anew."""
 
 from __future__ import annotations
 

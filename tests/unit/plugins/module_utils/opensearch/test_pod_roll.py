@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What OpenSearch has to say to a batch: what would be lost for good, and whether its members have come back."""
+"""The questions to OpenSearch about a batch: whether data would be lost for good, and whether its members are back."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_ready_pod_that_is_out_of_the_cluster_for_a_moment_is_waited_for(there
 def test_a_batch_waits_until_its_members_have_said_where_their_data_is(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What others say of theirs is not kept in the place of it, and is not waited for."""
+    """The data paths of others do not stand in for those of the batch, and are not waited for."""
     get, looks = there.servers.get, [{"data-0", "data-2"}, {"data-0"}]
 
     def partial(path: str, **params: Any) -> Any:

@@ -252,7 +252,7 @@ NEW_INDEX = ({**LOST[0], "unassigned_info": {"reason": "INDEX_CREATED"}},)
 def lost(
     answer: str, refusing: Mapping[str, str] | None = None, copies: Sequence[Json] = LOST, **expected: Any
 ) -> Reason:
-    """What is said of a primary of which the server says this."""
+    """The reason for a primary that the server explains so."""
     explanation = explained(refusing or {}, answer, primary=True)
     verdict = judge_progress(cluster(MIXED, copies), health("red"), [explanation], Expectation(**expected))
     (reason,) = verdict.reasons

@@ -27,7 +27,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 
 SECONDS = 600
-"""What the gates of these tests have without progress."""
+"""The time without progress that the gates of these tests have."""
 
 
 def recovery(total: int, recovered: int, reused: int = 0, operations: tuple[int, int] = (0, 0)) -> Json:

@@ -100,7 +100,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 class Definition:
-    """What it means that a batch may go down, from the definition, on the servers' answers."""
+    """The definition of a batch that may go down, on the servers' answers."""
 
     def __init__(self, case: Case) -> None:
         self.policy = case.policy
@@ -262,7 +262,7 @@ def test_a_hand_over_only_widens_what_may_go_and_never_without_somebody_to_hand_
 @MANY
 @given(cases())
 def test_a_plan_that_asked_for_consent_is_not_refused_for_it_later(case: Case) -> None:
-    """Where `judge_consent` passes for a member, its batch of one is never refused on a healed cluster."""
+    """A member for which `judge_consent` passes is never refused as a batch of one on a healed cluster."""
     case = healed(case)
     state = case.state
     if state.voting.exclusions:

@@ -70,7 +70,7 @@ UNDOS = st.builds(
 
 
 def put(settings: Settings, body: Mapping[str, Mapping[str, Any]]) -> Settings:
-    """What `PUT _cluster/settings` makes of the settings: null takes away, everything else is set, in one step."""
+    """The settings after `PUT _cluster/settings`: null takes away, everything else is set, in one step."""
     scopes = {"persistent": dict(settings.persistent), "transient": dict(settings.transient)}
     for scope, changes in json.loads(json.dumps(body)).items():
         for name, value in changes.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is set for a run and for its batches, in any order, whoever changes what in between and whatever is cut off."""
+"""The settings of a run and of its batches, in any order, with changes of others in between, and with lost answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES: Mapping[str, list[str]] = {
     RECOVERY_BYTES: ["77mb", "0b"],
     REBALANCE: ["primaries", "all"],
 }
-"""What others set: never what the tests set."""
+"""Values that others set, which the tests themselves never set."""
 
 Scopes = dict[str, dict[str, Any]]
 

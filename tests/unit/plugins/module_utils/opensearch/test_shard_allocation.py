@@ -261,7 +261,7 @@ FORGED: dict[str, Any] = {
     "was": "x",
     "set_to": "y",
 }
-"""What no run changes."""
+"""A change that no run makes."""
 
 
 def test_of_a_foreign_undo_only_what_a_run_changes_is_put_back() -> None:
@@ -301,7 +301,7 @@ def test_an_undo_that_came_with_a_snapshot_is_refused(state: str) -> None:
 
 
 def test_where_the_lock_cannot_be_asked_for_nothing_is_noted() -> None:
-    """What was certainly not sent is not told as an act whose answer was lost."""
+    """A request that was certainly not sent is not told as an act whose answer was lost."""
 
     class Guard:
         def before_look(self, _doing: str, _stoppable: bool) -> None:

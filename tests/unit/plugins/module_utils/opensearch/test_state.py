@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is seen of a cluster, from the answers of real servers."""
+"""The state of a cluster, read from the answers of real servers."""
 
 from __future__ import annotations
 

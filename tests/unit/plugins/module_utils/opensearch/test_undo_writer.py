@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run under another lock has set is put back only where that run is seen to be dead."""
+"""The settings of a run under another lock are put back only if that run is seen to be dead."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_undo_names_the_lock_of_its_run(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 OTHER = [lock_of("day", "b"), lock_of("day", "", "opensearch"), None]
-"""What another may hold, who settles."""
+"""The locks that another run, which settles, may hold."""
 
 
 @pytest.mark.parametrize("own", OTHER)

@@ -25,7 +25,7 @@ NAME = "search.example.com"
 
 @dataclass(frozen=True)
 class Member:
-    """Where it listens, and the certificate that signed its own: itself."""
+    """The port on which it listens, and its certificate, which signs itself."""
 
     port: int
     authority: str

@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.
 
 
 class Preparing:
-    """What is done before the pods go, one thing each time it is asked; noted, with what was deleted by then."""
+    """The preparations before the pods go, one at each call; they are noted with the pods that were deleted by then."""
 
     def __init__(self, world: World, *, times: int = 1) -> None:
         self.world, self.times = world, times

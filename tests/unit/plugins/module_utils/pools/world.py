@@ -136,5 +136,5 @@ def turn(
 
 
 def actions(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was done, as (action, target)."""
+    """The acts, as (action, target)."""
     return [(each["action"], each["target"]) for each in outcome.more["actions"]]

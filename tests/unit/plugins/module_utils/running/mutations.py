@@ -28,11 +28,11 @@ ODD: tuple[Any, ...] = (
     {"a": 1},
     [[]],
 )
-"""What a field is made instead."""
+"""The values that a field is changed to."""
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where something stands in an answer."""
+    """The paths of all values in an answer."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
         yield (*path, key)

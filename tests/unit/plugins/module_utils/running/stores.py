@@ -55,7 +55,7 @@ class LockMemory:
     lock: Lock | None = None
     asked: list[str] = field(default_factory=list)
     between: list[Callable[[], None]] = field(default_factory=list)
-    """What others do after the next reads, one each: the answer is out of date when it comes."""
+    """The acts of others after the next reads, one each: the answer is out of date when it comes."""
     away: bool = False
     lose_answers: int = 0
     """So many writes from now on are made and not answered."""
@@ -85,7 +85,7 @@ class LockMemory:
         self._answered()
 
     def set(self, lock: Lock | None) -> None:
-        """What another writes, whoever holds it."""
+        """Write as another run would, whoever holds the lock."""
         number = int(self.lock.version or 0) if self.lock is not None else 0
         self.lock = replace(lock, version=str(number + 1)) if lock is not None else None
 
@@ -129,7 +129,7 @@ def out_of_reach() -> Unreachable:
 
 
 def nothing() -> None:
-    """What others do when they do nothing."""
+    """Do nothing, as an act of others."""
 
 
 class Runs:

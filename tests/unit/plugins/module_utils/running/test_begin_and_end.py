@@ -47,7 +47,7 @@ class Begins(Runs):
         self.acts = False
         """Whether each part notes an act."""
         self.then: dict[str, Callable[[], None]] = {}
-        """What others do once a part is asked."""
+        """The acts of others once a part is asked."""
         monkeypatch.setattr(guard, "store_of", lambda _params: self.store)
         monkeypatch.setattr(upgrade_lock, "_uuid", lambda _task: "uuid")
         for name, (room, contract, outcome) in PARTS.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a shipped module says of itself, whatever its work gives back: plain data, or one sentence without a secret."""
+"""The result of a shipped module, whatever its work gives back: plain data, or one sentence without a secret."""
 
 from __future__ import annotations
 

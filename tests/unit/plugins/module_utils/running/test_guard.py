@@ -53,7 +53,7 @@ class Holder:
         self.store.set(replace(self.store.lock, **fields))
 
     def asks(self, act: Callable[[], None]) -> list[str]:
-        """What the store is asked for."""
+        """The requests that the store gets."""
         self.store.asked.clear()
         act()
         return list(self.store.asked)

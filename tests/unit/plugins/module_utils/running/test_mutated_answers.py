@@ -107,14 +107,14 @@ def _opensearch(parse: Read) -> Read:
 
 
 def _carried(kept: Any) -> Any:
-    """What is judged of an undo, of whatever shape, beside settings as they are."""
+    """The judgement of an undo of any shape, beside settings as they are."""
     settings = Settings({UNDO: kept if isinstance(kept, str) else json.dumps(kept)}, {})
     undo = carried_undo(settings)
     return undo and (split_ours(undo, settings), undo.dumps())
 
 
 def _carried_strategy(kept: Any) -> Any:
-    """What is judged of a pool's undo, of whatever shape."""
+    """The judgement of a pool's undo of any shape."""
     text = kept if isinstance(kept, str) else json.dumps(kept)
     seen = objects.pool(annotations={pool_changes.UNDO: text})
     undo = pool_changes.carried_undo(seen)
@@ -130,7 +130,7 @@ def _forwarded(service: Any) -> Any:
 
 
 def _recorded(kept: Any) -> Json:
-    """What is shown of a record, of whatever shape."""
+    """The result for a record of any shape."""
     item = kept_in({"metadata": {"name": "lock"}, "data": {"record.json": json.dumps(kept)}})
     return parse_record(item.text, item.where).as_result()
 
