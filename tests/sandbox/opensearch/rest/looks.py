@@ -172,21 +172,19 @@ def _nodes(call: Call) -> Answer:
 
 
 def file_of(state: State, node: Member) -> dict[str, Any]:
-    """The settings of a member's own file."""
+    """The settings of a member's own file, as it says them."""
+    given = {name: value for name, value in node.spec.settings.items() if value}
+    paths = {"path.home": HOME, "path.data": [f"{HOME}/data"], "path.logs": f"{HOME}/logs"}
     own = {
         "cluster.name": state.name,
         "node.name": node.name,
         "node.roles": sorted(node.spec.roles),
-        "path.home": HOME,
-        "path.data": [f"{HOME}/data"],
-        "path.logs": f"{HOME}/logs",
         "network.host": node.spec.address,
         "http.port": "9200",
         "client.type": "node",
     }
     attributes = {f"node.attr.{name}": value for name, value in node.attributes.items()}
-    given = {name: value for name, value in node.spec.settings.items() if value and name not in own}
-    return {**given, **own, **attributes}
+    return {**paths, **given, **own, **attributes}
 
 
 def _disks(call: Call) -> Answer:
