@@ -26,6 +26,10 @@ FORMER_BATCH_STATE = "rolling"
 DEEPEST = 8
 """Levels that the results of modules in a record are nested at the most."""
 SCHEMA = 1
+LONGEST_REASON = 500
+"""Characters of a reason that are kept."""
+LONGEST_MESSAGE = 2000
+"""Characters of a message that the history keeps."""
 KEPT = 100
 """Entries of history that are kept, the newest."""
 
@@ -289,7 +293,7 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
         Refusal: it cannot happen in the phase that the upgrade is in.
     """
     phase = follow(record.phase, event)
-    history = (*record.history, Entry(at, record.run, phase.value, message))[-KEPT:]
+    history = (*record.history, Entry(at, record.run, phase.value, shortened(message, LONGEST_MESSAGE)))[-KEPT:]
     reason = ""
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
@@ -298,4 +302,9 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
 
 def one_sentence(text: str) -> str:
     """The first sentence of a text; what follows stays in the history."""
-    return _FIRST.split(text.strip(), 1)[0]
+    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST_REASON)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning if it has more characters than this."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -23,14 +23,22 @@ def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are bytes.
 
     Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
-    longest, then the stages of each member, then both, and at last the batches themselves.
+    longest, then the stages of each member, then both. Then all history but its end goes, and at last the batches do.
     """
-    for shorter in (_longest_wait, _members_alone, _no_detail, None):
-        text = _dumped(asdict(record))
-        if len(text) <= most:
+    for shorter in (*map(_each_batch, (_longest_wait, _members_alone, _no_detail)), _end_of_history, _each_batch(None)):
+        too_much = len(_dumped(asdict(record))) - most
+        if too_much <= 0:
             break
-        record = _without(record, len(text) - most, shorter)
+        record = shorter(record, too_much)
     return _dumped(asdict(record))
+
+
+def _end_of_history(record: Record, _too_much: int) -> Record:
+    return replace(record, history=record.history[-1:])
+
+
+def _each_batch(shorter: Callable[[BatchRecord], BatchRecord] | None) -> Callable[[Record, int], Record]:
+    return lambda record, too_much: _without(record, too_much, shorter)
 
 
 def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
@@ -43,8 +51,7 @@ def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], Bat
         less = None if shorter is None else shorter(batch)
         too_much -= _length(batch) - (0 if less is None else _length(less))
         kept += [] if less is None else [less]
-    history = record.history if too_much <= 0 or shorter is not None else record.history[-1:]
-    return replace(record, batches=tuple(kept), history=history)
+    return replace(record, batches=tuple(kept))
 
 
 def _longest_wait(batch: BatchRecord) -> BatchRecord:

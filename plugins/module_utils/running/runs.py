@@ -43,6 +43,7 @@ def contract_of(system: System) -> Contract:
             **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary")},
         },
         required_if=[
+            ("record_kept_in", "kubernetes", ("namespace",)),
             ("state", "planned", ("target_version",)),
             ("state", "begun", ("target_version", "confirmed")),
             ("state", "ended", ("event", "lock")),

@@ -325,6 +325,7 @@ def test_the_words_of_before_are_read(word: str, batch: str, phase: Phase, reaso
         ("One", "One"),
         (" It is 3.8.0. It was 2.19.6.", "It is 3.8.0."),
         ("Is it down? Look.", "Is it down?"),
+        ("x" * 600 + ". Look.", "x" * 499 + "…"),
         ("Shards a.b, e.g. [0] wait.", "Shards a.b, e.g. [0] wait."),
     ],
 )

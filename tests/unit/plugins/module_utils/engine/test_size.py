@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine import record_files
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    KEPT,
     BatchRecord,
     Entry,
     Record,
+    noted,
     parse_record,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import record_text
@@ -94,3 +96,17 @@ def test_what_fits_in_no_other_way_loses_batches_and_history() -> None:
 def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
     text = record_text(record(*(batch(number) for number in range(558))), MOST)
     assert record_text(parse_record(text, "here"), MOST) == text
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("letter", ["x", "\U0001f600"])
+def test_however_much_its_runs_said_it_fits(letter: str, store: str) -> None:
+    said = record(*(batch(number) for number in range(558)))
+    for _run in range(KEPT):
+        said = noted(said, Event.STOPPED, letter * 200_000, "at")
+    text = record_text(said, STORES[store])
+    assert len(text.encode()) <= STORES[store]
+    kept = parse_record(text, "here")
+    assert kept.reason == said.reason
+    assert [each.name for each in kept.batches] == [each.name for each in said.batches]
+    assert kept.history[-1] == said.history[-1]
