@@ -10,7 +10,7 @@ from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes import discovery, reviews, subresources
 from tests.sandbox.kubernetes.faults import Faults
 from tests.sandbox.kubernetes.kinds import DEFINITIONS, PODS, SERVICE_ACCOUNTS, Kinds
-from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, details_of
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, details_of, no_such_path, not_found
 from tests.sandbox.kubernetes.patches import merged, operated, strategic
 from tests.sandbox.kubernetes.requests import Target, is_watch, target_of
 from tests.sandbox.kubernetes.resources import Resources, Writing
@@ -22,7 +22,7 @@ from tests.sandbox.web import Answer, Pending, Request
 
 MERGE, OPERATIONS = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
-_PATCHES: dict[str, Callable[[Any, Any], Any]] = {MERGE: merged, OPERATIONS: operated, STRATEGIC: strategic}
+_PATCHES: dict[str, Callable[[Any, Any], Any]] = {OPERATIONS: operated, MERGE: merged, STRATEGIC: strategic}
 
 
 class ApiServer:
@@ -51,8 +51,8 @@ class ApiServer:
                 self.rights.demand_path(user, request.method.lower(), request.path)
                 return _told(discovery.told(request.path, self.kinds))
             verb = target.verb(request.method, request.query)
-            place = ("" if target.plural == "namespaces" and not target.group else target.namespace) or ""
-            wanted = Attributes(verb, target.group, target.plural, target.subresource, place, target.name)
+            place, subresource = target.namespace, target.subresource
+            wanted = Attributes(verb, target.group, target.plural, subresource, place, target.name)
             self.rights.demand(user, wanted)
             return self._asked(request, target, user, headers)
         except Refused as error:
@@ -65,6 +65,9 @@ class ApiServer:
             return Answer(201, reviews.answer_of(target, _body(request), user, self.rights))
         kind = self.kinds.find(target.group, target.version, target.plural)
         if kind is None:
+            groups = {(each.group, each.version) for each in self.kinds if not each.custom}
+            if (target.group, target.version) in groups:
+                raise no_such_path()
             return _told(None)
         writing = _writing(request, target, headers)
         if target.subresource and not (target.subresource == "status" and kind.status):
@@ -84,7 +87,7 @@ class ApiServer:
             return Answer(200, subresources.log(self.resources, target, request.query, self.logs), _TEXT)
         if target.subresource == "scale" and kind.scale:
             return self._scale(request, target, kind, writing, headers)
-        return _told(None)
+        raise not_found(kind, target.name) if kind.custom else no_such_path()
 
     def _scale(
         self, request: Request, target: Target, kind: Kind, writing: Writing, headers: Mapping[str, str]
@@ -202,7 +205,7 @@ def _patch(kind: Kind, headers: Mapping[str, str]) -> Callable[[Any, Any], Any]:
     if media_type not in known:
         said = ", ".join([*known, APPLY])
         message = f"the body of the request was in an unknown format - accepted media types include: {said}"
-        raise Refused(415, "UnsupportedMediaType", message)
+        raise Refused(415, "UnsupportedMediaType", message if kind.custom else "415: Unsupported Media Type")
     return _PATCHES[media_type]
 
 

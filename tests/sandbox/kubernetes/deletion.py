@@ -3,23 +3,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.sandbox.kubernetes.kinds import NAMESPACES, PODS
 from tests.sandbox.kubernetes.objects import Json, Kind, conflict, copied, timestamp
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 """Finalizers that the garbage collector takes away."""
+_IDENTITY = (
+    ("UID", "uid", "deleted and then recreated"),
+    ("ResourceVersion", "resourceVersion", "modified"),
+)
 _BY_POLICY = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
 def check_preconditions(kind: Kind, item: Json, options: Json) -> None:
     """Raises Refused (409) where the object is not the one that was meant."""
     metadata, wanted = item["metadata"], options.get("preconditions") or {}
-    for field, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+    for field, key, became in _IDENTITY:
         if wanted.get(key) and wanted[key] != metadata[key]:
             why = (
-                f"Precondition failed: {field} in precondition: {wanted[key]}, {field} in object meta: {metadata[key]}"
+                f"the {field} in the precondition ({wanted[key]}) does not match the {field} in record "
+                f"({metadata[key]}). The object might have been {became}"
             )
-            raise conflict(kind, metadata["name"], why)
+            # The real server names the kind here, and not the resource.
+            raise conflict(replace(kind, plural=kind.kind), metadata["name"], why)
 
 
 def begun(kind: Kind, item: Json, options: Json, moment: float) -> tuple[Json, bool]:

@@ -114,13 +114,27 @@ def invalid(kind: Kind, name: str, causes: Sequence[tuple[str, str, str]]) -> Re
     text = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     group = {"group": kind.group} if kind.group else {}
     details = {
-        "name": name,
+        **({"name": name} if name else {}),
         **group,
         "kind": kind.kind,
         "causes": [{"reason": reason, "message": message, "field": field} for reason, field, message in causes],
     }
     shown = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     return Refused(422, "Invalid", f'{shown} "{name}" is invalid: {text}', details)
+
+
+def immutable_uid(kind: Kind, name: str, uid: str) -> Refused:
+    """A patch names another UID. The real server finds the same cause twice."""
+    refused = invalid(
+        kind, name, [("FieldValueInvalid", "metadata.uid", f'Invalid value: "{uid}": field is immutable')]
+    )
+    refused.details["causes"] *= 2
+    return refused
+
+
+def no_such_path() -> Refused:
+    """There is no such kind, or no such subresource, in a group that there is."""
+    return Refused(404, "NotFound", "the server could not find the requested resource")
 
 
 def bad_request(message: str) -> Refused:

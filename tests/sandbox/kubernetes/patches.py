@@ -92,7 +92,19 @@ def _strategic_list(present: list[Any], patch: list[Any], field: str) -> list[An
             found.pop(each[key], None)
         else:
             found[each[key]] = strategic(found.get(each[key]), each)
-    return list(found.values())
+    named = [each[key] for each in patch if each[key] in found]
+    left = [name for name in found if name not in named]
+    return [found[name] for name in _in_order(left, named, [each[key] for each in present])]
+
+
+def _in_order(left: Sequence[Any], right: Sequence[Any], known: Sequence[Any]) -> list[Any]:
+    """What a patch leaves alone and what it names, as the real server orders them (patch.go, mergeSortedSlice)."""
+    rest, others = list(right), list(left)
+    result = []
+    while rest and others:
+        both = rest[0] in known and others[0] in known
+        result.append((others if both and known.index(others[0]) < known.index(rest[0]) else rest).pop(0))
+    return [*result, *rest, *others]
 
 
 def operated(present: Json, operations: Sequence[Json]) -> Any:

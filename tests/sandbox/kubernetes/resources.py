@@ -18,6 +18,7 @@ from tests.sandbox.kubernetes.objects import (
     conflict,
     copied,
     details_of,
+    immutable_uid,
     invalid,
     modified,
     not_found,
@@ -44,6 +45,7 @@ class Writing:
 
 
 PLAIN = Writing()
+_PATCH_OPTIONS = Kind("meta.k8s.io", "v1", "patchoptions", "PatchOptions")
 
 
 class Resources:
@@ -151,6 +153,12 @@ class Resources:
     def replace(self, kind: Kind, namespace: str, name: str, body: Json, writing: Writing = PLAIN) -> Json:
         """Put another version in the place of an object."""
         before = self.get(kind, namespace, name)
+        sent, there = body.get("metadata", {}).get("uid"), before["metadata"]["uid"]
+        if sent and sent != there:
+            key = "/".join(filter(None, ("/registry", kind.group if kind.custom else "", kind.plural, namespace, name)))
+            error = f"Precondition failed: UID in precondition: {sent}, UID in object meta: {there}"
+            place = f"invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {error}"
+            raise conflict(kind, name, f"StorageError: {place}")
         return self._write(kind, before, copied(body), writing)
 
     def change(
@@ -169,7 +177,7 @@ class Resources:
         """Server-side apply; gives the object, and whether it was made."""
         if not writing.manager:
             cause = ("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
-            raise Refused(422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: {cause[1]}: {cause[2]}')
+            raise invalid(_PATCH_OPTIONS, "", [cause])
         body = copied(body)
         self._check_type(kind, body)
         body.setdefault("metadata", {}).setdefault("name", name)
@@ -217,8 +225,7 @@ class Resources:
         if sent.get("namespace", there.get("namespace")) != there.get("namespace"):
             raise bad_request("the namespace of the object does not match the namespace on the URL")
         if sent.get("uid") and sent["uid"] != there["uid"]:
-            why = f"Precondition failed: UID in precondition: {sent['uid']}, UID in object meta: {there['uid']}"
-            raise conflict(kind, name, why)
+            raise immutable_uid(kind, name, sent["uid"])
         if sent.get("resourceVersion") and sent["resourceVersion"] != there["resourceVersion"]:
             raise modified(kind, name)
 

@@ -71,7 +71,9 @@ def fields_match(selector: str, kind: Kind, item: Json) -> bool:
     for each in filter(None, selector.split(",")):
         name, equal, value = each.partition("!=") if "!=" in each else each.replace("==", "=").partition("=")
         if name not in _ANY | _FIELDS.get(kind.kind, set()):
-            raise bad_request(f"field label not supported: {name}")
+            if kind.kind in _FIELDS:
+                raise bad_request(f"field label not supported: {name}")
+            raise bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')
         if (_field(item, name) == value) is (equal == "!="):
             return False
     return True

@@ -96,6 +96,8 @@ def test_a_pool_comes_up_a_member_in_each_zone(room: Room) -> None:
         "apps.kubernetes.io/pod-index": "1",
         "statefulset.kubernetes.io/pod-name": "data-1",
         "controller-revision-hash": "",
+        "topology.kubernetes.io/region": "lab",
+        "topology.kubernetes.io/zone": "b",
     }
     assert pod["metadata"]["labels"]["controller-revision-hash"] == pool["status"]["updateRevision"]
     assert pod["metadata"]["ownerReferences"][0]["uid"] == pool["metadata"]["uid"]

@@ -33,7 +33,7 @@ def test_what_is_missing_is_none_and_what_is_there_is_a_conflict() -> None:
     with pytest.raises(Conflict):
         client.post(MAPS, ONE)
     assert client.list(MAPS)[0]["data"] == {"a": "b"}
-    with pytest.raises(Conflict, match="Precondition failed"):
+    with pytest.raises(Conflict, match="the UID in the precondition"):
         client.delete(f"{MAPS}/one", "another")
     assert client.delete(f"{MAPS}/one", made["metadata"]["uid"])
     assert not client.delete(f"{MAPS}/one", made["metadata"]["uid"])

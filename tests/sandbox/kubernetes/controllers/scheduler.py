@@ -13,6 +13,7 @@ from tests.sandbox.kubernetes.resources import Resources, Writing
 from tests.sandbox.kubernetes.store import Change
 
 ZONE = "topology.kubernetes.io/zone"
+_REGION = "topology.kubernetes.io/region"
 _HOST = "kubernetes.io/hostname"
 LOCAL_CLASS = "lab-local"
 """The StorageClass whose volumes are on one Kubernetes node; those of any other are in a zone."""
@@ -60,6 +61,8 @@ class Scheduler:
 
         def bind(item: Json) -> None:
             item["spec"]["nodeName"] = name
+            labels = item["metadata"].setdefault("labels", {})
+            labels |= {key: value for key, value in node["metadata"]["labels"].items() if key in (ZONE, _REGION)}
 
         self._resources.change(PODS, *place, bind)
         self._resources.change(PODS, *place, lambda item: with_condition(item, "PodScheduled", "True", now), _STATUS)

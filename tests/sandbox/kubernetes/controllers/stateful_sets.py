@@ -186,13 +186,13 @@ class StatefulSets:
             PODS, metadata["namespace"], metadata["name"], {"preconditions": {"uid": metadata["uid"]}}
         )
         name = pool["metadata"]["name"]
-        message = f"delete Pod {metadata['name']} in StatefulSet {name} successful"
+        message = f"Delete Pod {metadata['name']} in StatefulSet {name} successful"
         self._events.report(STATEFUL_SETS, pool, "Normal", "SuccessfulDelete", message)
 
     def _create(self, look: _Look, ordinal: int) -> None:
         pool = look.pool
         name = f"{pool['metadata']['name']}-{ordinal}"
-        said = f"create Pod {name} in StatefulSet {pool['metadata']['name']}"
+        said = f"Create Pod {name} in StatefulSet {pool['metadata']['name']}"
         try:
             self._claim(pool, name)
             self._resources.create(PODS, pool["metadata"]["namespace"], _pod(look, ordinal, name))
@@ -220,7 +220,7 @@ class StatefulSets:
             annotations = template["metadata"].get("annotations")
             metadata = {"name": name, "labels": labels, **({"annotations": annotations} if annotations else {})}
             self._resources.create(CLAIMS, namespace, {"metadata": metadata, "spec": copied(template["spec"])})
-            message = f"create Claim {name} Pod {pod} in StatefulSet {pool['metadata']['name']} success"
+            message = f"Create Claim {name} Pod {pod} in StatefulSet {pool['metadata']['name']} success"
             self._events.report(STATEFUL_SETS, pool, "Normal", "SuccessfulCreate", message)
 
     def _write_status(self, look: _Look) -> None:

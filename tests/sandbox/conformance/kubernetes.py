@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the API server of the lab answered to each case. `python -m tests.sandbox.conformance.kubernetes DIRECTORY`
+records it anew from the lab that runs in a directory."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.lab.lab import Lab
+from tests.sandbox.conformance import kubernetes_controlled as definitions
+from tests.sandbox.conformance import kubernetes_objects as cases
+from tests.sandbox.conformance.kubernetes_asking import Case, OfLab, Seen, seen
+
+FILE = Path(__file__).with_name("recorded") / "kubernetes.json"
+CASES: dict[str, Case] = {
+    each.__name__: each
+    for each in (
+        cases.objects,
+        cases.paths,
+        cases.versions,
+        cases.patches,
+        cases.defaults,
+        cases.applies,
+        cases.finalizers,
+        cases.rights,
+        cases.events,
+        cases.watches,
+        definitions.definitions,
+        definitions.pools,
+    )
+}
+
+
+def recorded(name: str) -> Seen:
+    """What was seen in a case."""
+    found: Seen = json.loads(FILE.read_text(encoding="utf-8"))[name]
+    return found
+
+
+def main() -> None:
+    """Record all cases."""
+    lab = Lab.attach(Path(sys.argv[1]))
+    found = {name: seen(case, OfLab(lab)) for name, case in CASES.items()}
+    FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

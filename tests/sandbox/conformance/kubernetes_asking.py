@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests of a case, to whichever API server, and what is compared of the answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import urllib3
+
+from tests.lab.lab import Lab
+from tests.lab.waiting import until
+from tests.sandbox.kubernetes.cluster import Kubernetes
+from tests.sandbox.web import Answer
+
+Json = dict[str, Any]
+Seen = list[Any]
+Case = Callable[["Asking"], Iterator[Any]]
+
+_UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_VERSION = re.compile(r"(?<=meta: )\d+")
+
+
+class Asking(Protocol):
+    """One API server, as users that it knows ask it."""
+
+    def __call__(
+        self, method: str, path: str, body: object = None, *, media_type: str = "", user: str = "admin", **query: str
+    ) -> Answer:
+        """The answer to a request."""
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something is so."""
+
+
+class OfSandbox:
+    """Requests to the API server in memory."""
+
+    def __init__(self, kubernetes: Kubernetes) -> None:
+        self._kubernetes = kubernetes
+
+    def __call__(
+        self, method: str, path: str, body: object = None, *, media_type: str = "", user: str = "admin", **query: str
+    ) -> Answer:
+        """The answer to a request."""
+        kind = media_type or "application/json"
+        return self._kubernetes.ask(method, path, body, query, media_type=kind, user=user)
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Let time pass until something is so."""
+        assert self._kubernetes.until(holds)
+
+
+class OfLab:
+    """Requests to the API server of the lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._pools: dict[str, tuple[urllib3.PoolManager, str, dict[str, str]]] = {}
+
+    def __call__(
+        self, method: str, path: str, body: object = None, *, media_type: str = "", user: str = "admin", **query: str
+    ) -> Answer:
+        """The answer to a request."""
+        pool, host, headers = self._pool(user)
+        answer = pool.request(
+            method,
+            f"{host}{path}" + ("?" + "&".join(f"{key}={value}" for key, value in query.items()) if query else ""),
+            body=None if body is None else json.dumps(body),
+            headers={**headers, "Content-Type": media_type or "application/json", "User-Agent": "sandbox/1"},
+        )
+        text = answer.data.decode()
+        try:
+            return Answer(answer.status, json.loads(text))
+        except ValueError:
+            return Answer(answer.status, text)
+
+    def _pool(self, user: str) -> tuple[urllib3.PoolManager, str, dict[str, str]]:
+        if user not in self._pools:
+            with self._lab.client(user) as api:
+                configuration: Any = api.configuration
+                settings = configuration.auth_settings().values()
+                headers = {each["key"]: each["value"] for each in settings if each["in"] == "header"}
+                pool = urllib3.PoolManager(ca_certs=configuration.ssl_ca_cert)
+                self._pools[user] = (pool, configuration.host, headers)
+        return self._pools[user]
+
+    def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something is so."""
+        until("what a case waits for", holds, 60)
+
+
+def outcome(answer: Answer) -> Json | list[Any]:
+    """What is compared of an answer: its code, and of a `Status` all that has no UID and no version."""
+    body = answer.body
+    if not isinstance(body, dict) or body.get("kind") != "Status":
+        return [answer.status, body["kind"] if isinstance(body, dict) else body]
+    details = {key: value for key, value in body.get("details", {}).items() if key not in {"uid", "causes"}}
+    causes = [[each.get("reason"), each.get("field")] for each in body.get("details", {}).get("causes", [])]
+    message = _VERSION.sub("<version>", _UID.sub("<uid>", body.get("message", "")))
+    return {
+        "code": answer.status,
+        "status": body["status"],
+        "reason": body.get("reason", ""),
+        "message": message,
+        "details": details,
+        "causes": causes,
+    }
+
+
+def seen(case: Case, asking: Asking) -> Seen:
+    """What a case shows of an API server, as JSON has it."""
+    found: Seen = json.loads(json.dumps(list(case(asking))))
+    return found
