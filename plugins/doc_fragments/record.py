@@ -15,13 +15,13 @@ options:
     description:
       - The place of the record. V(kubernetes) is a ConfigMap in the namespace, V(file) a file on the controller, and
         with V(none) no record is kept.
-      - By default V(kubernetes) if there is a namespace, else V(file).
+      - The default is V(kubernetes) if there is a namespace, else V(file).
     type: str
     choices: [kubernetes, file, none]
   record_path:
     description:
-      - With O(record_kept_in=file), the folder of the records. It is made if it is not there, and its files can be read
-        by their user alone.
+      - With O(record_kept_in=file), the folder of the records. It is made if it is missing, and only its user can read
+        its files.
       - If there is a namespace, its records are in a folder of its name there.
       - Each version of a record is a file of its own, C(NAME.NUMBER.json), of which the last two are kept.
     type: path

@@ -27,7 +27,7 @@ class Parts:
     hold: Work
     """Takes the lock. The outcome has it as `lock`."""
     under_lock: Callable[[Task], Task]
-    """The same task, whose looks and acts ask for the lock first."""
+    """Gives the same task, with a check of the lock before its looks and acts."""
     plan: Work
     """Makes the plan again. The outcome has its `digest`."""
     put_back: Work
@@ -41,23 +41,23 @@ class Parts:
 
 
 def _nothing(_task: Task, _order: Outcome, _verdict: Verdict) -> None:
-    """No other place is told."""
+    """Tell no other place."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What a system contributes to the module that plans, begins and ends its runs."""
+    """The part of a system in the module that plans, begins and ends its runs."""
 
     name: str
     """The name in the record."""
     options: Mapping[str, dict[str, Any]]
-    """The options of the module beside those that every run has."""
+    """The options of the module in addition to those of every run."""
     order: Work
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
     preflight: Callable[[Task, Outcome], Iterable[Part]]
-    """What else stands in the way of the order that is given; the parts are asked side by side."""
+    """The further checks of the order that it gets; they are made side by side."""
     put_back: Work
-    """Puts back what an interrupted run has left."""
+    """Puts back the changes that an interrupted run has left."""
     announce: Callable[[Task, Outcome, Verdict], None] = _nothing
     """Tells another place that the order is refused."""
 

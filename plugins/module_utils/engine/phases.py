@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The phases of an upgrade, and which event leads from which to which. Pure."""
+"""The phases of an upgrade, and the events that lead from one to another. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..common.errors import refusal
 
 
 class Phase(str, Enum):
-    """How far an upgrade is, over all its runs."""
+    """The progress of an upgrade over all its runs."""
 
     NEW = "New"
     """It is planned, and nobody has agreed to it yet."""
@@ -30,7 +30,7 @@ class Phase(str, Enum):
 
 
 class Event(str, Enum):
-    """What happens to an upgrade."""
+    """The events of an upgrade."""
 
     AGREED = "agreed"
     """A run has consent to the plan, and begins or goes on."""
@@ -45,9 +45,9 @@ class Event(str, Enum):
 
 
 ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.FAILED, Event.ABORTED)
-"""How a run ends."""
+"""The ends of a run."""
 UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
-"""Phases of which a run is at work, unless it was interrupted."""
+"""Phases in which a run is at work, unless it was interrupted."""
 EXPLAINED = (Phase.PAUSED, Phase.FAILED, Phase.ABORTED)
 """Phases that always have a reason."""
 

@@ -1,11 +1,12 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records as files in a folder of the controller, that only their user can read.
+"""Records as files in a folder of the controller that only their user can read.
 
-A file system can make a file only if there is none, and cannot replace one only if it is a certain one. So each version
-is a file of its own, `NAME.NUMBER.json`, and the highest number is the record. Whoever has read number 7 makes number 8
-in one step, which fails if somebody else was faster. No lock is needed, and a killed run leaves the former version.
+A file system can make a file on the condition that there is none, but cannot replace a file on the condition that it is
+a certain one. So each version is a file of its own, `NAME.NUMBER.json`, and the highest number is the record. A run
+that has read number 7 makes number 8 in one step, which fails if another was faster. No lock is needed, and a killed
+run leaves the former version.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from ..common.verdict import Reason, Verdict, refused, remark
 from .record_keeping import Found, Kept
 
 MOST = 900_000
-"""Bytes: as many as fit a ConfigMap, so that a record may be moved there."""
+"""The most bytes of a record: as many as fit a ConfigMap, so that a record may be moved there."""
 LONGEST = 4 * MOST
-"""Bytes of a file that are read at the most: what is longer, no run has written."""
+"""The most bytes that are read of a file: no run has written a longer one."""
 PRIVATE = 0o700
 _FILE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\.(?P<number>[1-9]\d{0,17})\.json", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -53,7 +54,7 @@ class Files:
         """Make the next version, and remove those before the last.
 
         Raises:
-            Conflict: somebody else has made it.
+            Conflict: somebody else has made that version.
             Refusal: the folder or the file cannot be used.
         """
         number = int(over.version) + 1 if over is not None else 1
@@ -76,7 +77,7 @@ class Files:
                 # This number was free only because the versions around it are removed already.
                 self._remove(name, number)
                 raise _written_meanwhile(name)
-            # The version before the last stays: whoever lists the folder meanwhile finds one of them.
+            # The version before the last stays, so that a run that lists the folder meanwhile finds one of them.
             for each in numbers:
                 if each < number - 1:
                     self._remove(name, each)
@@ -114,7 +115,7 @@ class Files:
     def _kept(self, name: str, number: int) -> Kept:
         path = self._path(name, number)
         try:
-            # Neither a link to another file is followed, nor a pipe waited for.
+            # A link to another file is not followed, and a pipe is not waited for.
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             raise _written_meanwhile(name) from None

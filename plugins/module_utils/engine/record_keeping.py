@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading and changing a record wherever it is kept; it is written only over the version that was read."""
+"""Reading and changing a record in any store. It is written only over the version that was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .record import Record, parse_record
 from .size import record_text
 
 ATTEMPTS = 10
-"""Hardly anybody else writes it; so many conflicts in a row are no accident."""
+"""Conflicts in a row before a change is given up. Hardly anybody else writes the record, so they are no accident."""
 
 Change = Callable[["Record | None"], "Record | None"]
 
@@ -30,7 +30,7 @@ class Kept:
     where: str
     """The place, for people, such as the name of a ConfigMap."""
     version: str = ""
-    """What guards a write: only this version is replaced."""
+    """The version that guards a write: only this one is replaced."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ class Found:
 
 
 class RecordStore(Protocol):
-    """Where records are kept."""
+    """The store of records."""
 
     @property
     def most(self) -> int:
-        """Bytes of a record that fit."""
+        """The most bytes of a record."""
 
     def read(self, name: str) -> Kept | None:
-        """The record of this name now, or None where there is none."""
+        """The record of this name now, or None if there is none."""
 
     def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
-        """Keep the text in the place of what was read; `summary` is for people who look at the place.
+        """Keep the text in place of the record that was read; `summary` is for people who look at the place.
 
         Raises:
-            Conflict: it is not what was read any more.
+            Conflict: the record is no longer the one that was read.
         """
 
     def find(self) -> Found:
@@ -79,7 +79,7 @@ class Nowhere:
 
 
 def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
-    """All records of a place by their names, and a remark for each that cannot be read: only history is in them."""
+    """All records of a place by their names, and a remark for each that cannot be read, since it holds only history."""
     found, records = store.find(), dict[str, Record]()
     remarks = list(found.verdict.reasons)
     for name, kept in found.kept.items():
@@ -91,10 +91,10 @@ def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
 
 
 def unreadable(error: Refusal) -> tuple[Reason, ...]:
-    """What is remarked of a record that cannot be read.
+    """The remarks about a record that cannot be read.
 
     Raises:
-        Refusal: it is something else that failed.
+        Refusal: something else failed.
     """
     if any(reason.code != "record_not_readable" for reason in error.verdict.reasons):
         raise error
@@ -102,12 +102,12 @@ def unreadable(error: Refusal) -> tuple[Reason, ...]:
 
 
 def change_record(task: Task, store: RecordStore, name: str, change: Change) -> tuple[Record | None, Record | None]:
-    """The record before and after a pure change; None from the change leaves it alone.
+    """The record before and after a pure change; a change that gives None leaves it alone.
 
-    Where it was written meanwhile, it is read and changed again. In check mode it is changed in thought only.
+    If another has written it meanwhile, it is read and changed again. In check mode nothing is written.
 
     Raises:
-        Refusal: it cannot be read or written.
+        Refusal: the record cannot be read or written.
     """
 
     def attempt() -> tuple[Record | None, Record | None]:

@@ -16,7 +16,7 @@ from .paths import CORE, in_namespace
 
 KEY = "record.json"
 MOST = 900_000
-"""Bytes: an API server takes 1 MiB of data in a ConfigMap (server source, ValidateConfigMap)."""
+"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ConfigMaps:
         return kept_in(item) if item is not None else None
 
     def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
-        """Make the ConfigMap, or replace what was read in it."""
+        """Make the ConfigMap, or replace the record that was read in it."""
         body: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -61,7 +61,7 @@ class ConfigMaps:
 
 
 def kept_in(item: Json) -> Kept:
-    """What a ConfigMap holds."""
+    """The record that a ConfigMap holds."""
     with reading_object("ConfigMap", item):
         metadata = part(item, "metadata")
         where = f"ConfigMap {text(metadata, 'name')}"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The OpenSearch part of the module `upgrade_plan`: the order, what stands in the way of it, and what is put back."""
+"""The OpenSearch part of the module `upgrade_plan`: the order, its further checks, and putting back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _order(task: Task) -> Outcome:
 
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
-    # Whoever plans wants to know within that time, however much advances.
+    # A plan should be known within that time, however much progress there is.
     of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
     of_gate["wait_limit"] = params["wait_timeout"]
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
@@ -35,13 +35,13 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
 
 def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
-    # Also in one pass, at the end of which no throw-away pod may be left.
+    # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
     return Part(image_pull.run, image_pull.CONTRACT.arguments(params, **own, **wait))
 
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The pools of which a member is to be replaced."""
+    """The pools with a member to replace."""
     going = {pool for batch in more["batches"] for pool in batch["pools"]}
     return [pool for pool in more["pools"] if pool["name"] in going]
 
@@ -51,7 +51,7 @@ def _put_back(task: Task) -> Outcome:
 
 
 def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
-    """Tell it as an event of each pool, where the pools are in a namespace."""
+    """Tell the refusal as an event of each pool, if the pools are in a namespace."""
     namespace = task.params["namespace"]
     if namespace:
         client = kubernetes.connect(task.params["kubernetes"])

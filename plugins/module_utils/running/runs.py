@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module that plans, begins and ends the runs of a system, made of what the system contributes."""
+"""The work of the module that plans, begins and ends the runs of a system, made of the system's parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
-"""Seconds for the lock and for each API, whatever the time for the system to be fit."""
+"""Seconds for the lock and for each API, independent of the time for the system to be fit."""
 
 
 def contract_of(system: System) -> Contract:
@@ -54,7 +54,7 @@ def contract_of(system: System) -> Contract:
 
 
 def work_of(system: System) -> Callable[[Task], Outcome]:
-    """What the system's module does: it brings the plan into the wanted state."""
+    """The work of the system's module, which brings the plan into the wanted state."""
 
     def run(task: Task) -> Outcome:
         state = task.params["state"]
@@ -86,7 +86,7 @@ def _record(task: Task, **own: Any) -> Outcome:
 
 
 def _plan(task: Task, system: System) -> Outcome:
-    """The plan, and what stands in its way; nothing is changed."""
+    """The plan with a verdict on it. Nothing is changed."""
     order = system.order(task)
     found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
@@ -104,13 +104,13 @@ def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
 
 
 def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The lock of this run, where it is that of this cluster: another cluster's says nothing."""
+    """The lock of this run, if it is that of this cluster; None if it is another cluster's."""
     lock = params["lock"]
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
 
 
 def _predicted(task: Task, more: Mapping[str, Any]) -> int | None:
-    """Seconds that the batches will take, from those that were measured on this cluster; None where none was."""
+    """The seconds that the batches will take, by those measured on this cluster; None if none was."""
     try:
         records, _remarks = read_records(upgrade_record.store_of(task.params))
     except Refusal:
