@@ -93,6 +93,24 @@ def test_the_report_says_what_was_upgraded() -> None:
     assert lines[0] == "Upgraded to 3.8.0: 1 of 4 members in this run. The cluster is green."
 
 
+@pytest.mark.parametrize(
+    ("given", "free"),
+    [
+        ({}, True),
+        ({"upgrade_lock_kept_in": "kubernetes"}, True),
+        ({"upgrade_lock_kept_in": "opensearch"}, False),
+        ({"upgrade_groups": ["a"]}, False),
+        ({"upgrade_groups": ["a"], "status_lock": {"before": {"run": None}}}, True),
+        ({"upgrade_groups": ["a"], "status_lock": {"before": {"run": "night"}}}, False),
+    ],
+)
+def test_only_who_has_seen_the_lock_says_that_nobody_is_at_work(given: dict[str, Any], free: bool) -> None:
+    (play,) = yaml.safe_load((ROOT / "playbooks/status.yml").read_text(encoding="utf-8"))
+    (shows,) = [task for task in play["tasks"] if task["name"] == "Show the records"]
+    environment = Environment(undefined=ChainableUndefined)  # noqa: S701 - text for a terminal
+    assert environment.from_string(shows["vars"]["status_free"]).render(**given) == str(free)
+
+
 def test_status_says_nothing_of_who_is_at_work_where_the_lock_is_told_elsewhere() -> None:
     record = {"name": "upgrade-1", "phase": "Upgrading", "lock": None, "run": "night"}
     lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
