@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.sandbox.clock import Clock
-from tests.sandbox.kubernetes import discovery, reviews, subresources
+from tests.sandbox.kubernetes import definitions, discovery, reviews, subresources
 from tests.sandbox.kubernetes.faults import Faults
 from tests.sandbox.kubernetes.kinds import DEFINITIONS, PODS, SERVICE_ACCOUNTS, Kinds
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, details_of, no_such_path, not_found
@@ -157,10 +157,14 @@ class ApiServer:
 
     def _defined(self, change: Change) -> None:
         if change.kind == DEFINITIONS:
-            if change.type == "DELETED":
-                self.kinds.forget(change.item)
-            else:
+            if change.type != "DELETED":
                 self.kinds.define(change.item)
+            if change.type == "ADDED":
+                name = change.item["metadata"]["name"]
+                self.store.clock.later(0.0, lambda: definitions.establish(self.resources, name))
+            elif change.type == "DELETED":
+                definitions.remove_all(self.store, self.kinds, change.item)
+                self.kinds.forget(change.item)
 
 
 def _told(answer: Json | str | None) -> Answer:

@@ -92,6 +92,7 @@ class Kubernetes:
 
     def __post_init__(self) -> None:
         self.server = ApiServer(self.clock, self.users)
+        self.server.logs = self.behaviour.log
         resources = self.server.resources
         self.nodes = Nodes(resources, self.durations)
         self._controllers = (

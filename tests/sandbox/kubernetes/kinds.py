@@ -16,6 +16,7 @@ EVENTS = Kind("", "v1", "events", "Event")
 CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount")
+QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota", status=True)
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", status=True)
 VOLUMES = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, status=True)
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet", status=True, scale=True, generations=True)
@@ -48,7 +49,7 @@ _BUILT_IN = (
     CLAIMS,
     VOLUMES,
     Kind("", "v1", "endpoints", "Endpoints"),
-    Kind("", "v1", "resourcequotas", "ResourceQuota", status=True),
+    QUOTAS,
     Kind("", "v1", "limitranges", "LimitRange"),
     STATEFUL_SETS,
     REVISIONS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.sandbox.kubernetes import defaults, deletion, ownership, schemas, validation
+from tests.sandbox.kubernetes import defaults, deletion, ownership, quotas, schemas, validation
 from tests.sandbox.kubernetes.kinds import CLAIMS, NAMESPACES, SERVICES, STORAGE_CLASSES, Kinds
 from tests.sandbox.kubernetes.objects import (
     Json,
@@ -79,6 +79,7 @@ class Resources:
             metadata["generation"] = 1
         self._complete(kind, item, writing)
         validation.check(kind, item, None)
+        quotas.check(self.store, kind, namespace, name)
         if writing.manager:
             who = ownership.Manager(writing.manager)
             metadata["managedFields"] = ownership.updated({}, self._said(item, body), who, self._now())

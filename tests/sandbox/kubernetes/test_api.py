@@ -239,3 +239,31 @@ def test_what_fails_on_demand(ask: Asking) -> None:
 
 def _admin() -> dict[str, str]:
     return {"Authorization": f"Bearer {ADMINS}"}
+
+
+def test_a_definition_is_established_and_takes_its_objects_with_it(ask: Asking) -> None:
+    names = {"plural": "engines", "kind": "Engine"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "x.example", "scope": "Namespaced", "names": names, "versions": [version]}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    engines = "/apis/x.example/v1/namespaces/here/engines"
+    for _time in range(2):
+        assert ask("POST", definitions, {"metadata": {"name": "engines.x.example"}, "spec": spec}).status == 201
+        ask.clock.advance(0.1)
+        found = ask("GET", f"{definitions}/engines.x.example").body["status"]
+        assert [each["type"] for each in found["conditions"]] == ["NamesAccepted", "Established"]
+        assert ask("GET", engines).body["items"] == []
+        assert ask("POST", engines, {"metadata": {"name": "one"}, "spec": {"any": 1}}).body["spec"] == {"any": 1}
+        ask("DELETE", f"{definitions}/engines.x.example")
+        assert ask("GET", engines).status == 404
+
+
+def test_a_quota_has_no_room_for_another_pod(ask: Asking) -> None:
+    here = "/api/v1/namespaces/here"
+    ask("POST", f"{here}/resourcequotas", {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "1"}}})
+    pod = {"metadata": {"generateName": "a-"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+    assert ask("POST", f"{here}/pods", pod).status == 201
+    refused = ask("POST", f"{here}/pods", pod, dryRun="All")
+    assert reason(refused) == (403, "Forbidden")
+    assert "exceeded quota: full, requested: pods=1, used: pods=1, limited: pods=1" in refused.body["message"]

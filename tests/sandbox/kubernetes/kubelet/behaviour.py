@@ -23,6 +23,11 @@ def _nobody(_pod: Json, _container: str) -> None:
     """Do nothing."""
 
 
+def _log(pod: Json, container: str, previous: bool) -> list[str]:
+    """One line, so that there is something to read."""
+    return [f"{container} of {pod['metadata']['name']} {'ran' if previous else 'runs'}"]
+
+
 def _known(image: str) -> str:
     """An empty text where an image can be pulled, else why not: all but those without a tag, or of tag `missing`."""
     tag = image.rpartition("/")[2].partition(":")[2]
@@ -47,6 +52,8 @@ class Behaviour:
     """The process is gone, however it ended."""
     ready: Callable[[Json, str], bool] = lambda _pod, _container: True
     """What the readiness probe of a container finds."""
+    log: Callable[[Json, str, bool], list[str]] = _log
+    """The lines of the log of a container, or of its run before the last restart."""
     stop_seconds: Callable[[Json, str], float | None] = lambda _pod, _container: None
     """How long the process takes to end once it was asked to; None: as long as the durations say."""
 
