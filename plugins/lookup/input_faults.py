@@ -42,17 +42,16 @@ _raw:
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ..plugin_utils.inputs import PREFIX, Options, faults, faults_of_hosts, options_of
-
-SPECIFICATION = Path(__file__).resolve().parents[2] / "roles" / "opensearch" / "meta" / "argument_specs.yml"
+from ..plugin_utils.inputs import OPENSEARCH_ROLE, PREFIX, SYSTEM, Options, faults, faults_of_hosts, options_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -60,8 +59,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """The sentences."""
-        entries = specified()
         all_variables = dict(variables or {})
+        entries = specified(str(self._templar.template(all_variables.get(SYSTEM, OPENSEARCH_ROLE))))
         found: list[str] = []
         for playbook in terms:
             takes = options_of(str(playbook), entries)
@@ -77,10 +76,21 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         return found
 
 
-def specified() -> dict[str, Options]:
-    """The options of each entry point of the role opensearch."""
-    text = SPECIFICATION.read_text(encoding="utf-8")
-    return {name: entry["options"] for name, entry in yaml.safe_load(text)["argument_specs"].items()}
+def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
+    """The options of each entry point of the role of a system.
+
+    Raises:
+        AnsibleLookupError: there is no such role, or it does not say what it takes.
+    """
+    collection, _dot, name = role.rpartition(".")
+    try:
+        places = list(import_module(f"ansible_collections.{collection}").__path__)
+        text = Path(places[0], "roles", name, "meta", "argument_specs.yml").read_text(encoding="utf-8")
+    except (ImportError, OSError) as error:
+        raise AnsibleLookupError(
+            f"upgrade_system is {role}, and no such role of a collection says what it takes."
+        ) from error
+    return {entry: said["options"] for entry, said in yaml.safe_load(text)["argument_specs"].items()}
 
 
 def _names_on_hosts(variables: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -19,8 +19,14 @@ from .input_values import wrong_values
 Options = Mapping[str, Mapping[str, Any]]
 
 PREFIX = "upgrade_"
-ENTRY_OF = {"opensearch": "main", "plan": "main", "opensearch_hosts": "hosts"}
-"""The entry point of the system's role that describes a playbook's variables. Other playbooks serve all clusters."""
+ENTRY_OF = {"opensearch_hosts": "hosts"}
+"""The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
+SERVING = ("abort", "settle", "status")
+"""The playbooks that serve every upgrade. Each takes all variables of the system."""
+SYSTEM = f"{PREFIX}system"
+"""The role of the system, for the playbooks that serve every system. They import it before the inventory is read."""
+OF_ANY_SYSTEM = ("plan", *SERVING)
+OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
 BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
 """Variables of a single playbook. All playbooks may get them, since one file of variables serves several."""
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
@@ -67,6 +73,7 @@ def faults(
     unknown = (_unknown(name, playbook, options, others, name in forced) for name in names)
     return [
         *_missing(options, given),
+        *_too_late(options, given, forced),
         *(sentence for sentence in unknown if sentence),
         *(
             sentence
@@ -78,13 +85,15 @@ def faults(
 
 def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mapping[str, Any]]:
     """The variables of a playbook, with the options inside the connections."""
-    entry = ENTRY_OF.get(playbook)
-    if entry:
-        own = dict(entries[entry])
+    if playbook not in SERVING:
+        own = dict(entries[ENTRY_OF.get(playbook, "main")])
     else:
         all_of_them = {name: option for options in entries.values() for name, option in options.items()}
         own = {name: {**option, "required": False} for name, option in all_of_them.items()}
-        own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": f"{PREFIX}groups"}
+        if f"{PREFIX}groups" in own:
+            own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": f"{PREFIX}groups"}
+    if playbook in OF_ANY_SYSTEM:
+        own[SYSTEM] = {"type": "str"}
     connections = {name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()}
     return {**BESIDE, **connections}
 
@@ -118,6 +127,11 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is missing: give it, or {instead} if the members are on plain hosts."
         else:
             yield f"{name} is missing: give it with -e {name}=…, or in a file with -e @file.yml."
+
+
+def _too_late(options: Options, given: Mapping[str, Any], forced: Collection[str]) -> Iterator[str]:
+    if SYSTEM in options and SYSTEM in given and SYSTEM not in forced:
+        yield f"{SYSTEM} stands where it is read too late: give it with -e {SYSTEM}={given[SYSTEM]}."
 
 
 def _unknown(name: str, playbook: str, options: Options, others: Collection[str], forced: bool) -> str:

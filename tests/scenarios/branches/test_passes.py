@@ -70,7 +70,7 @@ def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any)
             assert f"Pod {first} is stopping." in next(stopping)["upgrade_waiting_for"]
         assert siege.deleted() == [first], "the pod that is under way was not followed, or not it alone"
         faults.mend(siege.cluster.namespace, first)
-        assert "waiting, to 3.8.0" in siege.beside("stateful.upgrade.status").output
+        assert "Paused, to 3.8.0" in siege.beside("stateful.upgrade.status").output
         *_others, last = going
 
     assert last == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": []}
