@@ -108,9 +108,10 @@ class Port:
 
 
 class Listening:
-    """A thread that serves handlers. As a context manager it ends with the block.
+    """A thread that serves handlers. As a context manager it ends with the block, and raises what failed in it on time.
 
-    Whoever touches the servers or the clock from another thread holds `lock` meanwhile.
+    Whoever touches the servers or the clock from another thread holds `lock` meanwhile; `serve`, and what a port does,
+    are never called by who holds it.
     """
 
     def __init__(self, clock: Clock, factor: float = 1.0) -> None:
@@ -118,6 +119,7 @@ class Listening:
         self.pace = Pace(clock, factor)
         self.loop = asyncio.new_event_loop()
         self._ports: list[Port] = []
+        self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="sandbox", daemon=True)
 
     def __enter__(self) -> Listening:
@@ -130,6 +132,8 @@ class Listening:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+        if self._failure is not None:
+            raise self._failure
 
     def serve(self, handler: Handler, host: str = "127.0.0.1", port: int = 0, identity: Identity | None = None) -> Port:
         """Serve a handler at an address, over HTTPS where it has an identity; port 0 is one that is free."""
@@ -158,11 +162,14 @@ class Listening:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.create_task(self._tick())
+        ticking = self.loop.create_task(self._tick())
         self.loop.run_forever()
-        for task in asyncio.all_tasks(self.loop):
+        if ticking.done():
+            self._failure = ticking.exception()
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
             task.cancel()
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
     async def _tick(self) -> None:
         while True:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -72,6 +73,21 @@ def test_a_server_is_out_of_reach_and_comes_back_at_its_port(listening: Listenin
     assert port.number == number
     with urllib.request.urlopen(port.url, timeout=10) as given:  # noqa: S310 - written above
         assert given.status == 201
+
+
+def test_what_fails_when_its_time_has_come_is_raised_at_the_end() -> None:
+    tried = threading.Event()
+
+    def fail() -> None:
+        tried.set()
+        raise RuntimeError("at its time")
+
+    listening = Listening(Clock()).__enter__()
+    with listening.lock:
+        listening.pace.clock.later(0.01, fail)
+    assert tried.wait(10)
+    with pytest.raises(RuntimeError, match="at its time"):
+        listening.__exit__()
 
 
 @contextlib.contextmanager

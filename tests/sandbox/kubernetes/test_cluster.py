@@ -11,7 +11,17 @@ from tests.lab.namespace import probe_set
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import MERGE, STRATEGIC
 from tests.sandbox.kubernetes.cluster import Kubernetes
-from tests.sandbox.kubernetes.kinds import BUDGETS, CLAIMS, EVENTS, NAMESPACES, NODES, PODS, REVISIONS, STATEFUL_SETS
+from tests.sandbox.kubernetes.kinds import (
+    BUDGETS,
+    CLAIMS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    REVISIONS,
+    STATEFUL_SETS,
+    VOLUMES,
+)
 from tests.sandbox.kubernetes.objects import is_ready
 
 Json = dict[str, Any]
@@ -276,6 +286,7 @@ def test_a_namespace_is_emptied_before_it_goes(room: Room) -> None:
     assert refused.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
     room.until(lambda: room.kubernetes.server.store.get(NAMESPACES, "", HERE) is None)
     assert not room.pods()
+    assert room.kubernetes.server.store.list(VOLUMES) == []
 
 
 def test_a_pod_that_has_nothing_to_do_ends_with_success(room: Room) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.sandbox.kubernetes.controllers.work import Durations, Place, Work
 from tests.sandbox.kubernetes.deletion import FOREGROUND, ORPHAN
-from tests.sandbox.kubernetes.kinds import CLAIMS, PODS
+from tests.sandbox.kubernetes.kinds import CLAIMS, PODS, VOLUMES
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused, copied
 from tests.sandbox.kubernetes.resources import Resources
 from tests.sandbox.kubernetes.store import Change
@@ -23,6 +23,8 @@ class Garbage:
 
     def _changed(self, change: Change) -> None:
         metadata = change.item["metadata"]
+        if change.kind == CLAIMS and change.type == "DELETED":
+            self._reclaim(change.item)
         dying = {FOREGROUND, ORPHAN} & set(metadata.get("finalizers", []))
         owned = change.type == "ADDED" and metadata.get("ownerReferences")
         freed = change.type == "DELETED" and (metadata.get("ownerReferences") or change.kind == PODS)
@@ -90,6 +92,12 @@ class Garbage:
             for pod in self._resources.store.each(PODS, claim["metadata"]["namespace"])
             for volume in pod["spec"].get("volumes", [])
         )
+
+    def _reclaim(self, claim: Json) -> None:
+        """Delete the volume of a claim that is gone, if that is its policy."""
+        volume = self._resources.store.get(VOLUMES, "", claim["spec"].get("volumeName", ""))
+        if volume is not None and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            self._delete(VOLUMES, volume)
 
     def _delete(self, kind: Kind, item: Json) -> None:
         metadata = item["metadata"]
