@@ -23,7 +23,7 @@ TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: branches soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -42,7 +42,7 @@ benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members 
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
-	@$(MAKE) --no-print-directory unit lab
+	@$(MAKE) --no-print-directory unit branches lab
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
 
@@ -93,11 +93,17 @@ endif
 unit: ## the tests that need no cluster
 	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin tests/sandbox $(ARGS)
 
+branches: ## every branch, fault and kill of an upgrade, on servers in memory
+	@$(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
+
 lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)
 
 scenarios: ## upgrades of real clusters
-	@$(TWO_AT_A_TIME) tests/scenarios $(ARGS)
+	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches $(ARGS)
+
+soak: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>); takes an hour
+	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(WHATEVER_ANSIBLE) $(ARGS)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The processes of pods in memory: a container of the image `opensearch` is a member, any other one just runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.opensearch.cluster import Cluster
+from tests.sandbox.opensearch.model import Durations, MemberSpec
+
+_SETTING = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+IMAGE = "opensearch"
+VERSIONS = ("2.11.1", "2.19.1", "2.19.6", "3.4.0", "3.6.0", "3.8.0")
+"""The versions of the lab."""
+
+
+class Members:
+    """Every OpenSearch cluster of a sandbox, by namespace and name, with the pod of each member."""
+
+    def __init__(
+        self, clock: Clock, zone_of: Callable[[str], str], address_of: Callable[[str, str], str], durations: Durations
+    ) -> None:
+        self._clock = clock
+        self._zone_of = zone_of
+        self._address_of = address_of
+        self._durations = durations
+        self._clusters: dict[tuple[str, str], Cluster] = {}
+        self._of_pod: dict[str, Cluster] = {}
+        """By the UID of the pod whose process is a member."""
+
+    def started(self, pod: Json, _container: str) -> None:
+        """The process of a pod's container starts."""
+        settings = settings_of(pod)
+        if settings is None:
+            return
+        metadata = pod["metadata"]
+        key = (metadata["namespace"], str(settings.get("cluster.name", "opensearch")))
+        cluster = self._clusters.setdefault(key, Cluster(self._clock, key[1], self._durations))
+        self._of_pod[metadata["uid"]] = cluster
+        address = self._address_of(metadata["namespace"], metadata["name"])
+        cluster.start(member_of(pod, settings, self._zone_of(pod["spec"]["nodeName"]), address))
+
+    def stopping(self, pod: Json, _container: str) -> None:
+        """The process of a pod was asked to end (SIGTERM)."""
+        cluster = self.cluster_of(pod)
+        if cluster is not None:
+            cluster.stop(pod["metadata"]["name"])
+
+    def stopped(self, pod: Json, _container: str) -> None:
+        """The process of a pod is gone, however it ended."""
+        cluster = self._of_pod.pop(pod["metadata"]["uid"], None)
+        if cluster is not None:
+            cluster.kill(pod["metadata"]["name"])
+
+    def ready(self, pod: Json, _container: str) -> bool:
+        """Whether the REST port of the pod's member answers; anything else is ready as soon as it runs."""
+        cluster = self.cluster_of(pod)
+        return cluster is None or cluster.ready(pod["metadata"]["name"])
+
+    def exit_code(self, pod: Json, _container: str) -> int | None:
+        """With what a container ends that has nothing to do, as the pods that pull an image."""
+        return 0 if pod["spec"]["containers"][0].get("command") == ["true"] else None
+
+    def cluster_of(self, pod: Json) -> Cluster | None:
+        """The cluster in which the pod's process is a member; none where it runs something else, or nothing."""
+        return self._of_pod.get(pod["metadata"]["uid"])
+
+
+def settings_of(pod: Json) -> dict[str, Any] | None:
+    """The settings that a member takes from its environment; None where the pod holds no member."""
+    container = pod["spec"]["containers"][0]
+    if image_of(container["image"])[0] != IMAGE or container.get("command"):
+        return None
+    given = {each["name"]: each.get("value", "") for each in container.get("env") or []}
+    return {name: value for name, value in given.items() if _SETTING.fullmatch(name)}
+
+
+def image_of(image: str) -> tuple[str, str]:
+    """Name and version of an image; registry and path are ignored."""
+    name, _colon, version = image.rpartition("/")[2].partition(":")
+    return name, version
+
+
+def pull_error(image: str) -> str:
+    """Why an image cannot be pulled: there are those of the lab, and no others."""
+    name, version = image_of(image)
+    known = {IMAGE: VERSIONS, "probe": ("1", "2"), "busybox": (version,)}
+    return "" if version in known.get(name, ()) else f"{image}: not found"
+
+
+def member_of(pod: Json, settings: Mapping[str, Any], zone: str, address: str) -> MemberSpec:
+    """The process that a pod's container starts."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    attributes = {"zone": zone}
+    attributes |= {name[10:]: value for name, value in settings.items() if name.startswith("node.attr.")}
+    return MemberSpec(
+        name=metadata["name"],
+        version=image_of(spec["containers"][0]["image"])[1],
+        address=address,
+        data_key=_data_key(pod),
+        roles=_listed(settings.get("node.roles", "")),
+        attributes=attributes,
+        settings=settings,
+        initial_managers=_listed(settings.get("cluster.initial_cluster_manager_nodes", "")),
+    )
+
+
+def _data_key(pod: Json) -> str:
+    """The claim that a member's data lies on, or the pod itself where it has no volume that lasts."""
+    metadata = pod["metadata"]
+    claims = [each["persistentVolumeClaim"]["claimName"] for each in pod["spec"].get("volumes") or [] if _claim(each)]
+    return f"{metadata['namespace']}/{claims[0] if claims else metadata['uid']}"
+
+
+def _claim(volume: Json) -> bool:
+    return "persistentVolumeClaim" in volume
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.strip("[] ").split(",") if part.strip())

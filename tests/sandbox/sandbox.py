@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Kubernetes and its OpenSearch clusters in memory, behind real sockets, for scenarios that need no lab."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+
+from tests.lab.certificates import Identity
+from tests.lab.control_plane.credentials import USERS, create
+from tests.lab.proxy import ANNOTATION
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.cluster import NODES, Kubernetes, Switchboard
+from tests.sandbox.kubernetes.kinds import PODS, SERVICES
+from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
+from tests.sandbox.kubernetes.objects import Json, is_ready
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.kubernetes.rights import User
+from tests.sandbox.kubernetes.selectors import selected
+from tests.sandbox.listening import Listening, Port
+from tests.sandbox.members import Members, pull_error
+from tests.sandbox.opensearch.model import Durations
+from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
+
+HOST = "127.0.0.1"
+
+
+QUICK = Durations(boot=1.0)
+"""Members boot sooner than real ones, since nothing is shown by their booting."""
+APPLIED = Writing(manager="kubectl", force=True)
+"""As a user applies, so that the ownership of fields looks as it does with users."""
+
+
+class Faults:
+    """Everything that can be broken on purpose."""
+
+    def __init__(self, switches: Switchboard, listening: Listening, server: Port) -> None:
+        self._switches, self._listening, self._server = switches, listening, server
+
+    def never_ready(self, namespace: str, pod: str) -> None:
+        """Keep the pod's containers from being Ready, whatever their probes say."""
+        with self._listening.lock:
+            self._switches.never_ready(namespace, pod)
+
+    def crash_loop(self, namespace: str, pod: str) -> None:
+        """Kill the pod's processes as soon as they start."""
+        with self._listening.lock:
+            self._switches.crash_loop(namespace, pod)
+
+    def slow_stop(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let the pod take this long to stop; its grace period still ends it."""
+        with self._listening.lock:
+            self._switches.slow_stop(namespace, pod, seconds)
+
+    def kill(self, namespace: str, pod: str) -> None:
+        """Kill the pod's processes now."""
+        with self._listening.lock:
+            self._switches.kill(namespace, pod)
+
+    def node_dead(self, node: str) -> None:
+        """Take a Kubernetes node's power away."""
+        with self._listening.lock:
+            self._switches.node_dead(node)
+
+    def api_server_away(self, seconds: float) -> None:
+        """Kill the API server, and start it again after some seconds."""
+        self._server.close_for(seconds)
+
+    def mend(self, namespace: str, pod: str) -> None:
+        """Switch everything off for a pod."""
+        with self._listening.lock:
+            self._switches.mend(namespace, pod)
+
+    def mend_node(self, node: str) -> None:
+        """Give the Kubernetes node its power back."""
+        with self._listening.lock:
+            self._switches.mend_node(node)
+
+    def mend_all(self) -> None:
+        """Switch everything off."""
+        with self._listening.lock:
+            self._switches.mend_all()
+
+
+class Sandbox:
+    """Use it in a `with` statement. `factor` says how many times as fast as real time its clock goes."""
+
+    real = False
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.clock = Clock()
+        self.listening = Listening(self.clock, factor)
+        self._stack = contextlib.ExitStack()
+        self._services: dict[tuple[str, str], Port] = {}
+        self._addresses: dict[tuple[str, str], str] = {}
+
+    def __enter__(self) -> Sandbox:
+        directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-")))
+        port = _free_port()
+        self._credentials = create(directory / "secrets", f"https://{HOST}:{port}", [HOST])
+        users = {
+            token: User(name, (*USERS[name], "system:authenticated"))
+            for name, token in self._credentials.tokens.items()
+        }
+        self.kubernetes = Kubernetes(self.clock, self._behaviour(), users=users)
+        self.api = self.kubernetes.server
+        self._stack.enter_context(self.listening)
+        identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
+        served = self.listening.serve(self.api, HOST, port, identity)
+        self.faults = Faults(self.kubernetes.faults, self.listening, served)
+        return self
+
+    def _behaviour(self) -> Behaviour:
+        self.members = Members(self.clock, NODES.__getitem__, self.pod_address, QUICK)
+        return Behaviour(
+            address=self.pod_address,
+            pull_error=pull_error,
+            exit_code=self.members.exit_code,
+            started=self.members.started,
+            stopping=self.members.stopping,
+            stopped=self.members.stopped,
+            ready=self.members.ready,
+        )
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def apply(self, objects: Sequence[dict[str, Any]]) -> None:
+        """Create or change objects as admin, in the order given, as `kubectl apply --server-side`.
+
+        Raises:
+            Refused: an object is not accepted.
+        """
+        for each in objects:
+            with self.listening.lock:
+                kind = self.api.kinds.named(each["apiVersion"], each["kind"])
+                assert kind is not None, f"there is no kind {each['kind']} in {each['apiVersion']}"
+                metadata = each["metadata"]
+                namespace = metadata.get("namespace", "default") if kind.namespaced else ""
+                self.api.resources.apply(kind, namespace, metadata["name"], each, APPLIED)
+            if kind is SERVICES and each["spec"].get("clusterIP") != "None":
+                self._relay(namespace, metadata["name"])
+
+    def _relay(self, namespace: str, name: str) -> None:
+        """Let a Service's Ready pods answer at an address of its own, which stands in its annotation."""
+        if (namespace, name) not in self._services:
+            self._services[namespace, name] = self.listening.serve(self._service(namespace, name), HOST)
+        address = f"{HOST}:{self._services[namespace, name].number}"
+        with self.listening.lock:
+            self.api.resources.change(
+                SERVICES,
+                namespace,
+                name,
+                lambda found: found["metadata"].setdefault("annotations", {}).update({ANNOTATION: address}),
+            )
+
+    def _service(self, namespace: str, name: str) -> Handler:
+        turn = 0
+
+        def answer(request: Request) -> Answer | Pending:
+            nonlocal turn
+            service = self.api.store.get(SERVICES, namespace, name)
+            ready = self._ready(namespace, service) if service else []
+            turn += 1
+            pod = ready[turn % len(ready)] if ready else None
+            cluster = self.members.cluster_of(pod) if pod else None
+            if pod is None or cluster is None:
+                raise CutOff(made=False)
+            return cluster.handler(pod["metadata"]["name"])(request)
+
+        return answer
+
+    def _ready(self, namespace: str, service: Json) -> list[Json]:
+        selector = {"matchLabels": service["spec"].get("selector") or {}}
+        return [
+            pod
+            for pod in self.api.store.each(PODS, namespace)
+            if is_ready(pod) and selected(selector, pod["metadata"].get("labels") or {})
+        ]
+
+    def client(self, user: str = "admin") -> client.ApiClient:
+        """A new API client; close it, or use it in a `with` statement."""
+        return config.new_client_from_config(config_file=str(self.kubeconfig(user)))
+
+    def kubeconfig(self, user: str = "admin") -> Path:
+        """The kubeconfig of `admin`, or of `upgrader`, who may do only what roles bound to it allow."""
+        return self._credentials.kubeconfig(user)
+
+    def pod_address(self, namespace: str, pod: str) -> str:
+        """The address of the pod of this name, whether it exists already or not."""
+        number = len(self._addresses) + 1
+        return self._addresses.setdefault((namespace, pod), f"10.0.{number // 250}.{number % 250 + 1}")
+
+
+def _free_port() -> int:
+    """A port that nobody listens at; it has to be known before the certificates and kubeconfigs are made."""
+    with socket.create_server((HOST, 0)) as found:
+        return int(found.getsockname()[1])
