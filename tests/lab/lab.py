@@ -22,7 +22,7 @@ from tests.lab.eventlog import read_events
 from tests.lab.plan import FILE, LabPlan
 from tests.lab.processes import MARK, Ledger, is_alive, pod_user, record_of
 from tests.lab.teardown import Teardown, tear_down
-from tests.lab.waiting import until
+from tests.lab.waiting import RealClock, until
 
 ROOT = Path(__file__).parents[2]
 START_TIMEOUT = 120.0
@@ -84,6 +84,7 @@ class Lab:
 
     real = True
     """Its servers are real, and hold documents."""
+    clock = RealClock()
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

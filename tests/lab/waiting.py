@@ -14,6 +14,18 @@ Found = TypeVar("Found")
 INTERVAL = 0.05
 
 
+class RealClock:
+    """The clock of this machine, for tasks that wait."""
+
+    def now(self) -> float:
+        """Seconds of the monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time pass."""
+        time.sleep(seconds)
+
+
 def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:
     """Look until the answer is truthy, and give it. Raises LabError naming `what` after `timeout` seconds."""
     deadline = time.monotonic() + timeout

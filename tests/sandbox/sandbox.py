@@ -88,14 +88,32 @@ class Faults:
             self._switches.mend_all()
 
 
+class SharedClock:
+    """The clock of a sandbox for other threads: whoever sleeps lets the time of all pass at once."""
+
+    def __init__(self, clock: Clock, listening: Listening) -> None:
+        self._clock, self._listening = clock, listening
+
+    def now(self) -> float:
+        """The present moment."""
+        with self._listening.lock:
+            return self._clock.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        with self._listening.lock:
+            self._clock.advance(seconds)
+
+
 class Sandbox:
     """Use it in a `with` statement. `factor` says how many times as fast as real time its clock goes."""
 
     real = False
 
     def __init__(self, factor: float = 1.0) -> None:
-        self.clock = Clock()
-        self.listening = Listening(self.clock, factor)
+        self._clock = Clock()
+        self.listening = Listening(self._clock, factor)
+        self.clock = SharedClock(self._clock, self.listening)
         self._stack = contextlib.ExitStack()
         self._services: dict[tuple[str, str], Port] = {}
         self._addresses: dict[tuple[str, str], str] = {}
@@ -108,7 +126,7 @@ class Sandbox:
             token: User(name, (*USERS[name], "system:authenticated"))
             for name, token in self._credentials.tokens.items()
         }
-        self.kubernetes = Kubernetes(self.clock, self._behaviour(), users=users)
+        self.kubernetes = Kubernetes(self._clock, self._behaviour(), users=users)
         self.api = self.kubernetes.server
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
@@ -117,7 +135,7 @@ class Sandbox:
         return self
 
     def _behaviour(self) -> Behaviour:
-        self.members = Members(self.clock, NODES.__getitem__, self.pod_address, QUICK)
+        self.members = Members(self._clock, NODES.__getitem__, self.pod_address, QUICK)
         return Behaviour(
             address=self.pod_address,
             pull_error=pull_error,

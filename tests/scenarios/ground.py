@@ -41,12 +41,26 @@ class Faults(Protocol):
         """Switch everything off."""
 
 
+class Clock(Protocol):
+    """The time as the ground has it."""
+
+    def now(self) -> float:
+        """Seconds."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+
 class Ground(Protocol):
     """A Kubernetes on which clusters can be started."""
 
     @property
     def real(self) -> bool:
         """Whether its servers are real ones, which hold documents."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time that a task takes which runs in this process."""
 
     @property
     def faults(self) -> Faults:

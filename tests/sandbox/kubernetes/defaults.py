@@ -101,11 +101,11 @@ def _stateful_set(item: Json) -> None:
     _set(spec, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"})
     _set(spec, serviceName="")
     strategy = spec["updateStrategy"]
-    _set(strategy, type="RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        # Only where nothing is said; an empty `rollingUpdate` gets its partition as well.
-        rolling = strategy.get("rollingUpdate")
-        strategy["rollingUpdate"] = {"partition": 0, **(rolling or {})}
+    if "type" not in strategy:
+        _set(strategy, type="RollingUpdate", rollingUpdate={})
+    # A type that was given stays without a partition (server source, SetDefaults_StatefulSet).
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        _set(strategy["rollingUpdate"], partition=0)
     _template(spec)
     for claim in spec.get("volumeClaimTemplates", []):
         _set(claim, apiVersion="v1", kind="PersistentVolumeClaim")

@@ -150,7 +150,7 @@ class Room:
 
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:
         common = {"kubernetes": self.options, "namespace": self.namespace, "container": None}
-        return Task(params={**common, **WAIT, **params}, progress=print, check_mode=check_mode)
+        return Task(params={**common, **WAIT, **params}, progress=print, check_mode=check_mode, clock=self.ground.clock)
 
 
 def member(ordinal: int) -> str:

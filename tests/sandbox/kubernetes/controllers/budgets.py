@@ -7,7 +7,7 @@ import math
 
 from tests.sandbox.kubernetes.controllers.work import Durations, Place, Work, with_condition
 from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
-from tests.sandbox.kubernetes.objects import Json, controller_of, is_ready, timestamp
+from tests.sandbox.kubernetes.objects import Json, condition_of, controller_of, is_ready, timestamp
 from tests.sandbox.kubernetes.resources import Resources, Writing
 from tests.sandbox.kubernetes.selectors import selected
 from tests.sandbox.kubernetes.store import Change
@@ -54,6 +54,7 @@ class Budgets:
             }
             reason = "SufficientPods" if allowed else "InsufficientPods"
             with_condition(item, "DisruptionAllowed", "True" if allowed else "False", now, reason=reason)
+            condition_of(item, "DisruptionAllowed")["message"] = ""
 
         writing = Writing(manager="kube-controller-manager", subresource="status")
         self._resources.change(BUDGETS, *place, change, writing)
