@@ -65,6 +65,12 @@ class Members:
         """With what a container ends that has nothing to do, as the pods that pull an image."""
         return 0 if pod["spec"]["containers"][0].get("command") == ["true"] else None
 
+    def log(self, pod: Json, _container: str, _previous: bool) -> list[str]:
+        """The lines that the process of a pod has written."""
+        cluster = self.cluster_of(pod)
+        said = cluster.said(pod["metadata"]["name"]) if cluster else ""
+        return [f"{pod['metadata']['name']} has started", *([said] if said else [])]
+
     def cluster_of(self, pod: Json) -> Cluster | None:
         """The cluster in which the pod's process is a member; none where it runs something else, or nothing."""
         return self._of_pod.get(pod["metadata"]["uid"])

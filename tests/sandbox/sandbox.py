@@ -17,6 +17,7 @@ from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import NODES, Kubernetes, Switchboard
+from tests.sandbox.kubernetes.controllers.work import Durations as Pace
 from tests.sandbox.kubernetes.kinds import PODS, SERVICES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.objects import Json, is_ready
@@ -126,8 +127,9 @@ class Sandbox:
             token: User(name, (*USERS[name], "system:authenticated"))
             for name, token in self._credentials.tokens.items()
         }
-        self.kubernetes = Kubernetes(self._clock, self._behaviour(), users=users)
+        self.kubernetes = Kubernetes(self._clock, self._behaviour(), Pace(node_lost=4.0), users)
         self.api = self.kubernetes.server
+        self.api.logs = self.members.log
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
         served = self.listening.serve(self.api, HOST, port, identity)

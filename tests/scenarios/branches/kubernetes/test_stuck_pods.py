@@ -3,60 +3,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready, pod_path
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.replacement import SLOW
-from kubernetes import client
 
 from tests.lab.waiting import until
-from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, codes, member
-
-SOON = SLOW + 5
-"""Seconds after which a roll says what it is at, and is asked again; events and logs are looked for after `SLOW`."""
-
-
-def until_stuck(room: Room, name: str, wanted: str, says: str = "", **options: Any) -> Outcome:
-    """The outcome for a member that does not come back, once it has come so far that `wanted` is the reason."""
-    seen: list[str] = []
-
-    def stuck() -> Outcome | None:
-        outcome = room.roll(name, wait_timeout=SOON, **options)
-        first = next(iter(outcome.verdict.deciding()), None)
-        assert first is not None, f"{name} came back: {outcome.verdict}"
-        seen[:] = [f"{first.code}: {first.message}"]
-        return outcome if first.code == wanted and says in first.message else None
-
-    try:
-        return until(f"{wanted} to be said of {name}", stuck, TIMEOUT)
-    finally:
-        print(*seen)
-
-
-def test_an_image_that_cannot_be_pulled_and_its_cure(room: Room) -> None:
-    room.up(policy="OrderedReady")
-    room.set_image(MISSING)
-    stuck = room.roll(member(2), wait_timeout=150, wait_sleep=1)
-    assert codes(stuck) == ["image_not_pulled"]
-    again = room.roll(member(2), wait_timeout=30)
-    assert not again.changed
-    assert codes(again)[0] == "image_not_pulled"
-    assert "timed_out" not in codes(again)
-
-    room.set_image(NEW)
-    undo = json.loads(room.json()["metadata"]["annotations"][UNDO])
-    assert undo["image"]["was"] == OLD
-    cured = room.roll(member(2))
-    assert cured.verdict.passed, cured.verdict
-    assert cured.changed
+from tests.scenarios.kubernetes.room import TIMEOUT, Room, codes, member
+from tests.scenarios.kubernetes.stuck import until_stuck
 
 
 def test_a_pod_that_is_never_ready(room: Room) -> None:
@@ -103,43 +55,6 @@ def test_a_pod_that_fits_on_no_kubernetes_node(room: Room) -> None:
     room.set_image()
     room.change({"spec": {"template": {"spec": {"nodeSelector": {"disk": "none"}}}}})
     until_stuck(room, member(0), "pod_unschedulable")
-
-
-def test_a_quota_that_is_used_up(room: Room) -> None:
-    room.up()
-    room.set_image()
-    with full_quota(room):
-        with pytest.raises(Refusal, match="exceeded quota"):
-            room.pull(NEW)
-        until_stuck(room, member(0), "pod_not_recreated", says="exceeded quota")
-    cured = room.roll(member(0))
-    assert cured.verdict.passed, cured.verdict
-
-
-def refuses_pods(room: Room) -> bool:
-    """Whether admission goes by the quota, which it hears of later than who reads it."""
-    pod = {"metadata": {"generateName": "trial-"}, "spec": {"containers": [{"name": "trial", "image": OLD}]}}
-    with room.ground.client() as api:
-        core: Any = client.CoreV1Api(api)
-        try:
-            core.create_namespaced_pod(room.namespace, pod, dry_run="All")
-        except client.ApiException as error:
-            return "exceeded quota" in str(error.body)
-    return False
-
-
-@contextmanager
-def full_quota(room: Room) -> Iterator[None]:
-    """A quota that leaves no room for another pod."""
-    name = "full"
-    path = f"/api/v1/namespaces/{room.namespace}/resourcequotas/{name}"
-    about = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name}}
-    room.add({**about, "spec": {"hard": {"pods": "0"}}})
-    until("the quota to hold", lambda: refuses_pods(room), TIMEOUT)
-    try:
-        yield
-    finally:
-        room.admin.delete(path, (room.admin.get(path) or {})["metadata"]["uid"])
 
 
 def test_an_ordered_pool_waits_for_a_pod_of_lower_ordinal(room: Room) -> None:
