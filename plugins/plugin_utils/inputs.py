@@ -130,7 +130,8 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _too_late(options: Options, given: Mapping[str, Any], forced: Collection[str]) -> Iterator[str]:
-    if SYSTEM in options and SYSTEM in given and SYSTEM not in forced:
+    # Without -e the roles are those of their own default, which is a variable of the play, too.
+    if SYSTEM in options and SYSTEM not in forced and given.get(SYSTEM, OPENSEARCH_ROLE) != OPENSEARCH_ROLE:
         yield f"{SYSTEM} stands where it is read too late: give it with -e {SYSTEM}={given[SYSTEM]}."
 
 

@@ -92,3 +92,14 @@ def test_status_says_at_once_that_nobody_answers(
     assert f"{who} at {NOWHERE} cannot be reached" in output
     assert remedy in output  # in the words of whoever runs a playbook
     assert "timed_out" not in output  # one look, however long others would wait
+
+
+@pytest.mark.parametrize("playbook", ["plan", "status"])
+def test_good_variables_are_followed_by_a_question_to_a_server(
+    playbook: str, ansible_environment: Mapping[str, str]
+) -> None:
+    ways = {"upgrade_kubernetes": {"host": NOWHERE}, "upgrade_opensearch": {"hosts": [NOWHERE]}}
+    given = {**ways, "upgrade_namespace": "search", "target_version": "3.8.0", "upgrade_wait": False}
+    _code, output = play(playbook, given, ansible_environment)
+    assert "Nothing was done." not in output.replace("Nothing was done in this pass", "")
+    assert NOWHERE in output

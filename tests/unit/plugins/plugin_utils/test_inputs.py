@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleLookupError
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import LEAST
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import MADE, TOLD, faults, faults_of_hosts
@@ -167,3 +168,25 @@ def test_a_limit_that_may_be_off_says_so_in_its_description() -> None:
     assert numbers.keys() >= LEAST.keys()
     for name, option in numbers.items():
         assert bool(re.search(r"\b0\b", "".join(option["description"]))) == (name in LEAST), name
+
+
+@pytest.mark.parametrize("playbook", ["plan", "abort", "settle", "status"])
+def test_the_system_is_given_where_it_is_read_before_the_inventory(playbook: str) -> None:
+    given = {"upgrade_system": "example.lamps.lamps"}
+    assert said(playbook, forced=given, **given) == []
+    assert said(playbook, **given) == [
+        "upgrade_system stands where it is read too late: give it with -e upgrade_system=example.lamps.lamps."
+    ]
+    assert said(playbook, upgrade_system="stateful.upgrade.opensearch") == []
+
+
+def test_a_playbook_of_one_system_takes_no_other() -> None:
+    (sentence,) = said("opensearch", forced=["upgrade_system"], upgrade_system="example.lamps.lamps")
+    assert sentence == "upgrade_system is made by the run itself and cannot be given: take it out."
+    assert said("opensearch", upgrade_system="stateful.upgrade.opensearch") == []
+
+
+def test_a_system_that_nobody_has_is_refused() -> None:
+    for role in ("stateful.upgrade.nothing", "nobody.nowhere.nothing", "nothing"):
+        with pytest.raises(AnsibleLookupError, match=f"upgrade_system is {role}, and no such role"):
+            specified(role)
