@@ -38,7 +38,7 @@ options:
       namespace:
         description: The namespace of the Lease.
         type: str
-      seconds:
+      lease_duration:
         description: The time for which it lasts without being renewed.
         type: int
         default: 60

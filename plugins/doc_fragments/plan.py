@@ -16,9 +16,9 @@ options:
     type: str
     required: true
   namespace:
-    description: The namespace of the cluster's pods. Either this or O(hosts) is given.
+    description: The namespace of the cluster's pods. Either this or O(groups) is given.
     type: str
-  hosts:
+  groups:
     description:
       - The pools of a cluster whose members are not pods. The keys name the pools, such as groups of the inventory;
         each value is the list of the names (C(node.name)) of its members. Either this or O(namespace) is given.

@@ -35,7 +35,7 @@ options:
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
-      - V(after_upgrade) checks the same for all O(members).
+      - V(after_upgrade) checks the same for all O(expected).
     type: str
     required: true
     choices: [before_upgrade, before_batch, after_batch, after_upgrade, before_stop, joined]
@@ -50,7 +50,7 @@ options:
     type: str
     default: unchanged
     choices: [unchanged, restrict, delay, auto]
-  members:
+  expected:
     description:
       - Names of all members that should be in the cluster. A missing one that is not in O(batch) is waited for.
     type: list
@@ -140,7 +140,7 @@ EXAMPLES = r"""
     opensearch:
       hosts: [https://search.example.com:9200]
     moment: before_batch
-    members: [data-0, data-1, data-2]
+    expected: [data-0, data-1, data-2]
     batch: [data-2]
     wait_timeout: 900
 

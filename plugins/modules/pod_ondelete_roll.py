@@ -59,7 +59,7 @@ options:
     type: list
     elements: str
     required: true
-  members:
+  expected:
     description:
       - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
         those in O(batch).
@@ -147,7 +147,7 @@ EXAMPLES = r"""
       hosts: [https://search.example.com:9200]
     pool: data
     batch: [data-2]
-    members: [data-0, data-1, data-2]
+    expected: [data-0, data-1, data-2]
     target_version: 3.8.0
     allocation: restrict
 
@@ -165,7 +165,7 @@ EXAMPLES = r"""
       hosts: [https://search.example.com:9200]
     pool: data
     batch: [data-1, data-2]
-    members: [data-0, data-1, data-2]
+    expected: [data-0, data-1, data-2]
     wait: false
   register: pass_result
 
@@ -176,7 +176,7 @@ EXAMPLES = r"""
       hosts: [https://search.example.com:9200]
     pools: [data, ingest]
     batch: [data-2, ingest-1]
-    members: [data-0, data-1, data-2, ingest-0, ingest-1]
+    expected: [data-0, data-1, data-2, ingest-0, ingest-1]
 """
 
 RETURN = r"""

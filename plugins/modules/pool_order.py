@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 - name: Plan for members on plain hosts
   stateful.upgrade.pool_order:
-    hosts:
+    groups:
       data: [data-0, data-1, data-2]
       managers: [manager-0, manager-1, manager-2]
     opensearch:

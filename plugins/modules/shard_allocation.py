@@ -31,14 +31,14 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(prepared) flushes the indices that have shards on O(members), which can be done while others recover. For the
+      - V(prepared) flushes the indices that have shards on O(batch), which can be done while others recover. For the
         whole run it sets O(recoveries), O(recovery_bytes) and O(rebalance). A setting that another has changed since is
         left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
       - V(unrestricted) puts back only the restriction (or delay). Members stay drained, and the settings of the run
         stay.
-      - V(drained) excludes O(members) from allocation, and waits until they hold no shard any more. Before it changes
+      - V(drained) excludes O(batch) from allocation, and waits until they hold no shard any more. Before it changes
         anything, the server is asked for each of their shards whether another member takes it. If a shard has no other
         place, it refuses and names the shards and the deciders. Members that are not in the cluster hold no shard.
       - V(undrained) takes out again the names that V(drained) has added, and leaves others.
@@ -111,11 +111,11 @@ options:
     choices: [remove, refuse]
   flush:
     description:
-      - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(members) first. The
+      - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(batch) first. The
         members then start faster.
     type: bool
     default: true
-  members:
+  batch:
     description: Names of the members that will be restarted. O(flush) and O(state=drained) use them.
     type: list
     elements: str
@@ -159,7 +159,7 @@ EXAMPLES = r"""
       username: upgrade
       password: "{{ vault_opensearch_password }}"
     state: restricted
-    members: [data-2]
+    batch: [data-2]
 
 - name: Switch rebalancing off and let shards recover faster, for the whole run
   stateful.upgrade.shard_allocation:
@@ -175,7 +175,7 @@ EXAMPLES = r"""
     opensearch:
       hosts: [https://search.example.com:9200]
     state: drained
-    members: [cache-2]
+    batch: [cache-2]
     wait_timeout: 7200
 
 - name: Put back what was changed for this batch

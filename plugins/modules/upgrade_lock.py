@@ -42,7 +42,7 @@ options:
   cluster_uuid:
     description: The UUID of the cluster, which names its lock. By default the cluster is asked for it.
     type: str
-  seconds:
+  lease_duration:
     description:
       - The time for which the lock lasts without being renewed. Each task of the run renews it repeatedly.
       - It has to be longer than any other task that runs between two tasks of this collection.
@@ -130,7 +130,7 @@ lock:
     name: stateful-upgrade-0a1b2c3d4e
     kept_in: kubernetes
     namespace: search
-    seconds: 60
+    lease_duration: 60
 name:
   description: The name of the lock, which the record of the same cluster has, too.
   returned: with O(state=free)

@@ -55,7 +55,7 @@ options:
     description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
     type: str
     default: ''
-  seconds:
+  lease_duration:
     description:
       - With O(state=begun), the time for which the lock lasts without being renewed, see
         M(stateful.upgrade.upgrade_lock).

@@ -39,7 +39,7 @@ options:
     description: The state that the batch has come to.
     type: str
     choices: [upgrading, done, failed, waiting]
-  members:
+  results:
     description: The members of the batch with their times, as M(stateful.upgrade.pod_ondelete_roll) returns them.
     type: list
     elements: dict

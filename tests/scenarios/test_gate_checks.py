@@ -91,7 +91,7 @@ def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cl
     with index(cluster, "kept", shards=1, replicas=1), full_disks(cluster):
         cancel = {"index": "kept", "shard": 0, "node": holder(cluster, "kept")}
         cluster.ask("/_cluster/reroute", "POST", {"commands": [{"cancel": cancel}]})
-        gate = tasks.one("cluster_health_gate", moment="after_upgrade", members=MEMBERS, target_version=FROM)
+        gate = tasks.one("cluster_health_gate", moment="after_upgrade", expected=MEMBERS, target_version=FROM)
     (message,) = sentences(gate, "unassigned")
     assert "The replica of kept[0] fits on none of the 3 data members" in message
     assert "disk_threshold on 3" in message
@@ -100,7 +100,7 @@ def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cl
 def test_members_above_a_watermark_are_refused_by_name(
     cluster: Cluster, tasks: Tasks, ansible_environment: Mapping[str, str]
 ) -> None:
-    look: dict[str, Any] = {"moment": "before_upgrade", "members": MEMBERS, "target_version": TO}
+    look: dict[str, Any] = {"moment": "before_upgrade", "expected": MEMBERS, "target_version": TO}
     with full_disks(cluster):
         refuses, skips = tasks.play(
             step("cluster_health_gate", **look), step("cluster_health_gate", **look, skip_checks=["disk"])
@@ -137,7 +137,7 @@ def snapshot(cluster: Cluster, repository: Path, name: str) -> Iterator[None]:
 def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks, repository: Path) -> None:
     def gate(moment: str, batch: int | None = None, **options: Any) -> Any:
         own: dict[str, Any] = {} if batch is None else {"batch": [MEMBERS[batch]]}
-        return step("cluster_health_gate", moment=moment, members=MEMBERS, target_version=TO, **own, **options)
+        return step("cluster_health_gate", moment=moment, expected=MEMBERS, target_version=TO, **own, **options)
 
     with index(cluster, "logs", shards=1, replicas=1), snapshot(cluster, repository, "logs"):
         table = json.loads(cluster.ask("/_cluster/state/routing_table,nodes/logs"))
@@ -175,7 +175,7 @@ def end(cluster: Cluster, task: str) -> None:
 
 
 def test_a_long_task_is_waited_for_by_name(cluster: Cluster, tasks: Tasks) -> None:
-    look: dict[str, Any] = {"members": MEMBERS, "target_version": TO}
+    look: dict[str, Any] = {"expected": MEMBERS, "target_version": TO}
     with index(cluster, "busy", shards=1, replicas=1):
         task = reindex(cluster, "busy")
         waits, gives_up, skips, batch = tasks.play(

@@ -96,7 +96,7 @@ LOCK: Options = {
             "name": {"type": "str", "required": True},
             "kept_in": {"type": "str", "choices": ["kubernetes", "opensearch"], "default": "kubernetes"},
             "namespace": {"type": "str"},
-            "seconds": {"type": "int", "default": 60},
+            "lease_duration": {"type": "int", "default": 60},
         },
     }
 }

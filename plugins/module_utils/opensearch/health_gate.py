@@ -48,7 +48,7 @@ CONTRACT = Contract(
         **CONSENT,
         **SELECTION,
         "moment": {"type": "str", "required": True, "choices": [*MOMENTS, BEFORE_STOP, JOINED]},
-        "members": {"type": "list", "elements": "str", "default": []},
+        "expected": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
         "former_processes": {"type": "dict", "default": {}},
@@ -59,11 +59,11 @@ CONTRACT = Contract(
         **RESTRICTING,
     },
     required_if=[
-        ("moment", "before_batch", ("batch", "members")),
-        ("moment", BEFORE_STOP, ("batch", "members")),
+        ("moment", "before_batch", ("batch", "expected")),
+        ("moment", BEFORE_STOP, ("batch", "expected")),
         ("moment", JOINED, ("batch",)),
-        ("moment", "after_batch", ("batch", "members")),
-        ("moment", "after_upgrade", ("members", "target_version")),
+        ("moment", "after_batch", ("batch", "expected")),
+        ("moment", "after_upgrade", ("expected", "target_version")),
     ],
 )
 
@@ -197,7 +197,7 @@ def scope_of(task: Task) -> Scope:
     passed_or_raise(judge_selection(params["skip_checks"], params["add_checks"]))
     return Scope(
         moment=params["moment"],
-        members=frozenset(params["members"]),
+        members=frozenset(params["expected"]),
         batch=frozenset(params["batch"]),
         target=target_of(params["target_version"]) if params["target_version"] else None,
         policy=policy_of(params, hands_over=params["hands_over"]),

@@ -38,7 +38,7 @@ CONTRACT = Contract(
         **CONSENT,
         "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
-        "members": {"type": "list", "elements": "str", "default": []},
+        "expected": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
         "proof_timeout": {"type": "int"},
         "hand_over": {"type": "bool", "default": True},
@@ -68,10 +68,10 @@ def run(task: Task) -> Outcome:
         need_pods(state, there)
         # A member that came back meanwhile is another process than the one that was deleted.
         former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
-        proven = prove(state, params["members"], params["batch"], policy, deleted)
+        proven = prove(state, params["expected"], params["batch"], policy, deleted)
         standing = judge_pods(state, there.pods, params["batch"], deleted)
         expected = replace(
-            awaiting(policy, state, params["members"], params["batch"]), hands_over=hand_over.is_ahead(state)
+            awaiting(policy, state, params["expected"], params["batch"]), hands_over=hand_over.is_ahead(state)
         )
         going = [pod for pod in there.pods if pod.name in params["batch"] and pod.name not in deleted]
         lost = judge_ephemeral(state, pools, going, paths, expected)

@@ -46,7 +46,7 @@ CONTRACT = Contract(
         **WAIT,
         "wait_timeout": {"type": "int", "default": 120},
         "namespace": {"type": "str"},
-        "hosts": {"type": "dict", "default": {}},
+        "groups": {"type": "dict", "default": {}},
         **CONSENT,
         "pools": {"type": "list", "elements": "str", "default": []},
         "label_selector": {"type": "str"},
@@ -131,16 +131,16 @@ def _on_hosts(params: Mapping[str, Any]) -> bool:
     Raises:
         Refusal: both or neither are given.
     """
-    if bool(params["namespace"]) == bool(params["hosts"]):
-        given = "Both namespace and hosts are" if params["hosts"] else "Neither namespace nor hosts is"
-        remedy = "Give namespace if the members are pods, and hosts if they are not."
-        raise refusal("namespace_or_hosts", f"{given} given.", remedy)
-    return bool(params["hosts"])
+    if bool(params["namespace"]) == bool(params["groups"]):
+        given = "Both namespace and groups are" if params["groups"] else "Neither namespace nor groups is"
+        remedy = "Give namespace if the members are pods, and groups if they are not."
+        raise refusal("namespace_or_groups", f"{given} given.", remedy)
+    return bool(params["groups"])
 
 
 def _from_hosts(task: Task) -> Drawn:
     """The pools that the user names. Kubernetes is not asked."""
-    groups = {str(group): [str(name) for name in members] for group, members in task.params["hosts"].items()}
+    groups = {str(group): [str(name) for name in members] for group, members in task.params["groups"].items()}
     search = task.params["opensearch"], task.params["kubernetes"]
     state, _passed = task.wait(lambda: voting_again(observe(connect(*search))), lambda _state: Verdict())
     named = pools_named(groups, state, task.params["zone_attribute"])

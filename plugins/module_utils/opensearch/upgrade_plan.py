@@ -25,11 +25,11 @@ def _order(task: Task) -> Outcome:
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
     # A plan should be known within that time, however much progress there is.
-    of_gate = {"moment": "before_upgrade", "members": more["members"], "batch": more["broken"]}
+    of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
     of_gate["wait_limit"] = params["wait_timeout"]
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
-    if params["prove_images"] and order.verdict.passed and not params["hosts"]:
+    if params["prove_images"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
 
 

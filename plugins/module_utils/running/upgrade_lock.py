@@ -38,7 +38,7 @@ CONTRACT = Contract(
         "kept_in": {"type": "str", "choices": ["kubernetes", "opensearch"], "default": "kubernetes"},
         "namespace": {"type": "str"},
         "cluster_uuid": {"type": "str"},
-        "seconds": {"type": "int", "default": 60},
+        "lease_duration": {"type": "int", "default": 60},
         "take_over": {"type": "str", "default": ""},
     },
     required_if=[("kept_in", "kubernetes", ("namespace",))],
@@ -68,7 +68,7 @@ def _wanted(task: Task) -> dict[str, Any]:
         "name": name_for(params["cluster_uuid"] or _uuid(task)),
         "kept_in": params["kept_in"],
         "namespace": params["namespace"],
-        "seconds": params["seconds"],
+        "lease_duration": params["lease_duration"],
     }
 
 
@@ -168,7 +168,7 @@ def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
         who=who(),
         since=now,
         renewed=now,
-        seconds=wanted["seconds"],
+        seconds=wanted["lease_duration"],
         place=ancestry.place() if processes else "",
         processes=processes,
     )

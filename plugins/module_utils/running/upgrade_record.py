@@ -38,7 +38,7 @@ CONTRACT = Contract(
         "plan": {"type": "dict"},
         "batch": {"type": "str"},
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
-        "members": {"type": "list", "elements": "dict", "default": []},
+        "results": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
         "summary": {"type": "str", "default": ""},
@@ -175,6 +175,6 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
     if params["state"] == "begun":
         return lambda previous: begun(previous, params["plan"], task.run, who(), at)
     if params["state"] == "batch":
-        how = (params["batch_state"], at, params["members"], params["waited"], params["summary"])
+        how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: batch_changed(record, params["batch"], *how)
     return lambda record: ended(record, Event(params["event"]), params["summary"], at)

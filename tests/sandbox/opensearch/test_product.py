@@ -38,7 +38,7 @@ class Play:
         return outcome
 
     def gate(self, moment: str, **options: Any) -> Outcome:
-        given = {"members": MEMBERS, "target_version": TO, "moment": moment, **options}
+        given = {"expected": MEMBERS, "target_version": TO, "moment": moment, **options}
         return self.do(health_gate.CONTRACT, health_gate.run, **given)
 
     def allocation(self, state: str, **options: Any) -> Outcome:
@@ -66,7 +66,7 @@ def test_every_gate_passes_and_three_members_are_upgraded_without_a_loss(play: P
     for name in sorted(MEMBERS, key=lambda name: (name == elected, name)):
         former = room.state().named(name)
         assert former is not None
-        assert play.allocation("prepared", rebalance="none", recoveries=10, members=[name]).verdict.passed
+        assert play.allocation("prepared", rebalance="none", recoveries=10, batch=[name]).verdict.passed
         assert play.gate("before_batch", batch=[name]).verdict.passed
         stops = play.gate("before_stop", batch=[name], hands_over=True, allocation="restrict")
         assert stops.verdict.passed
@@ -110,13 +110,13 @@ def test_a_replica_that_only_the_upgrade_can_place_is_expected_after_a_batch(pla
 
 def test_a_member_is_drained_and_what_fits_nowhere_is_refused_with_the_deciders(play: Play) -> None:
     room, last = play.room, MEMBERS[-1]
-    drained = play.allocation("drained", members=[last])
+    drained = play.allocation("drained", batch=[last])
     assert drained.verdict.passed
     assert not [copy for copy in room.state().copies if copy.member in room.state().ids([last])]
     assert play.allocation("undrained").changed
     room.index("everywhere", replicas=2)
     with pytest.raises(Refusal) as refused:
-        play.allocation("drained", members=[last])
+        play.allocation("drained", batch=[last])
     assert "same_shard on 2" in str(refused.value)
     assert room.ask("GET", "/_cluster/settings").body == {"persistent": {}, "transient": {}}
 

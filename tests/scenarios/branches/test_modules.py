@@ -83,7 +83,7 @@ def test_cluster_health_gate_passes_at_every_moment(standing: Cluster, tasks: Ta
         "take the next batch": {"moment": "after_batch", "batch": [LAST], "target_version": FROM},
         "nothing": {"moment": "after_upgrade", "target_version": FROM},
     }
-    gates = [{"members": MEMBERS, **options} for options in following.values()]
+    gates = [{"expected": MEMBERS, **options} for options in following.values()]
     with index(standing, "logs", shards=2, replicas=1):
         results = tasks.play(*(Step("cluster_health_gate", options) for options in gates))
     assert [result["next"] for result in results] == list(following)
@@ -98,11 +98,11 @@ def test_cluster_health_gate_passes_at_every_moment(standing: Cluster, tasks: Ta
 
 
 def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: Tasks) -> None:
-    missing: dict[str, Any] = {"moment": "before_batch", "members": [*MEMBERS, "ghost"], "batch": [LAST]}
+    missing: dict[str, Any] = {"moment": "before_batch", "expected": [*MEMBERS, "ghost"], "batch": [LAST]}
     waits, gives_up, refuses = tasks.play(
         step("cluster_health_gate", **missing, wait=False),
         step("cluster_health_gate", **missing, wait_timeout=1, wait_sleep=0.2),
-        step("cluster_health_gate", moment="after_upgrade", members=MEMBERS, target_version=TO),
+        step("cluster_health_gate", moment="after_upgrade", expected=MEMBERS, target_version=TO),
     )
     assert (waits["failed"], waits["verdict"]["state"], codes(waits)) == (False, "waiting", ["member_missing"])
     assert waits["next"] == "wait"
@@ -127,7 +127,7 @@ def test_cluster_health_gate_says_what_it_waits_for_and_what_it_refuses(tasks: T
 def test_shard_allocation(theirs: dict[str, Any], scope: str, standing: Cluster, tasks: Tasks) -> None:
     standing.ask("/_cluster/settings", "PUT", theirs or {"persistent": {ENABLE: None}})
     before, was = standing.fingerprint(), settings(standing)
-    restrict: dict[str, Any] = {"state": "restricted", "members": [LAST]}
+    restrict: dict[str, Any] = {"state": "restricted", "batch": [LAST]}
     try:
         planned = tasks.one("shard_allocation", check=True, **restrict)
         assert standing.fingerprint() == before
@@ -167,7 +167,7 @@ def test_limits_of_a_run_outlive_the_restriction_of_a_batch(standing: Cluster, t
         step("shard_allocation", state="prepared", recovery_bytes="plenty"),
         step("shard_allocation", state="prepared", **limits),
         step("shard_allocation", state="prepared", **limits),
-        step("shard_allocation", state="restricted", method="auto", members=[LAST]),
+        step("shard_allocation", state="restricted", method="auto", batch=[LAST]),
         step("shard_allocation", state="restored", part="batch"),
         step("shard_allocation", state="restored", part="batch"),
         step("shard_allocation", state="restored"),
@@ -188,9 +188,9 @@ def test_a_member_is_drained_and_taken_back(standing: Cluster, tasks: Tasks) -> 
     name = "cluster.routing.allocation.exclude._name"
     with index(standing, "logs", shards=6, replicas=1):
         planned, first, second = tasks.play(
-            step("shard_allocation", check=True, state="drained", members=[LAST]),
-            step("shard_allocation", state="drained", members=[LAST]),
-            step("shard_allocation", state="drained", members=[LAST]),
+            step("shard_allocation", check=True, state="drained", batch=[LAST]),
+            step("shard_allocation", state="drained", batch=[LAST]),
+            step("shard_allocation", state="drained", batch=[LAST]),
         )
         assert [planned["changed"], first["changed"], second["changed"]] == [True, True, False]
         assert planned["diff"] == first["diff"]
@@ -203,7 +203,7 @@ def test_a_member_is_drained_and_taken_back(standing: Cluster, tasks: Tasks) -> 
         assert settings(standing)["persistent"] == {name: "theirs"}
         standing.ask("/_cluster/settings", "PUT", {"persistent": {name: None}})
     with index(standing, "everywhere", shards=1, replicas=2):
-        (refused,) = tasks.play(step("shard_allocation", state="drained", members=[LAST]))
+        (refused,) = tasks.play(step("shard_allocation", state="drained", batch=[LAST]))
     assert (codes(refused), refused["changed"]) == (["drain_impossible"], False)
     assert "same_shard on 2" in refused["msg"]
     assert standing.fingerprint() == before
@@ -273,7 +273,7 @@ def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
     assert standing.fingerprint().pods == before.pods
 
     until("the controller to take up the new image", lambda: observed(standing), 60)
-    rolled = tasks.one("pod_ondelete_roll", check=True, **pool, batch=[LAST], members=MEMBERS, target_version=TO)
+    rolled = tasks.one("pod_ondelete_roll", check=True, **pool, batch=[LAST], expected=MEMBERS, target_version=TO)
     assert (rolled["changed"], rolled["failed"]) == (True, False)
     assert [action["target"] for action in deletions(rolled)] == [LAST]
     assert standing.fingerprint().pods == before.pods
@@ -296,7 +296,7 @@ def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
 
 def test_a_batch_that_is_where_it_should_be_is_left_alone(standing: Cluster, tasks: Tasks) -> None:
     before = standing.fingerprint()
-    options: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL, "batch": [LAST], "members": MEMBERS}
+    options: dict[str, Any] = {"namespace": standing.namespace, "pool": POOL, "batch": [LAST], "expected": MEMBERS}
     checked, ran = tasks.play(
         step("pod_ondelete_roll", check=True, **options), step("pod_ondelete_roll", **options, target_version=FROM)
     )
@@ -318,7 +318,7 @@ def test_a_member_is_replaced_once(standing: Cluster, tasks: Tasks) -> None:
         "namespace": standing.namespace,
         "pool": POOL,
         "batch": [LAST],
-        "members": MEMBERS,
+        "expected": MEMBERS,
         "target_version": FROM,
     }
 

@@ -58,11 +58,11 @@ CONTRACT = Contract(
         "rebalance": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "none"]},
         "part": {"type": "str", "default": "all", "choices": ["all", "batch"]},
         "flush": {"type": "bool", "default": True},
-        "members": {"type": "list", "elements": "str", "default": []},
+        "batch": {"type": "list", "elements": "str", "default": []},
         "take_over": {"type": "str", "default": ""},
         "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
     },
-    required_if=[("state", "drained", ("members",))],
+    required_if=[("state", "drained", ("batch",))],
 )
 
 
@@ -118,7 +118,7 @@ def restrict(
         if after is not settings:
             return restrict(task, client, after, may_be_red, flushed)
     if not delays:
-        state = wait_calm(task, client, state, task.params["members"], may_be_red)
+        state = wait_calm(task, client, state, task.params["batch"], may_be_red)
     done = change_settings(
         task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
     )
@@ -170,7 +170,7 @@ def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     _judge_unrestricted(settings)
     state, before = observe(client), shown(settings)
     there = {member.name for member in state.members.values() if member.holds_data}
-    names = [name for name in task.params["members"] if name in there]
+    names = [name for name in task.params["batch"] if name in there]
     fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
     left, following = left_on(state, names), "prove that the batch may go down"
     if not fresh:
@@ -233,7 +233,7 @@ def _flush_batch(
 
     The result is these settings, and the reasons about the flush.
     """
-    indices = indices_on(state.ids(task.params["members"]), state.copies)
+    indices = indices_on(state.ids(task.params["batch"]), state.copies)
     done = any(act["action"] == FLUSHED for act in task.journal.as_result())
     if task.check_mode or done or not indices or not task.params["flush"]:
         return settings, ()

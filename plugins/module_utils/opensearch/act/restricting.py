@@ -123,7 +123,7 @@ class Restriction:
         return self._made and self._restricts
 
     def _carry_out(self, state: str, **own: Any) -> Outcome:
-        params = ALLOCATION.arguments(self._task.params, state=state, members=list(self._batch), **own)
+        params = ALLOCATION.arguments(self._task.params, state=state, batch=list(self._batch), **own)
         return carry_out(replace(self._task, params=params), self._client, self._allow_red)
 
 

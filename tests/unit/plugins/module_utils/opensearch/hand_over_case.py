@@ -20,7 +20,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 
 SETTINGS = "/_cluster/settings"
 HANDS_OVER = Policy(hands_over=True)
-RESTRICTED = {"state": "restricted", "flush": False, "members": []}
+RESTRICTED = {"state": "restricted", "flush": False, "batch": []}
 
 
 @dataclass

@@ -26,7 +26,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], **given: obj
     servers, lines = Servers(state=state_answer("abc", LAST, elected="c")), list[str]()
     servers.nodes = {identity(name): info(name, version) for name, version in versions.items()}
     monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)
-    own = {"moment": "before_batch", "batch": ["a", "b"], "members": list("abc"), "target_version": NEW}
+    own = {"moment": "before_batch", "batch": ["a", "b"], "expected": list("abc"), "target_version": NEW}
     params = health_gate.CONTRACT.arguments({}, **{**own, "skip_upgraded": True, "wait_timeout": 60, **given})
     return perform(health_gate.run, Task(params, clock=VirtualClock(), progress=lines.append)), lines
 

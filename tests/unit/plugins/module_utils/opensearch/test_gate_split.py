@@ -51,7 +51,13 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Json, float]]:
         spec = health_gate.CONTRACT.argument_spec
         params = {name: option.get("default") for name, option in spec.items()}
         clock = Virtual()
-        params |= {"moment": "before_batch", "members": list(NAMES), "wait": True, "wait_timeout": 600, "wait_sleep": 1}
+        params |= {
+            "moment": "before_batch",
+            "expected": list(NAMES),
+            "wait": True,
+            "wait_timeout": 600,
+            "wait_sleep": 1,
+        }
         return perform(health_gate.run, Task({**params, **given}, clock=clock)), clock.now()
 
     return asked

@@ -323,7 +323,7 @@ def test_the_module_lets_it_hand_over_before_the_first_pod_is_deleted(
     monkeypatch.setattr(pod_roll, "connect", lambda *_options: servers)
     monkeypatch.setattr(kubernetes, "connect", lambda *_options: world)
     params = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
-    params |= {"namespace": "search", "pools": ["data"], "batch": batch, "members": list(NAMES), "wait_timeout": 60}
+    params |= {"namespace": "search", "pools": ["data"], "batch": batch, "expected": list(NAMES), "wait_timeout": 60}
     result = perform(pod_roll.run, Task(params, clock=world, check_mode=check))
     hands_over = elected in batch and not check
     assert result["verdict"]["state"] == "passed"

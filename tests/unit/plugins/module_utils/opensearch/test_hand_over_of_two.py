@@ -102,7 +102,7 @@ def test_the_pod_of_the_one_that_votes_is_deleted_when_the_other_votes_or_by_con
     monkeypatch.setattr(pod_roll, "connect", lambda *_options: servers)
     monkeypatch.setattr(kubernetes, "connect", lambda *_options: world)
     given = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
-    own = {"namespace": "search", "pools": ["data"], "batch": ["data-2"], "members": list(NAMES), "wait_timeout": 60}
+    own = {"namespace": "search", "pools": ["data"], "batch": ["data-2"], "expected": list(NAMES), "wait_timeout": 60}
     result = perform(pod_roll.run, Task({**given, **own, **params}, clock=world))
     assert result["verdict"]["state"] == state
     assert votes == {"passed": [(["data-2" if params else "data-0"], [])], "refused": []}[state]
@@ -142,7 +142,7 @@ def test_before_members_on_plain_hosts_stop_the_elected_one_hands_over_as_before
         servers.state["metadata"]["cluster_coordination"] = coordination("a")
     for module in (health_gate, shard_allocation):
         monkeypatch.setattr(module, "connect", lambda *_options: servers)
-    given = {"batch": list(batch), "members": [*managers, *servers.others], **BEFORE_STOP, **params}
+    given = {"batch": list(batch), "expected": [*managers, *servers.others], **BEFORE_STOP, **params}
     result = perform(health_gate.run, Task(health_gate.CONTRACT.arguments({}, **given), clock=World()))
     assert (result["verdict"]["state"], servers.excluded, sorted(servers.votes)) == (state, [], list(votes))
     # What is restricted stays so for the batch that goes, and for no other.
@@ -158,7 +158,7 @@ def test_in_check_mode_nobody_hands_over(monkeypatch: pytest.MonkeyPatch) -> Non
     servers = Voters(managers="ab")
     for module in (health_gate, shard_allocation):
         monkeypatch.setattr(module, "connect", lambda *_options: servers)
-    given = {"batch": ["a"], "members": ["a", "b", *servers.others], **BEFORE_STOP, "hands_over": True}
+    given = {"batch": ["a"], "expected": ["a", "b", *servers.others], **BEFORE_STOP, "hands_over": True}
     task = Task(health_gate.CONTRACT.arguments({}, **given), clock=World(), check_mode=True)
     assert perform(health_gate.run, task)["verdict"]["state"] == "passed"
     assert changing(servers) == []

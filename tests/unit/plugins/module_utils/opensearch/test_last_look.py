@@ -61,7 +61,7 @@ def last_look(monkeypatch: pytest.MonkeyPatch) -> Gate:
         servers.settings["persistent"].update(settings)
         monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)
         params = {name: option.get("default") for name, option in health_gate.CONTRACT.argument_spec.items()}
-        params |= {"moment": "before_stop", "members": list("abc"), "batch": ["a"], "wait_timeout": 15, **given}
+        params |= {"moment": "before_stop", "expected": list("abc"), "batch": ["a"], "wait_timeout": 15, **given}
         result = perform(health_gate.run, Task(params, clock=clock))
         assert not {path for _method, path in servers.asked} & {"/_cluster/health", "/_cluster/allocation/explain"}
         return result, clock.time
@@ -114,7 +114,7 @@ def test_allocation_is_restricted_in_a_moment_that_keeps_no_replica_away(
     servers.left = looks
     monkeypatch.setattr(shard_allocation, "connect", lambda *_options: servers)
     params = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
-    params |= {"state": "restricted", "members": ["a"], "flush": False}
+    params |= {"state": "restricted", "batch": ["a"], "flush": False}
     result = perform(shard_allocation.run, Task(params, clock=clock))
     assert result["verdict"]["state"] == "passed"
     assert servers.settings["persistent"][ENABLE] == "primaries"

@@ -96,7 +96,7 @@ def order_of(result: Mapping[str, Any]) -> list[str]:
 
 
 def test_the_plan_knows_the_order_of_kinds_and_no_image(planner: Planner) -> None:
-    result = planner.plan(hosts=GROUPS, allow_quorum_loss=True)
+    result = planner.plan(groups=GROUPS, allow_quorum_loss=True)
     assert result["verdict"]["state"] == "passed"
     assert order_of(result) == ["d-1", "d-0", "b-0", "m-0"]
     assert result["pools"][0] == {
@@ -105,16 +105,16 @@ def test_the_plan_knows_the_order_of_kinds_and_no_image(planner: Planner) -> Non
         "kind": "data without manager",
         "members": ["d-0", "d-1"],
     }
-    assert order_of(planner.plan(hosts={"search": sorted(ROLES)}, allow_quorum_loss=True)) == order_of(result)
+    assert order_of(planner.plan(groups={"search": sorted(ROLES)}, allow_quorum_loss=True)) == order_of(result)
 
 
 def test_the_digest_stays_while_the_plan_is_carried_out(planner: Planner) -> None:
     hosts = {"search": sorted(ROLES)}
-    first = planner.plan(hosts=hosts, allow_quorum_loss=True)["digest"]
+    first = planner.plan(groups=hosts, allow_quorum_loss=True)["digest"]
     planner.state = state_of({**without("d-0"), "d-1": "3.8.0"})
-    broken = planner.plan(hosts=hosts, allow_quorum_loss=True)
+    broken = planner.plan(groups=hosts, allow_quorum_loss=True)
     assert (broken["digest"], broken["broken"], order_of(broken)) == (first, ["d-0"], ["d-0", "b-0", "m-0"])
-    fewer = planner.plan(hosts={"search": sorted(without("d-1"))}, allow_quorum_loss=True)
+    fewer = planner.plan(groups={"search": sorted(without("d-1"))}, allow_quorum_loss=True)
     assert fewer["digest"] != first
 
 
@@ -139,10 +139,10 @@ def test_two_managers_on_hosts_need_no_consent_where_one_hands_over(
     planner: Planner, params: Mapping[str, Any], state: str, codes: list[str]
 ) -> None:
     hosts, planner.state = of_managers(2, ["m-0"])
-    result = planner.plan(hosts=hosts, **params)
+    result = planner.plan(groups=hosts, **params)
     assert (result["verdict"]["state"], [each["code"] for each in result["verdict"]["reasons"]]) == (state, codes)
     assert result["batches"][-1]["reason"].endswith("hands over first") is params.get("hand_over", True)
-    assert (result["digest"] == planner.plan(hosts=hosts)["digest"]) is (not params)
+    assert (result["digest"] == planner.plan(groups=hosts)["digest"]) is (not params)
 
 
 @pytest.mark.parametrize(
@@ -152,11 +152,11 @@ def test_on_hosts_an_elected_manager_that_hands_over_shares_the_last_batch(
     planner: Planner, params: Mapping[str, Any], last: list[list[str]]
 ) -> None:
     hosts, planner.state = of_managers(3, ["m-0", "m-1", "m-2"])
-    result = planner.plan(hosts=hosts, batching="disjoint", max_unavailable="1", **params)
+    result = planner.plan(groups=hosts, batching="disjoint", max_unavailable="1", **params)
     assert [batch["members"] for batch in result["batches"]][-2:] == last
 
 
-@pytest.mark.parametrize("given", [{}, {"namespace": "search", "hosts": GROUPS}])
-def test_either_a_namespace_or_hosts_are_given(planner: Planner, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("given", [{}, {"namespace": "search", "groups": GROUPS}])
+def test_either_a_namespace_or_groups_are_given(planner: Planner, given: dict[str, Any]) -> None:
     result = planner.plan(**given)
-    assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["namespace_or_hosts"]
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["namespace_or_groups"]

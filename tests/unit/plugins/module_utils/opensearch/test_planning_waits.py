@@ -68,7 +68,7 @@ HOSTS = {"search": ["a", "b", "c"]}
 
 def test_an_answer_that_comes_late_makes_the_plan(planned: Planned) -> None:
     planned.search = [BUSY, BUSY]
-    result = planned.plan(hosts=HOSTS)
+    result = planned.plan(groups=HOSTS)
     assert [name for batch in result["batches"] for name in batch["members"]]
     assert result["took"] >= 2
     assert "opensearch_unavailable" not in codes(result)
@@ -76,13 +76,13 @@ def test_an_answer_that_comes_late_makes_the_plan(planned: Planned) -> None:
 
 def test_an_answer_that_never_comes_is_refused_at_the_end(planned: Planned) -> None:
     planned.search = [BUSY] * 100
-    result = planned.plan(hosts=HOSTS, wait_timeout=20)
+    result = planned.plan(groups=HOSTS, wait_timeout=20)
     assert codes(result) == ["opensearch_unavailable", "timed_out"]
 
 
 def test_one_pass_says_that_it_waits(planned: Planned) -> None:
     planned.search, planned.api = [BUSY], [AWAY]
-    for where in ({"hosts": HOSTS}, {"namespace": "search"}):
+    for where in ({"groups": HOSTS}, {"namespace": "search"}):
         planned.search = [BUSY]
         result = planned.plan(**where, wait=False)
         assert result["verdict"]["state"] == "waiting"

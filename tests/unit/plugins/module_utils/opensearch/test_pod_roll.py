@@ -88,7 +88,7 @@ class Cluster:
 
     def roll(self, *batch: str, **params: Any) -> dict[str, Any]:
         given = {name: option.get("default") for name, option in pod_roll.CONTRACT.argument_spec.items()}
-        task = {"namespace": "search", "pools": ["data"], "batch": list(batch), "members": list(NAMES), "wait": False}
+        task = {"namespace": "search", "pools": ["data"], "batch": list(batch), "expected": list(NAMES), "wait": False}
         return perform(pod_roll.run, Task({**given, **task, **params}, clock=self.world))
 
 
@@ -113,9 +113,9 @@ def test_nothing_goes_while_a_pod_of_another_pool_is_being_deleted(there: Cluste
 def test_nothing_goes_that_may_be_a_member_of_another_name_although_that_was_there_before(there: Cluster) -> None:
     for side in (there.servers.state["nodes"], there.servers.nodes):
         side[identity("x")] = {**side.pop(identity("data-2")), "name": "x", "ip": "192.0.2.1"}
-    result = there.roll("data-2", members=[*NAMES, "x"])
+    result = there.roll("data-2", expected=[*NAMES, "x"])
     assert (codes(result), there.world.deleted) == (["member_unrecognised"], [])
-    result = there.roll("data-2", members=[*NAMES, "x"], wait=True, wait_timeout=30)
+    result = there.roll("data-2", expected=[*NAMES, "x"], wait=True, wait_timeout=30)
     assert (codes(result), there.world.deleted) == (["member_unrecognised", "timed_out"], [])
 
 
@@ -127,7 +127,7 @@ def test_a_ready_pod_that_is_out_of_the_cluster_for_a_moment_is_waited_for(there
         lambda: None,
         lambda: there.servers.state["nodes"].update({identity("data-2"): state}),
     ]
-    result = there.roll("data-2", members=[*NAMES, "x"], wait=True, wait_timeout=30, wait_sleep=1.0)
+    result = there.roll("data-2", expected=[*NAMES, "x"], wait=True, wait_timeout=30, wait_sleep=1.0)
     assert [name for name, _uid in there.world.deleted] == ["data-2"]
     assert result["waited"][0]["code"] == "member_unrecognised"
 
@@ -177,7 +177,7 @@ def test_a_pod_that_cannot_be_read_holds_up_what_it_may_be_a_part_of(
     there.world.add("warm")
     there.also("warm-0")
     there.world.pods[name] = unreadable(name, address)
-    result = there.roll("data-2", members=[*NAMES, "warm-0"])
+    result = there.roll("data-2", expected=[*NAMES, "warm-0"])
     assert [one for one, _uid in there.world.deleted] == ["data-2"] * (not matters)
     assert codes(result) == ["kubernetes_not_understood"] or not matters
 

@@ -74,7 +74,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, clock: Clock, servers: Servers, **give
     params = {name: option.get("default") for name, option in health_gate.CONTRACT.argument_spec.items()}
     own = {
         "moment": "after_upgrade",
-        "members": list("abc"),
+        "expected": list("abc"),
         "target_version": "2.19.6",
         "wait_timeout": SECONDS,
         "wait_sleep": 10,

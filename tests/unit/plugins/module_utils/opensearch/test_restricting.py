@@ -88,7 +88,7 @@ class Roll:
         monkeypatch.setattr(kubernetes, "connect", lambda _options: self.world)
 
     def run(self, *, check: bool = False, guard: Any = None, **params: Any) -> Json:
-        task = {"namespace": "search", "pools": ["data"], "batch": ["data-2"], "members": list(NAMES)}
+        task = {"namespace": "search", "pools": ["data"], "batch": ["data-2"], "expected": list(NAMES)}
         given = {"wait_timeout": 60, "proof_timeout": 15, "allocation": "restrict", "lock": {"run": "night"}}
         params = {**pod_roll.CONTRACT.arguments({}, **task), **given, **params}
         return perform(
@@ -180,7 +180,7 @@ def test_a_proof_that_is_refused_under_the_restriction_puts_it_back(monkeypatch:
 def test_what_holds_for_the_run_and_what_is_drained_stays_when_it_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     turn = Roll(monkeypatch, Restless())
     turn.allocation("prepared", rebalance="none")
-    turn.allocation("drained", members=["data-0"], wait=False)
+    turn.allocation("drained", batch=["data-0"], wait=False)
     turn.before = deepcopy(turn.servers.settings)
     assert turn.before["persistent"].keys() == {UNDO, REBALANCE, EXCLUDE}
     turn.allocation("restricted")
@@ -277,7 +277,7 @@ def test_the_last_gate_before_the_members_of_plain_hosts_stop_does_the_same(
     monkeypatch: pytest.MonkeyPatch, times: int, attempts: int, state: str
 ) -> None:
     turn = Roll(monkeypatch, Restless(times=times))
-    given = {"moment": "before_stop", "batch": ["data-2"], "members": list(NAMES), "allocation": "restrict"}
+    given = {"moment": "before_stop", "batch": ["data-2"], "expected": list(NAMES), "allocation": "restrict"}
     params = health_gate.CONTRACT.arguments({}, **given, lock={"run": "night"})
     result = perform(health_gate.run, Task(params, clock=turn.world))
     assert (result["verdict"]["state"], acts(result).count("set")) == (state, attempts)

@@ -58,7 +58,7 @@ def act(client: Any, state: str, **params: Any) -> Outcome:
     """One look of the module."""
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     own = LIMITS if state == "prepared" else {}
-    task = Task(params={**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **own, **params})
+    task = Task(params={**defaults, "state": state, "lock": {"run": "night"}, "batch": ["a"], **own, **params})
     settings = read_settings(client)
     return WORKS.get(state, restore)(task, client, settings)
 
@@ -344,12 +344,12 @@ def test_a_question_that_is_not_answered_is_no_room() -> None:
 def test_a_shard_that_has_gone_meanwhile_is_not_one_without_room() -> None:
     client = draining({}, *LOGS, copy("logs", "c"))
     client.explanations.clear()
-    assert act(client, "drained", members=["a", "b", "c"]).changed
+    assert act(client, "drained", batch=["a", "b", "c"]).changed
 
 
 def test_members_that_are_away_hold_nothing() -> None:
     client = draining({}, *LOGS)
-    gone = act(client, "drained", members=["z"])
+    gone = act(client, "drained", batch=["z"])
     assert (gone.verdict.passed, gone.changed) == (True, False)
     assert client.settings == {"persistent": {}, "transient": {}}
 

@@ -47,7 +47,7 @@ Act = Callable[..., Outcome]
 def act(client: Any, state: str, *, check: bool = False, **params: Any) -> Outcome:
     """One run of the module."""
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
-    given = {**defaults, "state": state, "lock": {"run": "night"}, "members": ["a"], **params}
+    given = {**defaults, "state": state, "lock": {"run": "night"}, "batch": ["a"], **params}
     task = Task(params=given, check_mode=check)
     settings = read_settings(client)
     works: dict[str, Act] = {"restricted": allocation.restrict, "prepared": allocation.prepare}
@@ -193,10 +193,10 @@ def test_settings_that_were_archived_before_go_with_the_restriction() -> None:
 @pytest.mark.parametrize(
     ("params", "flushed"),
     [
-        ({"members": ["a"]}, ["/one,two/_flush"]),
-        ({"members": ["c"]}, []),
-        ({"members": []}, []),
-        ({"members": ["a"], "flush": False}, []),
+        ({"batch": ["a"]}, ["/one,two/_flush"]),
+        ({"batch": ["c"]}, []),
+        ({"batch": []}, []),
+        ({"batch": ["a"], "flush": False}, []),
     ],
 )
 def test_the_indices_on_the_batch_are_flushed_before_it_goes(params: dict[str, Any], flushed: list[str]) -> None:
@@ -237,7 +237,7 @@ def test_a_long_flush_is_made_once_and_what_changed_meanwhile_is_put_back(monkey
     client = Slow(state=state_answer("abc", [copy("one", "a", primary=True)], elected="a"))
     monkeypatch.setattr(shard_allocation, "connect", lambda *_options: client)
     defaults = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
-    params = {**defaults, "state": "restricted", "lock": {"run": "night"}, "members": ["a"]}
+    params = {**defaults, "state": "restricted", "lock": {"run": "night"}, "batch": ["a"]}
     result = perform(shard_allocation.run, Task(params, clock=VirtualClock()))
     assert (result["verdict"]["state"], effective(client)) == ("passed", "primaries")
     assert [path for method, path in client.asked if method == "POST"] == ["/one/_flush"]

@@ -123,7 +123,7 @@ def test_a_pool_that_changes_meanwhile_is_looked_at_again(monkeypatch: pytest.Mo
     api.before = [lambda: None] * 3 + [changes]
     result = restored(monkeypatch, api)
     assert codes(result) == ["strategy_changed_by_another"]
-    assert strategy(api, "data") == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert strategy(api, "data") == {"type": "RollingUpdate"}
     assert "annotations" not in api.objects[path_of("search", "data")]["metadata"]
 
 

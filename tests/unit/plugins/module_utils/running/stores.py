@@ -25,7 +25,7 @@ DEFAULTS: Json = {
     "kept_in": "kubernetes",
     "namespace": "search",
     "cluster_uuid": "uuid",
-    "seconds": 60,
+    "lease_duration": 60,
     "take_over": "",
     "wait": True,
     "wait_timeout": 300,

@@ -155,8 +155,8 @@ def test_in_check_mode_no_lock_is_taken_and_nothing_recorded(begins: Begins) -> 
 
 
 def test_without_a_namespace_there_is_a_record_too(begins: Begins) -> None:
-    result = begins.plan("begun", namespace=None, hosts={"data": ["data-0"]}, kept_in="opensearch", seconds=900)
-    assert (begins.names(), result["lock"]["seconds"]) == (["plan", "restored", "record"], 900)
+    result = begins.plan("begun", namespace=None, groups={"data": ["data-0"]}, kept_in="opensearch", lease_duration=900)
+    assert (begins.names(), result["lock"]["lease_duration"]) == (["plan", "restored", "record"], 900)
 
 
 def test_the_end_is_recorded_under_the_lock_which_is_given_back(begins: Begins) -> None:

@@ -32,7 +32,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 OURS = replace(OTHER, run="night", who="ops@bastion", seconds=60)
-LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "search", "seconds": 60}
+LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "search", "lease_duration": 60}
 
 
 class Holder:

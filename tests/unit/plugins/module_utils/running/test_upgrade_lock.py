@@ -49,7 +49,7 @@ def test_taken_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_lock_says_who_holds_it_and_with_which_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Runs(monkeypatch)
-    taken = runs.task("held", seconds=30)
+    taken = runs.task("held", lease_duration=30)
     lock = runs.store.lock
     assert lock is not None
     assert (lock.processes, lock.place) == (HERE["processes"], HERE["place"])
@@ -60,7 +60,7 @@ def test_the_lock_says_who_holds_it_and_with_which_processes(monkeypatch: pytest
         "name": name_for("uuid"),
         "kept_in": "kubernetes",
         "namespace": "search",
-        "seconds": 30,
+        "lease_duration": 30,
     }
 
 

@@ -87,12 +87,17 @@ def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(module
     assert modules.names() == sorted(["pool_order", *ASKED])
     asked = dict(modules.asked)
     assert asked["cluster_health_gate"]["moment"] == "before_upgrade"
-    assert asked["cluster_health_gate"]["members"] == MORE["members"]
+    assert asked["cluster_health_gate"]["expected"] == MORE["members"]
     assert asked["cluster_health_gate"]["batch"] == ["data-1"]
     image = asked["image_pull"]
     assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 7)
     lock = asked["upgrade_lock"]
-    assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["seconds"]) == ("free", "uuid", "night", 60)
+    assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["lease_duration"]) == (
+        "free",
+        "uuid",
+        "night",
+        60,
+    )
 
 
 def test_the_gate_is_told_which_checks_to_make(modules: Modules) -> None:
@@ -153,7 +158,7 @@ def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(module
 
 
 def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Modules) -> None:
-    modules.plan(namespace=None, hosts={"data": ["data-0", "data-1"]}, kept_in="opensearch")
+    modules.plan(namespace=None, groups={"data": ["data-0", "data-1"]}, kept_in="opensearch")
     assert modules.names() == ["cluster_health_gate", "pool_order", "upgrade_lock"]
     assert dict(modules.asked)["upgrade_lock"]["kept_in"] == "opensearch"
 

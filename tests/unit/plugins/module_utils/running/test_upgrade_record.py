@@ -19,7 +19,7 @@ from tests.sandbox.kubernetes.in_process import InProcess
 
 Json = dict[str, Any]
 PATH = "/api/v1/namespaces/search/configmaps/lock"
-LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "search", "seconds": 60}
+LOCK = {"run": "night", "name": "lock", "kept_in": "kubernetes", "namespace": "search", "lease_duration": 60}
 DEFAULTS: Json = {
     "kubernetes": {},
     "namespace": "search",
@@ -29,7 +29,7 @@ DEFAULTS: Json = {
     "plan": None,
     "batch": None,
     "batch_state": None,
-    "members": [],
+    "results": [],
     "waited": [],
     "event": None,
     "summary": "",
@@ -82,7 +82,7 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     assert (begun["changed"], begun["record"]["phase"], begun["before"]) == (True, "Pending", {})
     assert records.task(**BATCH, batch_state="upgrading")["record"]["batches"][0]["state"] == "upgrading"
     took = [{"name": "a", "total_seconds": 30.5}]
-    done = records.task(**BATCH, batch_state="done", members=took, waited=[{"code": "moving", "seconds": 3}])
+    done = records.task(**BATCH, batch_state="done", results=took, waited=[{"code": "moving", "seconds": 3}])
     assert done["record"]["batches"][0]["took"] == took
     ended = records.task("ended", event="completed", summary="Upgraded.")
     assert (ended["record"]["phase"], ended["before"]["phase"]) == ("Completed", "Upgrading")
@@ -226,7 +226,7 @@ def test_without_a_namespace_it_is_kept_in_a_file_and_kubernetes_is_not_asked(re
     on_hosts: Json = {"namespace": None, "record_path": str(tmp_path / "state")}
     assert records.task("begun", plan=PLAN, **on_hosts)["record"]["phase"] == "Pending"
     records.task(**BATCH, batch_state="upgrading", **on_hosts)
-    records.task(**BATCH, batch_state="done", members=[{"name": "a", "total_seconds": 3}], **on_hosts)
+    records.task(**BATCH, batch_state="done", results=[{"name": "a", "total_seconds": 3}], **on_hosts)
     ended = records.task("ended", event="completed", **on_hosts)
     (shown,) = records.task("read", lock=None, **on_hosts)["records"]
     assert shown == {"name": "lock", "lock": None, **ended["record"]}
