@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ class Sandbox:
     real = False
 
     def __init__(self, factor: float = 1.0) -> None:
-        self._clock = Clock()
+        self._clock = Clock(time.time())
         self.listening = Listening(self._clock, factor)
         self.clock = SharedClock(self._clock, self.listening)
         self._stack = contextlib.ExitStack()
