@@ -199,10 +199,13 @@ class Sandbox:
 
     def _ready(self, namespace: str, service: Json) -> list[Json]:
         selector = {"matchLabels": service["spec"].get("selector") or {}}
+        # A pod on its way out is no endpoint any more.
         return [
             pod
             for pod in self.api.store.each(PODS, namespace)
-            if is_ready(pod) and selected(selector, pod["metadata"].get("labels") or {})
+            if is_ready(pod)
+            and "deletionTimestamp" not in pod["metadata"]
+            and selected(selector, pod["metadata"].get("labels") or {})
         ]
 
     def client(self, user: str = "admin") -> client.ApiClient:
