@@ -77,7 +77,7 @@ def _bulk_of(call: Call) -> Iterator[Write]:
     lines = iter(_lines(call.request.body))
     for line in lines:
         ((kind, about),) = line.items()
-        source = None if kind == "delete" else next(lines)
+        source = None if kind == "delete" else next(lines, None)
         index = call.cluster.documents.index(about.get("_index") or call.parts["index"])
         yield kind, index, str(about.get("_id") or call.state.names.make()), source
 

@@ -83,7 +83,7 @@ class Call:
         return self.body
 
 
-Action = Callable[[Call], "Answer | Pending"]
+Action = Callable[[Call], Answer | Pending]
 
 
 @dataclass(frozen=True)
