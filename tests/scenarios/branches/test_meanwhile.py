@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, Siege
 from tests.scenarios.playbook import STATUS, play, upgrade
 from tests.scenarios.wire import Trap
@@ -24,8 +24,8 @@ NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def siege(lab: Lab, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
-    cluster = Cluster.start(lab, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
+def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    cluster = Cluster.start(ground, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
     yield Siege.lay(cluster, TO, ansible_environment)
     cluster.remove()
 
@@ -54,9 +54,9 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
 
 
 def test_of_a_batch_that_cannot_go_together_any_more_the_part_that_may_goes_first(
-    lab: Lab, ansible_environment: Mapping[str, str]
+    ground: Ground, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(lab, "split", seven_members, FROM)
+    cluster = Cluster.start(ground, "split", seven_members, FROM)
     data = sorted(name for name in cluster.fingerprint().pods if "-data-" in name)
     method, path, holds = ACTS["flush"]
 
@@ -132,9 +132,9 @@ def kubernetes_node_of(cluster: Cluster, pod: str) -> str:
 
 
 def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one(
-    lab: Lab, ansible_environment: Mapping[str, str]
+    ground: Ground, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(lab, "image-missing", three_combined, FROM)
+    cluster = Cluster.start(ground, "image-missing", three_combined, FROM)
     try:
         first, second, third = sorted(cluster.fingerprint().pods, reverse=True)
         begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)
