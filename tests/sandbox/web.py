@@ -57,7 +57,7 @@ class CutOff(Exception):
 
 
 Handler = Callable[[Request], Answer | Pending]
-"""What answers requests. It may raise `CutOff`."""
+"""A function that answers requests. It may raise `CutOff`."""
 
 
 def answered(handler: Handler, request: Request, clock: Clock) -> Answer:

@@ -88,10 +88,10 @@ class Record:
     outside: tuple[str, ...] = ()
     """The members of the cluster that are in none of these pools, and do not run the target version."""
     deployed_version: str = ""
-    """What all members ran at the end of the last upgrade that completed; before the first one the lowest version that
-    any of them ran at its begin. Empty where that was not kept."""
+    """The version of all members at the end of the last upgrade that completed; before the first one the lowest version
+    that any of them ran at its begin. Empty where that was not kept."""
     system: str = ""
-    """What is upgraded, such as a search engine; empty in a record that was written before it was kept."""
+    """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 

@@ -70,7 +70,7 @@ def run(task: Task) -> Outcome:
 
 
 def store_of(params: Mapping[str, Any]) -> RecordStore:
-    """Where the records of these arguments are kept. No request is made yet.
+    """The store in which the records of these arguments are kept. No request is made yet.
 
     Raises:
         Refusal: the connection options cannot be used.
@@ -79,7 +79,7 @@ def store_of(params: Mapping[str, Any]) -> RecordStore:
     if kept_in == "none":
         return Nowhere()
     if kept_in == "file":
-        # Whoever asks for a namespace is shown its records alone, as where they are in it.
+        # A task that names a namespace is shown its records alone, as it is when they are kept there.
         return Files(Path(os.path.expanduser(params["record_path"]), params["namespace"] or ""))
     return ConfigMaps(connect(params["kubernetes"]), params["namespace"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API server of the lab answered to each case. `python -m tests.sandbox.conformance.kubernetes DIRECTORY`
+"""The answers of the API server of the lab to each case. `python -m tests.sandbox.conformance.kubernetes DIRECTORY`
 records it anew from the lab that runs in a directory."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {
 
 
 def recorded(name: str) -> Seen:
-    """What was seen in a case."""
+    """The recorded answers to a case."""
     found: Seen = json.loads(FILE.read_text(encoding="utf-8"))[name]
     return found
 

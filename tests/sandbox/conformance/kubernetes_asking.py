@@ -93,7 +93,7 @@ class OfLab:
 
 
 def outcome(answer: Answer) -> Json | list[Any]:
-    """What is compared of an answer: its code, and of a `Status` all that has no UID and no version."""
+    """The part of an answer that is compared: its code, and of a `Status` all that has no UID and no version."""
     body = answer.body
     if not isinstance(body, dict) or body.get("kind") != "Status":
         return [answer.status, body["kind"] if isinstance(body, dict) else body]
@@ -111,6 +111,6 @@ def outcome(answer: Answer) -> Json | list[Any]:
 
 
 def seen(case: Case, asking: Asking) -> Seen:
-    """What a case shows of an API server, as JSON has it."""
+    """The outcomes of a case at an API server, as JSON has them."""
     found: Seen = json.loads(json.dumps(list(case(asking))))
     return found

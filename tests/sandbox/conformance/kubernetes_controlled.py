@@ -81,7 +81,7 @@ def _custom(ask: Asking, path: str, plural: str) -> Iterator[Any]:
 
 
 def pools(ask: Asking) -> Iterator[Any]:
-    """What the controllers make of a pool that comes up, is rolled by hand, and is scaled."""
+    """A pool comes up, is rolled by hand, and is scaled; the controllers do their part."""
     ask("POST", "/api/v1/namespaces", {"metadata": {"name": "conformance-pools"}})
     here = "/api/v1/namespaces/conformance-pools"
     path = "/apis/apps/v1/namespaces/conformance-pools/statefulsets"
@@ -124,7 +124,7 @@ def _counts(status: Json) -> Json:
 
 
 def _shown(pod: Json) -> Json:
-    """What has to be the same of a pod that is Ready."""
+    """The parts of a Ready pod that have to be the same."""
     metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
     labels = {key: value for key, value in metadata["labels"].items() if key != "controller-revision-hash"}
     container = {key: value for key, value in status["containerStatuses"][0].items() if key in _OF_CONTAINER}

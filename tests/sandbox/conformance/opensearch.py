@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tests.sandbox.opensearch.filter_path import filtered
 
 RECORDED = Path(__file__).with_name("recorded") / "opensearch.json"
-"""What real servers have answered."""
+"""The recorded answers of real servers."""
 FROM, TO = "2.19.6", "3.8.0"
 NAMES = ("m-0", "m-1", "m-2")
 
@@ -27,7 +27,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _ADDRESS = re.compile(r"\b(?:127|10)\.\d+\.\d+\.\d+(:\d+)?")
 
 BUSY = frozenset({"number_of_pending_tasks", "number_of_in_flight_fetch", "task_max_waiting_in_queue_millis"})
-"""What a busy machine has a part in."""
+"""The fields whose values depend on how busy the machine is."""
 
 Json = Any
 
@@ -145,18 +145,18 @@ def _ordered(body: Json) -> Json:
 
 
 def recorded() -> list[Told]:
-    """What real servers have answered."""
+    """The recorded answers of real servers."""
     return [Told(**each) for each in json.loads(RECORDED.read_text(encoding="utf-8"))]
 
 
 def record(told: list[Told]) -> None:
-    """Keep what real servers have answered."""
+    """Keep the answers of real servers."""
     lines = ",\n".join(json.dumps(each.as_json()) for each in told)
     RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def differences(told: list[Told], wanted: list[Told]) -> Iterator[str]:
-    """Where two tellings of the story differ."""
+    """The differences between two tellings of the story."""
     for number in range(max(len(told), len(wanted))):
         one = told[number] if number < len(told) else None
         other = wanted[number] if number < len(wanted) else None

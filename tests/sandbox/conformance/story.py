@@ -205,7 +205,7 @@ def explanations(teller: Teller) -> None:
 
 
 def stay_where_they_are(teller: Teller, index: str, fields: str) -> None:
-    """What is said of the copy on A, which is to leave it and fits nowhere else."""
+    """The explanation of the copy on A, which is to leave A and fits nowhere else."""
     path = f"/_cluster/state/routing_table/{index}"
     table = teller.tell(f"GET {path}", fields=ERROR)["routing_table"]["indices"][index]["shards"]["0"]
     nodes = teller.tell("GET /_cluster/state/nodes", fields=ERROR)["nodes"]

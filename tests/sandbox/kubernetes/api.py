@@ -215,7 +215,7 @@ def _patch(kind: Kind, headers: Mapping[str, str]) -> Callable[[Any, Any], Any]:
 
 def _filter(kind: Kind, query: Mapping[str, str]) -> Callable[[Json], bool]:
     labels, fields = query.get("labelSelector", ""), query.get("fieldSelector", "")
-    # What cannot be read is refused also where there is nothing to compare.
+    # A selector that cannot be read is refused also where there is nothing to compare.
     labels_match(labels, {})
     fields_match(fields, kind, {})
     return lambda item: labels_match(labels, item["metadata"].get("labels", {})) and fields_match(fields, kind, item)

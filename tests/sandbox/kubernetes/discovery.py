@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the server tells of itself: its version, its groups and their resources."""
+"""The answers of the server about itself: its version, its groups and their resources."""
 
 from __future__ import annotations
 

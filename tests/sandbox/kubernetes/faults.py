@@ -23,7 +23,7 @@ _MESSAGES = {
 
 @dataclass
 class Fault:
-    """What is wrong with the next requests whose method and path match."""
+    """A fault of the next requests whose method and path match."""
 
     method: str
     path: str

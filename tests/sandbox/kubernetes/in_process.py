@@ -47,7 +47,7 @@ class InProcess:
     """Those that are there from the beginning."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     before: list[Callable[[], None]] = field(default_factory=list)
-    """What something else does before the next requests, one each."""
+    """The acts of something else before the next requests, one each."""
     away: bool = False
     lose_answers: int = 0
     """So many writes from now on are made and not answered."""
@@ -63,7 +63,7 @@ class InProcess:
 
     @property
     def objects(self) -> MutableMapping[str, Json]:
-        """What is there by path, but for namespaces. Changes of these objects are nobody's, and told to nobody."""
+        """All objects by path, but for namespaces. A change of one is no request, and no manager owns what it sets."""
         return _Objects(self.server)
 
     def put_there(self, path: str, body: Json) -> None:

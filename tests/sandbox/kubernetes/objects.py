@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every file here speaks of: objects as JSON, their kinds, and refusals as the API server words them."""
+"""The basis of every file here: objects as JSON, their kinds, and refusals as the API server words them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What is the same for all versions."""
+        """The group and the plural, which are the same for all versions."""
         return self.group, self.plural
 
     def path(self, namespace: str, name: str = "") -> str:
@@ -80,7 +80,7 @@ class Refused(Exception):
 
 
 def details_of(kind: Kind, name: str) -> Json:
-    """What a `Status` says of the object that it is about."""
+    """The details by which a `Status` names the object that it is about."""
     group = {"group": kind.group} if kind.group else {}
     return {"name": name, **group, "kind": kind.plural}
 

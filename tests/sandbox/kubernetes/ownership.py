@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who has set which field: `metadata.managedFields`, and server-side apply, which goes by it."""
+"""The owners of fields: `metadata.managedFields`, and server-side apply, which goes by it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOBODYS = frozenset(
 
 @dataclass(frozen=True)
 class Manager:
-    """Who writes, and how."""
+    """The writer of fields, and the way in which it writes them."""
 
     name: str
     operation: str = "Update"
@@ -167,13 +167,13 @@ def _tree(paths: Iterable[Path]) -> Json:
 
 @dataclass(frozen=True)
 class _Gain:
-    """What a manager gains by a write."""
+    """The fields that a manager gains by a write."""
 
     gained: set[Path]
     kept: set[Path]
     """All fields that are there afterwards."""
     taken: set[Path]
-    """What others lose."""
+    """The fields that others lose."""
     whole: bool = False
     """Whether it owns nothing else afterwards."""
 

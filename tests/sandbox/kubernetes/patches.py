@@ -98,7 +98,7 @@ def _strategic_list(present: list[Any], patch: list[Any], field: str) -> list[An
 
 
 def _in_order(left: Sequence[Any], right: Sequence[Any], known: Sequence[Any]) -> list[Any]:
-    """What a patch leaves alone and what it names, as the real server orders them (patch.go, mergeSortedSlice)."""
+    """Items that a patch leaves alone and those it names, in the real server's order (patch.go, mergeSortedSlice)."""
     rest, others = list(right), list(left)
     result = []
     while rest and others:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a path and a method ask for."""
+"""The meaning of a path and a method."""
 
 from __future__ import annotations
 

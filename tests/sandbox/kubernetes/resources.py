@@ -33,13 +33,13 @@ _KEPT_GENERATE_NAME = 58
 
 @dataclass(frozen=True)
 class Writing:
-    """Who writes, and how."""
+    """The manager of a write, and the options of the write."""
 
     manager: str = ""
     """Empty: what it sets is noted as nobody's."""
     dry_run: bool = False
     strict: str = "Warn"
-    """What becomes of fields that a schema does not know: `Strict`, `Warn` or `Ignore`."""
+    """The treatment of fields that a schema does not know: `Strict`, `Warn` or `Ignore`."""
     subresource: str = ""
     force: bool = False
 
@@ -165,7 +165,7 @@ class Resources:
     def change(
         self, kind: Kind, namespace: str, name: str, change: Callable[[Json], Any], writing: Writing = PLAIN
     ) -> Json:
-        """What `change` makes of an object, or does to it; a version that it names must be the one that is there."""
+        """Write the object that `change` gives or has changed; if it names a version, that must be the present one."""
         before = self.get(kind, namespace, name)
         draft = copied(before)
         after = change(draft)

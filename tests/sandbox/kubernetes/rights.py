@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who asks, by bearer token, and what roles allow."""
+"""The users, by bearer token, and the requests that roles allow them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ADMIN = User("admin", (MASTERS, "system:authenticated"))
 
 @dataclass(frozen=True)
 class Attributes:
-    """What somebody wants to do, in the words of a rule."""
+    """A request in the words of a rule."""
 
     verb: str
     group: str
@@ -60,7 +60,7 @@ class Rights:
         self._accounts: dict[str, tuple[str, str, str]] = {}
 
     def user_of(self, authorization: str) -> User:
-        """Who sends this header. Raises Refused (401) for a token that is not known; nobody is anonymous here."""
+        """The user of this header. Raises Refused (401) for a token that is not known; nobody is anonymous here."""
         kind, _space, token = authorization.partition(" ")
         if not authorization:
             return User("system:anonymous", ("system:unauthenticated",))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where objects are kept: one version number for all, and every change told and remembered."""
+"""The store of all objects: one version number for all, and every change told and remembered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to one object: ADDED, MODIFIED or DELETED. Nobody may change what it holds."""
+    """An event of one object: ADDED, MODIFIED or DELETED. Nobody may change the objects that it holds."""
 
     version: int
     type: str

@@ -23,7 +23,7 @@ class Watch:
         self._store, self._kind, self._namespace, self._fits = store, kind, namespace, fits
 
     def answer(self, since: str, seconds: float, *, bookmarks: bool) -> Answer | Pending:
-        """What is answered to a watch since a version; without one it begins with what is there."""
+        """The answer to a watch since a version; without one it begins with the objects that are there."""
         if since in {"", "0"}:
             present = [("ADDED", each) for each in self._store.list(self._kind, self._namespace) if self._fits(each)]
             if present:
@@ -45,7 +45,7 @@ class Watch:
                 yield said
 
     def _said(self, change: Change) -> tuple[str, Json] | None:
-        """What a change is for who sees only a part of the objects."""
+        """The change as a watch of only a part of the objects sees it."""
         if self._namespace not in {"", change.item["metadata"].get("namespace", "")}:
             return None
         fitted = change.before is not None and self._fits(change.before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may start, and who may join: refusals by version (server source, NodeMetadata and JoinTaskExecutor)."""
+"""Refusals by version of members that start or join (server source, NodeMetadata and JoinTaskExecutor)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which member gets which copy, and the recoveries by which copies come to be started."""
+"""The choice of a member for each copy, and the recoveries by which copies come to be started."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLDEST_TAKES_OVER = Version(3, 9, 0)
 
 
 def decision(said: Iterable[Said]) -> str:
-    """What the deciders say together: NO over THROTTLE over YES."""
+    """The decision of all deciders together: NO over THROTTLE over YES."""
     found = {each.decision for each in said}
     return "NO" if "NO" in found else "THROTTLE" if found else "YES"
 
@@ -116,7 +116,7 @@ class Allocation:
             holders = self.holders(copy)
             open_to = [node for node in holders if decision(against(self._state, copy, node)) == "YES"]
             throttled = any(decision(against(self._state, copy, node)) == "THROTTLE" for node in holders)
-            # Where all that have it are refused by deciders, the primary is given to one of them all the same.
+            # If deciders refuse all members that have it, the primary is given to one of them all the same.
             if open_to or (holders and not throttled and not _exhausted(self._state, copy, holders)):
                 self._begin(copy, (open_to or holders)[0])
             return
@@ -292,7 +292,7 @@ class Allocation:
         self._fail(copy, Unassigned("REROUTE_CANCELLED", self._state.clock.now()))
 
     def retry(self) -> None:
-        """What has failed too often may be tried again."""
+        """A copy that has failed too often may be tried again."""
         for copy in self._state.copies:
             if copy.why is not None:
                 copy.why = replace(copy.why, failed=0)

@@ -88,7 +88,7 @@ class Cluster:
         self.disks.pop(data_key, None)
 
     def handler(self, name: str = "") -> Handler:
-        """Who answers requests: that member, or where none is named, each that is up in its turn."""
+        """A handler by which that member answers, or where none is named, each that is up in its turn."""
 
         def answer(request: Request) -> Answer | Pending:
             member = self.members.get(name) if name else self._any()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is in the cluster, who is elected and who votes.
+"""The members of the cluster, the elected one, and the voters.
 
 A majority of both voting configurations elects, by what its members have accepted on their disks. Without one nobody is
 elected, and the members keep what they knew.

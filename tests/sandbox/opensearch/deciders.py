@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who says where a copy may be: the deciders that matter in an upgrade, in the order and the words of the servers."""
+"""The deciders of where a copy may be: those that matter in an upgrade, in the order and the words of the servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNITS = {"b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 class Said(NamedTuple):
-    """What a decider says against a member."""
+    """The word of a decider against a member."""
 
     decider: str
     decision: str
@@ -104,7 +104,7 @@ def _matches(node: Member, key: str, patterns: list[str]) -> bool:
 
 
 def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
-    """What the filters of the index and of the cluster say."""
+    """The word of the filters of the index and of the cluster."""
     beginning = "routing.allocation."
     own = {n.removeprefix(beginning): v for n, v in copy.index.settings.items() if n.startswith(beginning)}
     return _filtered("index", filters_of(own), node) or _filtered("cluster", state.load.filters, node)
@@ -238,7 +238,7 @@ DECIDERS: tuple[_Decider, ...] = (
 
 
 def against(state: State, copy: Copy, node: Member) -> list[Said]:
-    """What is said against giving a copy to a member."""
+    """All that deciders say against giving a copy to a member."""
     return [said for decider in DECIDERS if (said := decider(state, copy, node))]
 
 

@@ -9,7 +9,7 @@ from tests.sandbox.web import Answer
 
 
 class ServerError(Exception):
-    """What a server answers in the place of what was asked for."""
+    """The error that a server answers instead of the thing that was asked for."""
 
     def __init__(self, status: int, kind: str, reason: str | None, **more: Any) -> None:
         super().__init__(reason)

@@ -15,7 +15,7 @@ ZONE = "LAB_ZONE"
 EVERYTHING = ("cluster_manager", "data", "ingest", "remote_cluster_client")
 """The roles of a member that is given none."""
 QUIET = {"cluster.routing.allocation.disk.threshold_enabled": "false"}
-"""What the images of the lab set by themselves: all members share one disk, whose owner is another."""
+"""The settings that the images of the lab have by themselves: all members share one disk, whose owner is another."""
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]*(\.[a-zA-Z0-9_-]+)+")
 _ATTRIBUTE = "node.attr."

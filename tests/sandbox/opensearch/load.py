@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the members have to do, and what the settings say of places: counted once for all questions about one state."""
+"""The work of the members, and the places that settings allow: counted once for all questions about one state."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a cluster consists of: processes and the data they leave behind, indices and the copies of their shards."""
+"""The parts of a cluster: processes and the data they leave behind, indices and the copies of their shards."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What a manager-eligible member has accepted of the cluster state: by this it votes."""
+    """The part of the cluster state that a manager-eligible member has accepted, and by which it votes."""
 
     term: int
     version: int
@@ -81,7 +81,7 @@ class Accepted:
 
 @dataclass
 class Disk:
-    """What outlives a process."""
+    """The data that outlives a process."""
 
     id: str
     version: Version | None = None
@@ -158,7 +158,7 @@ class Copy:
     state: str = "UNASSIGNED"
     node: str | None = None
     target: str | None = None
-    """Where it relocates to."""
+    """The node that it relocates to."""
     allocation: str | None = None
     target_allocation: str | None = None
     new: bool = True

@@ -106,7 +106,7 @@ class Room:
         return {names.get(each, each) for each in self.cluster.state.committed}
 
     def places(self, index: str = "logs", shard: int = 0) -> dict[str, str]:
-        """Where the copies of a shard are: name -> state, the primary's with a star."""
+        """The members with a copy of a shard: name -> state, the primary's with a star."""
         names = {node.id: node.name for node in self.cluster.state.nodes.values()}
         copies = self.cluster.state.indices[index].shards[shard]
         return {names[c.node]: c.state + "*" * c.primary for c in copies if c.node}

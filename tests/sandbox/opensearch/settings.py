@@ -42,7 +42,7 @@ class Settings:
         return {name.removeprefix(beginning): value for name, value in found.items() if name.startswith(beginning)}
 
     def defaults(self, version: Version, file: Mapping[str, Any]) -> dict[str, Any]:
-        """What is in force of all that is set in no scope."""
+        """The values in force of all settings that are set in no scope."""
         found = {name: each.default for name, each in SETTINGS.items() if known(name, version)}
         own = {name: value for name, value in flat(file).items() if name in found or known(name, version)}
         recoveries = self.effective(RECOVERIES, file)
@@ -82,7 +82,7 @@ class Settings:
 
 
 def _parted(present: Mapping[str, Any], version: Version) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is known, or archived already, and what is not."""
+    """The settings that are known or archived already, and those that are neither."""
     valid = {name: value for name, value in present.items() if name.startswith(ARCHIVED) or known(name, version)}
     return valid, {name: value for name, value in present.items() if name not in valid}
 

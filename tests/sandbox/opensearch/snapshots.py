@@ -117,7 +117,7 @@ class Snapshots:
             self._state.changed()
 
     def left(self, gone: Collection[str]) -> None:
-        """What members that are gone had still to write is missing from the snapshot."""
+        """The snapshot lacks the shards that members had still to write when they went."""
         for entry in list(self._state.snapshots):
             for part in entry["shards"]:
                 if part["node"] in gone and part["state"] == "INIT":

@@ -54,7 +54,7 @@ class State:
 
     @property
     def spokesman(self) -> Member | None:
-        """Whose file counts: the elected manager, or where there is none, anybody."""
+        """The member whose file counts: the elected manager, or where there is none, anybody."""
         return self.manager or next(iter(self.nodes.values()), None)
 
     @property
@@ -76,7 +76,7 @@ class State:
 
     @property
     def load(self) -> Load:
-        """What the members have to do; whoever changes copies otherwise than by it calls `recount`."""
+        """The work of the members; code that changes copies otherwise than by it calls `recount`."""
         if self._load is None:
             self._load = Load(self.nodes.values(), self.copies, self.settings_under(f"{ROUTING}."))
         return self._load

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where copies go, one rule after the other."""
+"""The rules by which copies get their places, one after the other."""
 
 from __future__ import annotations
 

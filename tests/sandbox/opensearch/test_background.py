@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs beside an upgrade: snapshots and long tasks, and documents that are written meanwhile."""
+"""Work that runs beside an upgrade: snapshots and long tasks, and documents that are written meanwhile."""
 
 from __future__ import annotations
 

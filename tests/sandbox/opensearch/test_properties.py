@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever happens to a cluster, and in whatever order: what must be true of servers, and of what is read of them."""
+"""Truths about servers and about what is read of them, whatever happens to a cluster, and in whatever order."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _settings(enable: str | None, exclude: str | None) -> Step:
 
 
 def _ask(room: Room, method: str, target: str, body: object = None) -> None:
-    """Whatever the answer is, it is one of a server."""
+    """Every answer has a code that servers give."""
     if any(room.cluster.ready(name) for name in LAYOUT):
         assert room.ask(method, target, body).status in {200, 201, 400, 404, 408, 500, 503}
 
@@ -138,7 +138,7 @@ def test_every_state_is_read_and_no_acknowledged_document_is_lost(steps: list[St
 
 
 def _holds(room: Written) -> None:
-    """What is true at every moment."""
+    """Truths of every moment."""
     state = room.cluster.state
     if state.manager is not None:
         assert state.manager.alive

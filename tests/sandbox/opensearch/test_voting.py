@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who votes and who is elected."""
+"""The voting configuration, and the election."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Version(NamedTuple):
 
     @property
     def id(self) -> int:
-        """What indices carry as `index.version.created`."""
+        """The number that indices carry as `index.version.created`."""
         return (self.major * 1_000_000 + self.minor * 10_000 + self.patch * 100 + _RELEASE) ^ _MASK
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who votes: the voting configuration that the elected manager brings about (server source, Reconfigurator)."""
+"""The voting configuration that the elected manager brings about (server source, Reconfigurator)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Kubernetes nodes can take a pod, and in the scheduler's words why the others cannot. It changes nothing."""
+"""The Kubernetes nodes that can take a pod, and why the others cannot, in the scheduler's words. It changes nothing."""
 
 from __future__ import annotations
 

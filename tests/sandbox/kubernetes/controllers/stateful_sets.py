@@ -60,7 +60,7 @@ class _Look:
         return bool(self.pool["spec"]["updateStrategy"]["type"] == "RollingUpdate")
 
     def revision_for(self, ordinal: int) -> Json:
-        """What a pod that is made now is made from."""
+        """The revision from which a pod of this ordinal is made now."""
         return self.current if self.rolls and ordinal < self.start + self.partition else self.update
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every controller shares: work that waits for its moment, and events."""
+"""The parts that every controller shares: work that waits for its moment, and events."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What runs in containers, as far as a kubelet can tell; and what is broken on purpose."""
+"""The processes in containers, as far as a kubelet can tell, and the faults that are made on purpose."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Behaviour:
     stopped: Told = _nobody
     """The process is gone, however it ended."""
     ready: Callable[[Json, str], bool] = lambda _pod, _container: True
-    """What the readiness probe of a container finds."""
+    """Whether the readiness probe of a container succeeds."""
     log: Callable[[Json, str, bool], list[str]] = _log
     """The lines of the log of a container, or of its run before the last restart."""
     stop_seconds: Callable[[Json, str], float | None] = lambda _pod, _container: None
@@ -60,7 +60,7 @@ class Behaviour:
 
 @dataclass
 class Switches:
-    """What is broken on purpose, by the name of the pod, so that it holds for its successors, too."""
+    """Faults that are made on purpose, by the name of the pod, so that they hold for its successors, too."""
 
     never_ready: set[Place] = field(default_factory=set)
     crash_loop: set[Place] = field(default_factory=set)

@@ -251,7 +251,7 @@ class Container:
         self._later(min(takes, left), end)
 
     def _settle(self) -> None:
-        """What only waits counts as ended."""
+        """A container that only waits counts as ended."""
         if isinstance(self.state.state, Waiting):
             message = "The container could not be located when the pod was terminated"
             now = self._pod.now()

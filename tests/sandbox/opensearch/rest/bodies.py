@@ -131,7 +131,7 @@ def why_body(state: State, copy: Copy, why: Unassigned) -> dict[str, Any]:
 
 
 def status_of(copy: Copy) -> str:
-    """What became of the last attempt to give a copy to a member."""
+    """The outcome of the last attempt to give a copy to a member."""
     return "no_valid_shard_copy" if copy.primary and not copy.new and copy.node is None else "no_attempt"
 
 

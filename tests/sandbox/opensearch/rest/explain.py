@@ -94,7 +94,7 @@ def _decided(node: Member, said: list[Said], ranking: int, word: str) -> dict[st
 
 
 def _decisions(call: Call, copy: Copy, nodes: list[Member], good: str = "yes") -> list[dict[str, Any]]:
-    """What every member is told, those that may have it first."""
+    """The decision for each member; members that may have the copy come first."""
     allocation = call.cluster.allocation
     ranked = sorted(nodes, key=lambda node: allocation.weight(copy.index, node))
     found = []

@@ -74,7 +74,7 @@ def _close(call: Call) -> Answer:
 
 
 def broadcast(copies: Iterable[Copy]) -> dict[str, Any]:
-    """What is said of a request that went to all copies; those that do not serve are left out without a word."""
+    """The counts of a request that went to all copies; those that do not serve are not counted as failed."""
     listed = list(copies)
     return {"total": len(listed), "successful": sum(copy.started for copy in listed), "failed": 0}
 

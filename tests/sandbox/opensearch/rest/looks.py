@@ -119,7 +119,7 @@ def chosen(state: State, names: str) -> list[Member]:
 
 
 def _seen_by(call: Call, names: str) -> list[Member]:
-    """Who is meant, as the member that is asked knows it; one that has not joined knows itself alone."""
+    """The members that are meant, as the asked member knows them; one that has not joined knows itself alone."""
     if names == "_local" or not call.member.in_memory:
         return [call.member]
     return chosen(call.state, names)
@@ -142,7 +142,7 @@ def failure(node: Member) -> dict[str, Any]:
 
 
 def about(node: Member) -> dict[str, Any]:
-    """What every member says of itself."""
+    """The fields that every member gives about itself."""
     address = node.spec.address
     return {
         "name": node.name,

@@ -88,7 +88,7 @@ Action = Callable[[Call], Answer | Pending]
 
 @dataclass(frozen=True)
 class Route:
-    """Which requests an action answers. Those for the elected manager wait until there is one."""
+    """The requests that an action answers. Those for the elected manager wait until there is one."""
 
     methods: tuple[str, ...]
     path: str
