@@ -33,7 +33,7 @@ from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 HOST = "127.0.0.1"
 
 
-QUICK = Durations(boot=1.0)
+QUICK = Durations(boot=0.2)
 """Members boot sooner than real ones, since nothing is shown by their booting."""
 APPLIED = Writing(manager="kubectl", force=True)
 """As a user applies, so that the ownership of fields looks as it does with users."""

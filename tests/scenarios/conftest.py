@@ -17,7 +17,17 @@ from tests.scenarios.ground import Ground
 __all__ = ["ground", "lab", "servers", "standing"]
 
 
-LONGEST = ("test_hand_over", "test_upgrade", "test_hop", "test_helm", "test_segment_replication")
+LONGEST = (
+    "test_killed_at_random",
+    "test_interrupted",
+    "test_runs",
+    "test_meanwhile",
+    "test_hand_over",
+    "test_upgrade",
+    "test_hop",
+    "test_helm",
+    "test_segment_replication",
+)
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
 
 

@@ -94,7 +94,10 @@ def pools(ask: Asking) -> Iterator[Any]:
 
     def settled(ready: int) -> bool:
         whole = len(ask("GET", f"{here}/pods").body["items"]) == ready
-        return whole and status().get("readyReplicas") == ready == status().get("replicas")
+        pool = ask("GET", f"{path}/data").body
+        counted = [pool["status"].get(name) for name in ("replicas", "readyReplicas", "availableReplicas")]
+        seen = pool["status"].get("observedGeneration") == pool["metadata"]["generation"]
+        return whole and seen and counted == [ready] * 3
 
     ask.until(lambda: settled(2))
     yield _counts(status())
@@ -127,6 +130,8 @@ def _shown(pod: Json) -> Json:
     """The parts of a Ready pod that have to be the same."""
     metadata, spec, status = pod["metadata"], pod["spec"], pod["status"]
     labels = {key: value for key, value in metadata["labels"].items() if key != "controller-revision-hash"}
+    # A scheduler may choose any of the Kubernetes nodes.
+    labels |= {key: "any" for key in labels if key.endswith("/zone")}
     container = {key: value for key, value in status["containerStatuses"][0].items() if key in _OF_CONTAINER}
     owner = {key: value for key, value in metadata["ownerReferences"][0].items() if key != "uid"}
     return {

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Killed at random, in every way, and started again at once: the upgrade completes, nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import KILLS, Siege, conclude
+
+FROM, TO = "2.19.6", "3.8.0"
+RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "30"))
+"""How many runs are killed at random."""
+LONGEST = 11.0
+"""Seconds that a whole run takes about, so that kills fall anywhere in it."""
+
+
+def test_killed_at_random(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+    chance = random.Random(19150)  # noqa: S311 - the same kills each time, and nothing secret
+    names, left, number = [*KILLS], RANDOM_KILLS, 0
+    while left:
+        number += 1
+        cluster = Cluster.start(ground, f"killed-at-random-{number}", three_combined, FROM)
+        try:
+            siege, going = Siege.lay(cluster, TO, ansible_environment), True
+            while left and going:
+                seconds, name = chance.uniform(0.5, LONGEST), names[left % len(names)]
+                going = siege.killed_after(seconds, KILLS[name])
+                print(f"cluster {number}: {name} after {seconds:.1f} s{'' if going else ', when it had ended already'}")
+                left -= going
+            conclude(siege)
+        finally:
+            cluster.remove()
