@@ -110,7 +110,7 @@ class Port:
 class Listening:
     """A thread that serves handlers. As a context manager it ends with the block, and raises what failed in it on time.
 
-    Whoever touches the servers or the clock from another thread holds `lock` meanwhile; `serve`, and what a port does,
+    Code that touches the servers or the clock from another thread holds `lock` meanwhile; `serve`, and what a port does,
     are never called by who holds it.
     """
 

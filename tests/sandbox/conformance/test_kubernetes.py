@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server in memory answers as the lab's did. What the lab's answers now is asked in tests/lab."""
+"""The API server in memory answers as the lab's did. A test in tests/lab asks for the present answers of the lab."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _PATCHES: dict[str, Callable[[Any, Any], Any]] = {OPERATIONS: operated, MERGE: m
 
 
 class ApiServer:
-    """A `Handler`. Whoever asks is known by the bearer token of the request."""
+    """A `Handler`. It knows its user by the bearer token of the request."""
 
     def __init__(self, clock: Clock, users: Mapping[str, User]) -> None:
         self.kinds = Kinds()

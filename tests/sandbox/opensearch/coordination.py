@@ -142,7 +142,7 @@ class Coordination:
         self._begin_to_lead(self._chance.choice(sorted(there, key=lambda member: member.name)))
 
     def _begin_to_lead(self, leader: Member) -> None:
-        """It is elected. Whoever voted for it is in the cluster with that; members that have died are removed then."""
+        """It is elected. Its voters are in the cluster with that; members that have died are removed then."""
         state = self._state
         state.elected = leader.id
         state.term += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents: written to every copy that serves, read from any. What is acknowledged is in all that are in sync."""
+"""Documents: written to every copy that serves, read from any. An acknowledged document is in all copies in sync."""
 
 from __future__ import annotations
 

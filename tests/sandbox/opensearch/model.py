@@ -46,7 +46,7 @@ class Durations:
 
 @dataclass(frozen=True)
 class MemberSpec:
-    """One process as it is started. What it leaves on its disk is kept under `data_key`."""
+    """One process as it is started. Its disk is kept under `data_key`."""
 
     name: str
     version: str

@@ -22,7 +22,7 @@ NOT_RECOVERED, NO_MANAGER = "1", "2"
 
 
 class State:
-    """Everything that is published. Whoever changes it calls `changed`."""
+    """Everything that is published. Code that changes it calls `changed`."""
 
     def __init__(self, clock: Clock, name: str, durations: Durations) -> None:
         self.clock = clock

@@ -24,7 +24,7 @@ AFTER_HOOK = 2.0
 
 
 class Container:
-    """`state` is what the pod's status tells of it. Whatever happens later belongs to one run, and ends with it."""
+    """`state` is its part of the pod's status. Every later event belongs to one run, and ends with it."""
 
     def __init__(self, pod: PodWorker, spec: Json, policy: str, *, init: bool) -> None:
         self._pod, self.spec, self._policy, self._init = pod, spec, policy, init
