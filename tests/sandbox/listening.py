@@ -110,8 +110,8 @@ class Port:
 class Listening:
     """A thread that serves handlers. As a context manager it ends with the block, and raises what failed in it on time.
 
-    Code that touches the servers or the clock from another thread holds `lock` meanwhile; `serve`, and what a port does,
-    are never called by who holds it.
+    Code that touches the servers or the clock from another thread holds `lock` meanwhile. A thread that holds it never
+    calls `serve`, or the functions of a port.
     """
 
     def __init__(self, clock: Clock, factor: float = 1.0) -> None:
