@@ -230,7 +230,7 @@ def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
         "member_unrecognised",
         f"The cluster has no member {enumerate_few(away)}, and it has members that were not named:"
         f" {enumerate_few(strangers)}. They may be the same under other names.",
-        "Name every member of the cluster in members, and give each server the name of its pod (node.name).",
+        "Name every member of the cluster in expected, and give each server the name of its pod (node.name).",
     )
 
 

@@ -98,6 +98,7 @@ def test_the_report_says_what_was_upgraded() -> None:
     [
         ({}, True),
         ({"upgrade_lock_kept_in": "kubernetes"}, True),
+        ({"status_read": {"verdict": {"reasons": [{"code": "lock_not_seen"}]}}}, False),
         ({"upgrade_lock_kept_in": "opensearch"}, False),
         ({"upgrade_groups": ["a"]}, False),
         ({"upgrade_groups": ["a"], "status_lock": {"before": {"run": None}}}, True),
@@ -115,6 +116,20 @@ def test_status_says_nothing_of_who_is_at_work_where_the_lock_is_told_elsewhere(
     record = {"name": "upgrade-1", "phase": "Upgrading", "lock": None, "run": "night"}
     lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
     assert [line for line in lines if line][1:] == []
+
+
+def test_status_tells_why_a_record_could_not_be_read() -> None:
+    unread = {"message": "The record is not readable.", "remedy": "Look at it."}
+    lines = rendered(
+        "playbooks/templates/status.j2",
+        status_records=[],
+        upgrade_namespace="search",
+        status_read={"verdict": {"reasons": [unread]}},
+    )
+    assert [line for line in lines if line] == [
+        "There is no readable record of an upgrade in namespace search.",
+        "Note: The record is not readable. Look at it.",
+    ]
 
 
 def test_status_tells_of_a_member_that_is_down() -> None:

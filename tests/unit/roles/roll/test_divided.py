@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+SHELL = Path(__file__).parents[4] / "roles/roll/vars/main.yml"
 BATCH = {"name": "batch-01", "members": ["data-2", "data-1", "data-0"]}
 
 
@@ -19,13 +20,14 @@ def member(name: str, action: str) -> dict[str, Any]:
 
 def told(environment: Mapping[str, str], folder: Path, **variables: Any) -> dict[str, Any]:
     """The variables of the role, worked out with these."""
-    names = ("roll_finished", "roll_members")
+    names = ("roll_finished", "roll_members", "roll_held_up")
     show = {"name": "show", "ansible.builtin.debug": {"msg": {name: f"{{{{ {name} }}}}" for name in names}}}
     role = {"name": "stateful.upgrade.opensearch", "tasks_from": "in_time", "rolespec_validate": False, "public": True}
     first = {"ansible.builtin.include_role": role}
     play = {
         "hosts": "localhost",
         "gather_facts": False,
+        "vars_files": [str(SHELL)],
         "vars": {"upgrade_batch": BATCH, **variables},
         "tasks": [first, show],
     }
@@ -58,3 +60,15 @@ def test_members_that_went_first_are_told_with_those_that_went_later(
     found = told(ansible_environment, tmp_path, roll_replaced={"members": first}, roll_gone=first)
     assert found["roll_members"] == first
     assert told(ansible_environment, tmp_path)["roll_members"] == []
+
+
+def test_a_task_that_is_refused_does_not_wait_whatever_else_it_says(
+    ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """In one pass nothing follows a task that waits; the failure of one that is refused has to be told."""
+    starting = {"state": "waiting", "code": "pod_starting", "message": "It starts."}
+    stuck = {"state": "refused", "code": "image_not_pulled", "message": "It cannot be pulled."}
+    for state, reasons, held_up in (("waiting", [starting], [starting]), ("refused", [starting, stuck], [])):
+        said = {"verdict": {"state": state, "reasons": reasons}}
+        found = told(ansible_environment, tmp_path, upgrade_wait=False, roll_ready=said)
+        assert found["roll_held_up"] == held_up
