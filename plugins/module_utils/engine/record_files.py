@@ -130,7 +130,7 @@ class Files:
         except OSError as error:
             raise refusal(
                 "record_file_unusable",
-                f"{error.filename or self.folder} cannot be used for the record: {error.strerror or error}.",
+                f"{error.filename if isinstance(error.filename, str) else self.folder} cannot be used for the record: {error.strerror or error}.",
                 "Give another folder with record_path, or keep no record (record_kept_in=none).",
             ) from error
 
