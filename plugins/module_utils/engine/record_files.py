@@ -128,9 +128,10 @@ class Files:
         try:
             yield
         except OSError as error:
+            place = error.filename if isinstance(error.filename, str) else self.folder
             raise refusal(
                 "record_file_unusable",
-                f"{error.filename if isinstance(error.filename, str) else self.folder} cannot be used for the record: {error.strerror or error}.",
+                f"{place} cannot be used for the record: {error.strerror or error}.",
                 "Give another folder with record_path, or keep no record (record_kept_in=none).",
             ) from error
 
