@@ -47,7 +47,7 @@ def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _put_back(task: Task) -> Outcome:
-    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored", members=[])
+    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored")
 
 
 def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:

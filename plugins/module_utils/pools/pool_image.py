@@ -46,7 +46,7 @@ FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
 """The names of the parts of a patch in the result."""
 
 _Writers = list[tuple[str, Mapping[str, str]]]
-"""Runs, each with the place of its lock, that were seen to be dead. That takes a minute, so it is done once a task."""
+"""Dead runs, each with the place of its lock. Watching one takes a minute, so it is done once a task."""
 
 ATTEMPTS = 10
 """Conflicts in a row before a patch is given up. Every status update changes the resourceVersion that guards it."""

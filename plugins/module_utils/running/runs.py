@@ -82,7 +82,7 @@ def _parts_of(system: System) -> Parts:
 
 
 def _record(task: Task, **own: Any) -> Outcome:
-    return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, members=[], **own)
+    return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, **own)
 
 
 def _plan(task: Task, system: System) -> Outcome:

@@ -141,7 +141,7 @@ def carried_undo(settings: Settings) -> Undo | None:
     """The undo that the cluster carries, if any.
 
     Raises:
-        Refusal: it carries one that cannot be read. That is never overwritten: a person has to look.
+        Refusal: it carries one that cannot be read. A person has to look, since such an undo is never overwritten.
     """
     text = settings.persistent.get(UNDO)
     if text is None:
