@@ -27,7 +27,7 @@ _RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster
 def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
     """Whether this replica can be allocated once one of the members `outdated` (ids) is upgraded.
 
-    The upgraded one may then hold it, even if others refuse it for being of another tier (`filter`, `target_pool`), full
+    The upgraded one may then hold it, though others refuse it for being of another tier (`filter`, `target_pool`), full
     (`disk_threshold`), or a holder of another copy (`same_shard`). If a member that is upgraded already is too old for
     the replica, the upgrade does not cure it.
     """
