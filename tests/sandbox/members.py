@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.opensearch.cluster import Cluster
-from tests.sandbox.opensearch.model import Durations, MemberSpec
+from tests.sandbox.opensearch.image import ZONE, member_of
+from tests.sandbox.opensearch.model import Durations
 
-_SETTING = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 IMAGE = "opensearch"
-VERSIONS = ("2.11.1", "2.19.1", "2.19.6", "3.4.0", "3.6.0", "3.8.0")
-"""The versions of the lab."""
 
 
 class Members:
@@ -34,15 +31,17 @@ class Members:
 
     def started(self, pod: Json, _container: str) -> None:
         """The process of a pod's container starts."""
-        settings = settings_of(pod)
-        if settings is None:
+        environment = environment_of(pod)
+        if environment is None:
             return
         metadata = pod["metadata"]
-        key = (metadata["namespace"], str(settings.get("cluster.name", "opensearch")))
+        key = (metadata["namespace"], environment.get("cluster.name", "opensearch"))
         cluster = self._clusters.setdefault(key, Cluster(self._clock, key[1], self._durations))
         self._of_pod[metadata["uid"]] = cluster
         address = self._address_of(metadata["namespace"], metadata["name"])
-        cluster.start(member_of(pod, settings, self._zone_of(pod["spec"]["nodeName"]), address))
+        environment[ZONE] = self._zone_of(pod["spec"]["nodeName"])
+        version = image_of(pod["spec"]["containers"][0]["image"])[1]
+        cluster.start(member_of(metadata["name"], version, address, _data_key(pod), environment))
 
     def stopping(self, pod: Json, _container: str) -> None:
         """The process of a pod was asked to end (SIGTERM)."""
@@ -62,7 +61,7 @@ class Members:
         return cluster is None or cluster.ready(pod["metadata"]["name"])
 
     def exit_code(self, pod: Json, _container: str) -> int | None:
-        """With what a container ends that has nothing to do, as the pods that pull an image."""
+        """The exit code of a container that has nothing to do, as in the pods that pull an image."""
         return 0 if pod["spec"]["containers"][0].get("command") == ["true"] else None
 
     def log(self, pod: Json, _container: str, _previous: bool) -> list[str]:
@@ -76,13 +75,12 @@ class Members:
         return self._of_pod.get(pod["metadata"]["uid"])
 
 
-def settings_of(pod: Json) -> dict[str, Any] | None:
-    """The settings that a member takes from its environment; None where the pod holds no member."""
+def environment_of(pod: Json) -> dict[str, str] | None:
+    """The variables of the container of a member; None where the pod holds no member."""
     container = pod["spec"]["containers"][0]
     if image_of(container["image"])[0] != IMAGE or container.get("command"):
         return None
-    given = {each["name"]: each.get("value", "") for each in container.get("env") or []}
-    return {name: value for name, value in given.items() if _SETTING.fullmatch(name)}
+    return {each["name"]: each.get("value", "") for each in container.get("env") or []}
 
 
 def image_of(image: str) -> tuple[str, str]:
@@ -92,27 +90,10 @@ def image_of(image: str) -> tuple[str, str]:
 
 
 def pull_error(image: str) -> str:
-    """Why an image cannot be pulled: there are those of the lab, and no others."""
+    """The reason why an image cannot be pulled; empty if it can. There are the images of the lab, and no others."""
     name, version = image_of(image)
-    known = {IMAGE: VERSIONS, "probe": ("1", "2"), "busybox": (version,)}
+    known = {IMAGE: locked_versions(), "probe": ("1", "2"), "busybox": (version,)}
     return "" if version in known.get(name, ()) else f"{image}: not found"
-
-
-def member_of(pod: Json, settings: Mapping[str, Any], zone: str, address: str) -> MemberSpec:
-    """The process that a pod's container starts."""
-    metadata, spec = pod["metadata"], pod["spec"]
-    attributes = {"zone": zone}
-    attributes |= {name[10:]: value for name, value in settings.items() if name.startswith("node.attr.")}
-    return MemberSpec(
-        name=metadata["name"],
-        version=image_of(spec["containers"][0]["image"])[1],
-        address=address,
-        data_key=_data_key(pod),
-        roles=_listed(settings.get("node.roles", "")),
-        attributes=attributes,
-        settings=settings,
-        initial_managers=_listed(settings.get("cluster.initial_cluster_manager_nodes", "")),
-    )
 
 
 def _data_key(pod: Json) -> str:
@@ -124,7 +105,3 @@ def _data_key(pod: Json) -> str:
 
 def _claim(volume: Json) -> bool:
     return "persistentVolumeClaim" in volume
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.strip("[] ").split(",") if part.strip())

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kubernetes import client, config
 
@@ -17,13 +16,12 @@ from tests.lab.certificates import Identity
 from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
 from tests.sandbox.clock import Clock
-from tests.sandbox.kubernetes.cluster import NODES, Kubernetes, Switchboard
+from tests.sandbox.kubernetes.cluster import NODES, TOKENS, Kubernetes, Switchboard
 from tests.sandbox.kubernetes.controllers.work import Durations as Pace
 from tests.sandbox.kubernetes.kinds import PODS, SERVICES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.objects import Json, is_ready
-from tests.sandbox.kubernetes.resources import Writing
-from tests.sandbox.kubernetes.rights import User
+from tests.sandbox.kubernetes.rights import ADMIN, User
 from tests.sandbox.kubernetes.selectors import selected
 from tests.sandbox.listening import Listening, Port
 from tests.sandbox.members import Members, pull_error
@@ -31,12 +29,8 @@ from tests.sandbox.opensearch.model import Durations
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 
 HOST = "127.0.0.1"
-
-
 QUICK = Durations(boot=0.2)
 """Members boot sooner than real ones, since nothing is shown by their booting."""
-APPLIED = Writing(manager="kubectl", force=True)
-"""As a user applies, so that the ownership of fields looks as it does with users."""
 
 
 class Faults:
@@ -128,9 +122,9 @@ class Sandbox:
             token: User(name, (*USERS[name], "system:authenticated"))
             for name, token in self._credentials.tokens.items()
         }
+        users[TOKENS["admin"]] = ADMIN
         self.kubernetes = Kubernetes(self._clock, self._behaviour(), Pace(node_lost=4.0), users)
         self.api = self.kubernetes.server
-        self.api.logs = self.members.log
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
         served = self.listening.serve(self.api, HOST, port, identity)
@@ -147,26 +141,23 @@ class Sandbox:
             stopping=self.members.stopping,
             stopped=self.members.stopped,
             ready=self.members.ready,
+            log=self.members.log,
         )
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def apply(self, objects: Sequence[dict[str, Any]]) -> None:
+    def apply(self, objects: Sequence[Json]) -> None:
         """Create or change objects as admin, in the order given, as `kubectl apply --server-side`.
 
         Raises:
-            Refused: an object is not accepted.
+            RuntimeError: an object is not accepted.
         """
         for each in objects:
             with self.listening.lock:
-                kind = self.api.kinds.named(each["apiVersion"], each["kind"])
-                assert kind is not None, f"there is no kind {each['kind']} in {each['apiVersion']}"
-                metadata = each["metadata"]
-                namespace = metadata.get("namespace", "default") if kind.namespaced else ""
-                self.api.resources.apply(kind, namespace, metadata["name"], each, APPLIED)
-            if kind is SERVICES and each["spec"].get("clusterIP") != "None":
-                self._relay(namespace, metadata["name"])
+                self.kubernetes.apply([each])
+            if each["kind"] == SERVICES.kind and each["spec"].get("clusterIP") != "None":
+                self._relay(each["metadata"].get("namespace", "default"), each["metadata"]["name"])
 
     def _relay(self, namespace: str, name: str) -> None:
         """Let a Service's Ready pods answer at an address of its own, which stands in its annotation."""
