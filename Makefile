@@ -1,4 +1,4 @@
-# What a developer does here. All of it runs in one virtual environment, made once per machine from requirements/dev.lock;
+# The work of a developer here. All of it runs in one virtual environment, made once per machine from requirements/dev.lock;
 # a machine needs Python 3.11, 3.12 or 3.13, make, and on the first run a network.
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
@@ -12,7 +12,7 @@ NEWEST_PYTHON ?= $(shell for python in python3.13 python3.12 $(foreach version,3
 RUN_NEWEST = $(or $(NEWEST_PYTHON),$(error no Python 3.12 or 3.13 found: install one, or call make with NEWEST_PYTHON=<path>)) -m tests.checks.environment
 COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --output-file
-# What has to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
+# These have to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
 WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
 # The part of that which runs ansible-core: enough beside the whole suite on the version in between.
@@ -63,7 +63,7 @@ types: ## mypy --strict
 	@$(RUN) -m tests.checks.mypy_strict
 	@echo "$@: passed"
 
-limits: ## sizes, import direction, pure rooms, nothing of one machine in a file
+limits: ## sizes, import direction, pure rooms, sentences with a subject, nothing of one machine in a file
 	@$(RUN) -m tests.checks.limits
 	@echo "$@: passed"
 

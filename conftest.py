@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Makes the checkout importable as the collection ansible_collections.stateful.upgrade, for all tests.
 
-Three package objects are enough: no link, no plugin, nothing private of ansible-core. Where a loader finds the sources
-under that name already, as under ansible-test, nothing is done here.
+Three package objects are enough: no link, no plugin, nothing private of ansible-core. Nothing is done here if a loader
+finds the sources under that name already, as under ansible-test.
 """
 
 from __future__ import annotations

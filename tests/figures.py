@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long each member was away, from the kubelet's own log. Pure: no client, no clock."""
+"""The time that each member was away, from the kubelet's own log. Pure: no client, no clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class MemberTime:
-    """When a member was asked to stop, had stopped, and was Ready again, as the kubelet saw it. Monotonic seconds."""
+    """The moments at which a member was asked to stop, had stopped, and was Ready again, as the kubelet saw it.
+
+    Monotonic seconds.
+    """
 
     name: str
     asked: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the demo and the benchmark have in common: options, a lab, an environment for Ansible, and an end by signal."""
+"""The common parts of demo and benchmark: options, a lab, an environment for Ansible, and an end by signal."""
 
 from __future__ import annotations
 

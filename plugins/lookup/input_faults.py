@@ -88,7 +88,7 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
         text = Path(places[0], "roles", name, "meta", "argument_specs.yml").read_text(encoding="utf-8")
     except (ImportError, OSError) as error:
         raise AnsibleLookupError(
-            f"upgrade_system is {role}, and no such role of a collection says what it takes."
+            f"upgrade_system is {role}, and no such role with an argument specification is installed."
         ) from error
     return {entry: said["options"] for entry, said in yaml.safe_load(text)["argument_specs"].items()}
 

@@ -125,7 +125,7 @@ def _measure(lab: Lab, name: str, options: argparse.Namespace, directory: Path) 
 
 
 def _failure(work: Work) -> str:
-    """Why the work failed, or nothing."""
+    """The reason why the work failed, or nothing."""
     try:
         work()
     except (LabError, ApiException) as error:
@@ -134,7 +134,7 @@ def _failure(work: Work) -> str:
 
 
 def _whole(cluster: Cluster, version: str) -> float | None:
-    """When the cluster is green with every member on the version; None when it does not become so."""
+    """The moment when the cluster is green with every member on the version; None when it does not become so."""
     rest = Rest(cluster.url)
 
     def look() -> bool:

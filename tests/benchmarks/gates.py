@@ -56,7 +56,7 @@ WATERMARKS = {
 
 @dataclass
 class Counted:
-    """What went over the wire: answers, their bytes as JSON and as sent, and those that went to every member."""
+    """The traffic on the wire: answers, their bytes as JSON and as sent, and those that went to every member."""
 
     calls: int = 0
     to_every_member: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the seconds of an upgrade went into, the same for every way. Pure: no client, no clock.
+"""The phases that the seconds of an upgrade went into, the same for every way. Pure: no client, no clock.
 
 The time from begin to end is cut without rest: before the first member, the phases of each member, after the last one.
 All moments are seconds of the monotonic clock.
@@ -45,7 +45,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Course:
-    """How the time of one upgrade went by. Seconds."""
+    """The time of one upgrade by phases. Seconds."""
 
     before: float
     """Until the first member was asked to stop."""
@@ -96,13 +96,13 @@ def _after(marks: Sequence[float], moment: float | None, limit: float) -> float:
 
 
 def joined(looks: Sequence[Look], member: str, asked: float) -> float | None:
-    """When the cluster was first seen to have the member after a new start; None when it never was."""
+    """The moment when the cluster was first seen to have the member after a new start; None when it never was."""
     former = next((look.members[member] for look in reversed(looks) if look.at < asked and member in look.members), "")
     return next((look.at for look in looks if look.at >= asked and look.members.get(member, former) != former), None)
 
 
 def true_from(states: Sequence[tuple[float, bool]], since: float) -> float | None:
-    """When something seen from time to time was first true, from a moment on: at once, if it was last seen to be."""
+    """The moment, from `since` on, at which something was first seen to be so: `since` itself, if it was so already."""
     if next((true for at, true in reversed(states) if at <= since), False):
         return since
     return next((at for at, true in states if at > since and true), None)

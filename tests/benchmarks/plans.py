@@ -38,7 +38,7 @@ SHARDS = 10
 
 @dataclass(frozen=True)
 class Cost:
-    """What one plan took. Seconds, and megabytes of JSON."""
+    """The cost of one plan. Seconds, and megabytes of JSON."""
 
     batches: tuple[Batch, ...]
     answers: float

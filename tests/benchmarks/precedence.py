@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whoever upgrades goes before the members on this machine's few cores: elsewhere it has a machine of its own."""
+"""The upgrading process goes before the members on this machine's few cores: elsewhere it has a machine of its own."""
 
 from __future__ import annotations
 

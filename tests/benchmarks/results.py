@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the ways cost, as one table and as JSON. Pure: no client, no clock."""
+"""The cost of the ways, as one table and as JSON. Pure: no client, no clock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Result:
 
     way: str
     failure: str
-    """Why the way could not do its work; empty when it did."""
+    """The reason why the way could not do its work; empty when it did."""
     done: float
     """Seconds until the way said that it was done."""
     whole: float | None
@@ -77,7 +77,7 @@ def document(results: Results, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def heading(settings: Mapping[str, Any]) -> str:
-    """What was measured, in one line."""
+    """The measured case, in one line."""
     cluster = f"{settings['members']} members, {settings['origin']} → {settings['target']}"
     traffic = f"{settings['documents']} documents, {settings['rate']:g} operations a second"
     limit = f"each member limited to {settings['cpu']} CPU" if settings["cpu"] else "members share all cores"

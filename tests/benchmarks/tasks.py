@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long the tasks of a playbook took, from the log that Ansible writes. Pure: no client, no clock."""
+"""The durations of the tasks of a playbook, from the log that Ansible writes. Pure: no client, no clock."""
 
 from __future__ import annotations
 

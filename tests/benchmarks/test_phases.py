@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the seconds of an upgrade went into, from hand-made events, looks and samples."""
+"""The phases that the seconds of an upgrade went into, from hand-made events, looks and samples."""
 
 from __future__ import annotations
 

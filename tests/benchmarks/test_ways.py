@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the ways and a CPU limit make of a layout, and what is said of a limit that cannot be had."""
+"""The layouts that the ways and a CPU limit make, and the sentence about a limit that cannot be had."""
 
 from __future__ import annotations
 

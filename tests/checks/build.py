@@ -35,7 +35,7 @@ DELIVERED = frozenset(
         "roles",
     ]
 )
-"""What may stand at the top of the archive."""
+"""The names that may stand at the top of the archive."""
 
 NEEDED = frozenset(
     {"CHANGELOG.md", "LICENSE", "MANIFEST.json", "README.md", "changelogs/changelog.yaml", "meta/runtime.yml"}
@@ -43,7 +43,7 @@ NEEDED = frozenset(
 
 
 def problems(names: Collection[str]) -> list[str]:
-    """What is wrong with an archive of these files, one sentence each."""
+    """The faults of an archive of these files, one sentence each."""
     extra = sorted({name.split("/")[0] for name in names} - DELIVERED)
     missing = sorted(NEEDED - set(names))
     return [
@@ -56,12 +56,12 @@ def problems(names: Collection[str]) -> list[str]:
 
 
 def complaints(said: str) -> list[str]:
-    """What Galaxy's importer warns of or refuses, from its output."""
+    """The warnings and refusals of Galaxy's importer, from its output."""
     return re.findall(r"^(?:WARNING|ERROR): .*$", said, re.MULTILINE)
 
 
 def imported(archive: Path) -> list[str]:
-    """What the importer says against the archive; it must have come to its end."""
+    """The objections of the importer to the archive; it must have come to its end."""
     environment = {**os.environ, "ANSIBLE_HOME": str(archive.parent / ".ansible")}
     done = subprocess.run(
         [sys.executable, "-m", "galaxy_importer.main", str(archive)],

@@ -5,6 +5,7 @@
 - Nothing that is true of one machine only stands in a file: no path of somebody's folders, no host of a package
   registry (each user's own settings name it).
 - Tests wait for conditions, they do not sleep.
+- Sentences begin with their subject (`tests.checks.wording`).
 The limits of plugins are in `tests.checks.rooms`.
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from tests.checks.rooms import room_breaches
 from tests.checks.tree import ROOT, project_files
+from tests.checks.wording import without_subject
 
 FILE_LINES, FUNCTION_LINES = 400, 50
 COUNTED = frozenset({".go", ".j2", ".py", ".sh", ".yaml", ".yml"})
@@ -89,7 +91,7 @@ def is_lock(path: Path) -> bool:
 
 
 def breaches(path: Path, text: str) -> Iterator[str]:
-    """What breaks a limit in one file; `path` is relative to the root."""
+    """The breaches of limits in one file; `path` is relative to the root."""
     if path.suffix in COUNTED and not is_lock(path):
         yield from long_file(text)
     if path.suffix == ".py":
@@ -101,10 +103,11 @@ def breaches(path: Path, text: str) -> Iterator[str]:
         yield from addresses_in_lock(text)
     if path.name not in FOREIGN:
         yield from of_one_machine(text)
+        yield from without_subject(text)
 
 
 def all_breaches(root: Path, paths: Iterable[Path]) -> Iterator[str]:
-    """What breaks a limit in all these files."""
+    """The breaches of limits in all these files."""
     python: dict[Path, ast.Module] = {}
     for path in paths:
         try:

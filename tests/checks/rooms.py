@@ -114,7 +114,7 @@ def foreign_imports(tree: ast.Module) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def room_breaches(files: Mapping[Path, ast.Module]) -> Iterator[str]:
-    """What breaks the order of the rooms in these files of plugins/, one line each, path first."""
+    """The breaches of the order of the rooms in these files of plugins/, one line each, path first."""
     imports = {path: list(own_imports(path, tree, files)) for path, tree in files.items()}
     yield from wrong_way(imports)
     yield from against_the_flow(imports)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may stand in the archive, and what Galaxy's importer says of it."""
+"""The files that may stand in the archive, and the judgement of Galaxy's importer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is prepared for ansible-test."""
+"""The checkout as it is prepared for ansible-test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What counts as a file of the project, and what the archive for users holds."""
+"""The files that belong to the project, and those in the archive for users."""
 
 from __future__ import annotations
 

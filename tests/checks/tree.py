@@ -26,8 +26,8 @@ LEFT_BY_TOOLS = frozenset({"__pycache__", "output"})
 def project_files(root: Path = ROOT) -> list[Path]:
     """The files that belong to the project, relative to `root`: what Git has or would add.
 
-    Where the sources are not a Git checkout, or Git is not installed, all files but those in hidden folders that no
-    one commits, and what tools leave behind.
+    If the sources are not a Git checkout, or Git is not installed, these are all files but those that tools leave
+    behind, and those in hidden folders that no one commits.
     """
     if (root / ".git").exists() and shutil.which("git"):
         command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -12,7 +12,7 @@ from tests.lab.traffic import Report
 
 @dataclass(frozen=True)
 class Figures:
-    """What the upgrade cost, and what became of the cluster."""
+    """The cost of the upgrade, and the cluster after it."""
 
     code: int
     seconds: float

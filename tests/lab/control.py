@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How other processes talk to a lab's keeper: JSON over a Unix socket that only the lab's owner may open."""
+"""The way other processes talk to a lab's keeper: JSON over a Unix socket that only the lab's owner may open."""
 
 from __future__ import annotations
 

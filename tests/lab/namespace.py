@@ -110,7 +110,7 @@ def is_ready(pod: Any) -> bool:
 
 
 def waiting_reason(pod: Any) -> str | None:
-    """Why the pod's first container waits, if it does."""
+    """The reason why the pod's first container waits, if it does."""
     statuses = pod.status.container_statuses or []
     waiting = statuses[0].state.waiting if statuses else None
     return waiting.reason if waiting else None

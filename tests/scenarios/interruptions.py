@@ -210,7 +210,7 @@ class Siege:
 
 
 def _taken(acts: Iterable[Act]) -> float | None:
-    """When a run took the lock: the first write of a Lease that was answered with success."""
+    """The moment at which a run took the lock: the first write of a Lease that was answered with success."""
     return next((act.at for act in acts if act.of_lock and act.status is not None and act.status < 300), None)
 
 

@@ -29,7 +29,7 @@ _RECAP = re.compile(
 
 @dataclass(frozen=True)
 class Played:
-    """How a run ended."""
+    """The end of a run."""
 
     code: int
     output: str
@@ -82,7 +82,7 @@ class Playing:
             (os.killpg if group else os.kill)(self.pid, number)
 
     def wait(self) -> Played:
-        """How it ended; kills what is left of it where that takes too long."""
+        """The end of the run; nothing of it is left afterwards, even if it takes too long."""
         try:
             self._process.wait(timeout=PATIENCE)
         finally:
@@ -90,7 +90,7 @@ class Playing:
         return self.abandon()
 
     def abandon(self) -> Played:
-        """How it ended and what it has said so far, when only the controller has: its workers are left alone."""
+        """The end of the controller alone, and what the run has said so far: its workers are left alone."""
         code = self._process.wait(timeout=PATIENCE)
         self._output.seek(0)
         played = Played(code, self._output.read())

@@ -122,7 +122,7 @@ class Wire:
         return answer
 
     def made(self, patterns: Mapping[str, Pattern]) -> dict[str, int]:
-        """How often each act was made with success."""
+        """The number of times that each act was made with success."""
         done = [act for act in self.acts if act.status is not None and act.status < 300]
         return {
             name: sum(_is(pattern, act.method, act.path, act.body) for act in done)

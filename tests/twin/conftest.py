@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the twin tests share."""
+"""The fixtures that the twin tests share."""
 
 from __future__ import annotations
 

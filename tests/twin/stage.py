@@ -33,7 +33,7 @@ Tasks = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Played:
-    """What one run of ansible-playbook gave."""
+    """The results of one run of ansible-playbook."""
 
     results: dict[str, dict[str, Any]]
     """By the task's name, with `status`."""

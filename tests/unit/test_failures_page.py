@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "failures.md"
-HEAD = ("What happened", "Where", "What happens here", "Shown by")
+HEAD = ("Failure", "Reports", "Behaviour here", "Shown by")
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 REASONS = ("Does not apply: ", "Not guarded yet: ")
 ISSUE = re.compile(r"#\d+")

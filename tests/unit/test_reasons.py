@@ -50,7 +50,7 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def makers(function: ast.expr) -> set[str]:
-    """Which of the functions that make reasons a call may call; it may choose between two."""
+    """The functions that make reasons and that a call may call; it may choose between two."""
     chosen = [function.body, function.orelse] if isinstance(function, ast.IfExp) else [function]
     return {called(each) for each in chosen} & STATES.keys()
 

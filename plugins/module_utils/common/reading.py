@@ -63,7 +63,7 @@ def text(of: Json, name: str, default: str | None = None) -> str:
     Raises:
         Unreadable: the field is no such text.
     """
-    found = _typed(of, name, str, "text", default)
+    found = _typed(of, name, str, "a text", default)
     if not found and default is None:
         raise Unreadable("is empty", name)
     return found
@@ -96,9 +96,9 @@ def whole(of: Json, name: str, default: int | None = None) -> int:
     Raises:
         Unreadable: the field is no such number.
     """
-    found = _typed(of, name, int, "whole number", default)
+    found = _typed(of, name, int, "a whole number", default)
     if isinstance(found, bool) or found < 0:
-        raise Unreadable(f"is {_shown(found)} and no count", name)
+        raise Unreadable(f"is {_shown(found)}, and has to be a whole number, 0 or more", name)
     return found
 
 
@@ -110,7 +110,7 @@ def count(of: Json, name: str, default: int | None = None) -> int:
     """
     found = text(of, name, None if default is None else str(default))
     if not (found.isascii() and found.isdecimal() and len(found) < 19):
-        raise Unreadable(f"is {_shown(found)} and no number", name)
+        raise Unreadable(f"is {_shown(found)}, and has to be a number", name)
     return int(found)
 
 
@@ -129,7 +129,7 @@ def part(of: Json, name: str, default: Json | None = None) -> Json:
     Raises:
         Unreadable: the field is no object.
     """
-    return _typed(of, name, dict, "object", default)
+    return _typed(of, name, dict, "an object", default)
 
 
 def entries(of: Json, name: str, default: Sequence[Any] | None = None) -> Sequence[Any]:
@@ -138,7 +138,7 @@ def entries(of: Json, name: str, default: Sequence[Any] | None = None) -> Sequen
     Raises:
         Unreadable: the field is no list.
     """
-    return _typed(of, name, list, "list", default)
+    return _typed(of, name, list, "a list", default)
 
 
 def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ def whole_part(found: Any) -> Json:
         Unreadable: it is no object.
     """
     if not isinstance(found, dict):
-        raise Unreadable(f"is {_shown(found)} and no object")
+        raise Unreadable(f"is {_shown(found)}, and has to be an object")
     return found
 
 
@@ -234,9 +234,9 @@ def parsed(kept: str) -> Json:
     try:
         found = json.loads(kept)
     except (RecursionError, TypeError, ValueError) as error:
-        raise Unreadable(f"it is no JSON ({_cut(str(error))})") from error
+        raise Unreadable(f"it is not JSON ({_cut(str(error))})") from error
     if not isinstance(found, dict):
-        raise Unreadable("it is no JSON object")
+        raise Unreadable("it is not a JSON object")
     return found
 
 
@@ -247,7 +247,7 @@ def _typed(of: Json, name: str, kind: type[Type], called: str, default: Any) -> 
             raise Unreadable("is missing", name)
         found = default
     elif not isinstance(found, kind):
-        raise Unreadable(f"is {_shown(found)} and no {called}", name)
+        raise Unreadable(f"is {_shown(found)}, and has to be {called}", name)
     given: Type = found
     return given
 

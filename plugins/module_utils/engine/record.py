@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade: what was planned, how far it came, how long each member took. Pure.
 
-It is for people and for reports. What is to be done next is read from the cluster itself, never from here.
+It is for people and for reports. The next step is read from the cluster itself, never from here.
 """
 
 from __future__ import annotations

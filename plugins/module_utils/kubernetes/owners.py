@@ -37,7 +37,7 @@ def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
     if pod.terminating:
         return waiting(
             "pod_owned_by_another",
-            f"{controlled} and is being deleted. StatefulSet {pool.name} makes its own pod of that name then.",
+            f"{controlled} and is being deleted. StatefulSet {pool.name} then makes its own pod of that name.",
             about=pod.name,
         )
     return refused(

@@ -28,7 +28,7 @@ def in_namespace(group: str, namespace: str, *parts: str) -> str:
         raise refusal(
             "namespace_not_valid",
             f"No namespace can have the name '{namespace}'.",
-            "Correct namespace (upgrade_namespace): small letters, digits and dashes, 63 at the most.",
+            "Correct namespace (upgrade_namespace): lower-case letters, digits and hyphens, 63 at the most.",
         )
     named = "/".join(quote(part, safe="") for part in parts if part)
     return f"{group}/namespaces/{namespace}/{named}"

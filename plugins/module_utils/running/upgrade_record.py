@@ -53,7 +53,7 @@ CONTRACT = Contract(
 )
 
 OF_THE_RECORD = ("kubernetes_", "phase_", "record_")
-"""How the codes begin of what keeps a record from being written, and no upgrade from going on."""
+"""The beginnings of the codes of causes that keep a record from being written, and no upgrade from going on."""
 
 
 def run(task: Task) -> Outcome:

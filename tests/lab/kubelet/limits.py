@@ -120,7 +120,7 @@ def hierarchy(mounts: Path = MOUNTS) -> Hierarchy | None:
 
 @lru_cache(maxsize=64)
 def obstacle(limit: str | float) -> str:
-    """Why a limit cannot be enforced here, or nothing: a process of the pods' user is started under it as a trial."""
+    """The reason why a limit cannot be enforced here, or nothing: a process of the pods' user tries it."""
     found = hierarchy()
     if found is None:
         return "no control groups with the controller cpu are mounted"

@@ -57,7 +57,7 @@ class Layout:
     secrets: dict[str, str] = field(default_factory=dict)
     """Secrets that every member mounts: name → path."""
     ready: dict[str, Any] = field(default_factory=lambda: dict(_READY))
-    """How the kubelet sees that a member is ready; empty: it has no probe, and is Ready as soon as it runs."""
+    """The probe that tells the kubelet that a member is ready; empty: it is Ready as soon as it runs."""
 
     @property
     def labels(self) -> dict[str, str]:

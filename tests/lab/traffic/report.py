@@ -20,7 +20,7 @@ EXAMPLES = 10
 
 @dataclass(frozen=True)
 class Operations:
-    """How one kind of operation went. The gap is the longest time, in seconds, without a success."""
+    """The course of one kind of operation. The gap is the longest time, in seconds, without a success."""
 
     attempted: int
     failures: Mapping[str, int]
@@ -32,7 +32,7 @@ class Operations:
 
     @property
     def partial(self) -> int:
-        """How many of the failed searches were answered, but not by all shards."""
+        """The number of failed searches that were answered, but not by all shards."""
         return self.failures.get(PARTIAL, 0)
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A story that is told to an OpenSearch cluster of three, real or in memory, and what is compared of its answers.
 
-What chance decides is left out: the elected manager is `E` in the story, the other two are `A` and `B`, and copies are
-pinned where it matters which member has them.
+Everything that chance decides is left out: the elected manager is `E` in the story, the other two are `A` and `B`,
+and copies are pinned where it matters which member has them.
 """
 
 from __future__ import annotations

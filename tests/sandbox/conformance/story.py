@@ -174,7 +174,7 @@ def documents(teller: Teller) -> None:
 
 
 def explanations(teller: Teller) -> None:
-    """Why copies are where they are, or nowhere."""
+    """The reasons why copies are where they are, or nowhere."""
     fields = "can_*,allocate_explanation,current_state,move_explanation,node_allocation_decisions.node_name"
     fields += ",node_allocation_decisions.node_decision,node_allocation_decisions.deciders.decider"
     fields += ",node_allocation_decisions.deciders.decision"

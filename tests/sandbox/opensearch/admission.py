@@ -8,7 +8,7 @@ from tests.sandbox.opensearch.state import State
 
 
 def refusal_to_start(state: State, member: Member) -> str:
-    """Why a process ends at its start: by what an earlier one has left on its disk. Empty where it does not."""
+    """The reason why a process ends at its start: data that an earlier one has left behind. Empty if it does not."""
     left, now = member.disk.version, member.version
     if left is not None and left > now:
         return f"cannot downgrade a node from version [{left}] to version [{now}]"
@@ -20,7 +20,7 @@ def refusal_to_start(state: State, member: Member) -> str:
 
 
 def refusal_to_join(state: State, member: Member) -> str:
-    """Why the elected manager lets a member not join. Empty where it does."""
+    """The reason why the elected manager does not let a member join. Empty if it does."""
     versions = [node.version for node in state.nodes.values() if node.alive]
     now = member.version
     for other in versions:

@@ -15,7 +15,7 @@ from tests.sandbox.opensearch.versions import Version
 
 BALANCE_OF_SHARDS, BALANCE_OF_INDEX = 0.45, 0.55
 WORTH_MOVING = 1.0 + BALANCE_OF_INDEX
-"""How far two members may be apart."""
+"""The difference of weights that two members may have before a shard is moved."""
 OLDEST_TAKES_OVER = Version(3, 9, 0)
 """From this version of the elected manager on the oldest copy takes over, with segment replication before it too."""
 
@@ -37,7 +37,7 @@ class Allocation:
     def __init__(self, state: State) -> None:
         self._state = state
         self._alarm = float("inf")
-        """When the next copy has waited for long enough."""
+        """The moment at which the next copy has waited for long enough."""
 
     def reroute(self) -> None:
         """Give what may be given, move what has to be moved, and remove files that nobody needs."""
@@ -154,7 +154,7 @@ class Allocation:
         return min(nodes, key=lambda node: self.weight(copy.index, node), default=None)
 
     def weight(self, index: Index, node: Member) -> tuple[float, str]:
-        """How much a member has already (server source, BalancedShardsAllocator)."""
+        """The weight of everything that a member has already (server source, BalancedShardsAllocator)."""
         load = self._state.load
         own = load.own[index][node.id] if index in load.own else 0
         return BALANCE_OF_SHARDS * load.every[node.id] + BALANCE_OF_INDEX * own, node.name

@@ -80,7 +80,7 @@ class Cluster:
         return name in self.members and self.members[name].rest
 
     def said(self, name: str) -> str:
-        """Why a member has ended by itself, or may not join; empty where nothing is wrong."""
+        """The reason why a member has ended by itself, or may not join; empty if nothing is wrong."""
         return self.members[name].said
 
     def remove_disk(self, data_key: str) -> None:

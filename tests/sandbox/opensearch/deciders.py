@@ -243,7 +243,7 @@ def against(state: State, copy: Copy, node: Member) -> list[Said]:
 
 
 def against_staying(state: State, copy: Copy) -> Said | None:
-    """Why a copy may not stay where it is."""
+    """The reason why a copy may not stay where it is."""
     node = state.nodes[copy.node or ""]
     said = filter_of(state, copy, node) or _awareness(state, copy, node)
     if said:

@@ -23,7 +23,7 @@ def colour(copies: Sequence[Copy]) -> str:
 
 
 def counted(copies: Sequence[Copy]) -> dict[str, int]:
-    """How many are in which state."""
+    """The number of copies in each state."""
     return {
         "active_primary_shards": sum(copy.started and copy.primary for copy in copies),
         "active_shards": sum(copy.started for copy in copies),

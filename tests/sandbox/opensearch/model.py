@@ -107,7 +107,7 @@ class Member:
     in_memory: bool = False
     """It has had the state of the cluster since it was started, with the routing table."""
     said: str = ""
-    """Why it may not join, or has ended."""
+    """The reason why it may not join, or has ended."""
 
     @property
     def id(self) -> str:
@@ -137,14 +137,14 @@ class Member:
 
 @dataclass(frozen=True)
 class Unassigned:
-    """Why a copy was taken from, or never given to, a member."""
+    """The reason why a copy was taken from, or never given to, a member."""
 
     reason: str
     at: float
     details: str = ""
     delayed: bool = False
     failed: int = 0
-    """How often its allocation has failed."""
+    """The number of times that its allocation has failed."""
 
 
 @dataclass(eq=False)
@@ -199,7 +199,7 @@ class Index:
 
     @property
     def replicas(self) -> int:
-        """How many replicas each shard is to have."""
+        """The number of replicas that each shard is to have."""
         return int(self.settings["number_of_replicas"])
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a cluster: both scopes, what the elected manager's own file says, and the defaults.
 
-What the elected manager does not know is archived with the next change, which then still goes through; as long as it is
-archived, each later one is refused (server source, SettingsUpdater).
+A setting that the elected manager does not know is archived with the next change, which then still goes through. As
+long as it is archived, each later one is refused (server source, SettingsUpdater).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real systemd, first of a process namespace of its own, that knows the units of one folder and no others.
 
-Nothing of the machine's own systemd, if it has one, is touched. Where packages are installed there, dpkg and apt see
+Nothing of the machine's own systemd, if it has one, is touched. If packages are installed there, dpkg and apt see
 copies of their state, which end with the namespace.
 """
 
@@ -61,7 +61,7 @@ class OwnSystemd:
 
 
 def why_not() -> str:
-    """Why this machine can have none; empty where it can."""
+    """The reason why this machine can have none; empty if it can."""
     missing = [name for name in ("systemd", "systemctl", "unshare", "nsenter") if shutil.which(name) is None]
     if missing:
         return f"a real systemd needs {', '.join(missing)}"

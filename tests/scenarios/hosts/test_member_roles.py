@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ready roles for plain hosts on a real systemd: with an archive, and with a real package of apt.
 
-What they install starts a real OpenSearch server of the lab.
+The software that they install starts a real OpenSearch server of the lab.
 """
 
 from __future__ import annotations

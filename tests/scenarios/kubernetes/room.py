@@ -98,7 +98,7 @@ class Room:
         return pods_of(self.admin, self.observed())
 
     def uids(self) -> dict[str, str]:
-        """Which pods these are: name → UID."""
+        """The pods that are there: name → UID."""
         return {name: each.uid for name, each in self.pods().items()}
 
     def until_replaced(self, member: str, uid: str) -> None:

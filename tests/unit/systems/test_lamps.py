@@ -78,7 +78,7 @@ class House:
         )
 
     def play(self, playbook: str, code: int = 0, **more: Any) -> str:
-        """What a playbook says, which ends with this exit code."""
+        """The output of a playbook, which ends with this exit code."""
         process = self.start(playbook, **more)
         said, _nothing = process.communicate(timeout=LONGEST)
         assert process.returncode == code, said

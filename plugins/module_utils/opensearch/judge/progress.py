@@ -139,7 +139,7 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
     if situation.kind is _Kind.ALLOWED:
         return remark("unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
     if situation.kind is _Kind.EXPECTED:
-        text = f"{subject} {fit} no member until the next one is upgraded (node_version)."
+        text = f"{subject} {fit} on no member until the next one is upgraded (node_version)."
         return remark("yellow_until_upgraded", text)
     if situation.kind is _Kind.UNEXPLAINED:
         return waiting(
@@ -211,5 +211,10 @@ def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
     if health.delayed:
         return (waiting("allocating", f"Shards wait for their member to come back ({health.delayed} delayed)."),)
     if health.in_flight_fetch:
-        return (waiting("allocating", f"The members are asked for shards they hold ({health.in_flight_fetch} asked)."),)
+        return (
+            waiting(
+                "allocating",
+                f"The members are asked which shards they hold ({health.in_flight_fetch} requests are open).",
+            ),
+        )
     return ()

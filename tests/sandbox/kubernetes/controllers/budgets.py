@@ -60,7 +60,7 @@ class Budgets:
         self._resources.change(BUDGETS, *place, change, writing)
 
     def _wanted(self, spec: Json, pods: list[Json]) -> tuple[int, int]:
-        """How many pods there should be, and how many of them well."""
+        """The number of pods that there should be, and of those that should be well."""
         if "maxUnavailable" in spec or isinstance(spec.get("minAvailable"), str):
             expected = self._replicas(pods)
             if "maxUnavailable" in spec:

@@ -26,7 +26,7 @@ def quantity(text: str | int | float) -> Decimal:
 
 
 def refusals(pod: Json, node: Json, volumes: Sequence[Json], there: Sequence[Json]) -> Iterator[str]:
-    """Why a Kubernetes node cannot take a pod; `there` are the pods that it has, `volumes` those that are bound."""
+    """The reason why a Kubernetes node cannot take a pod; `there` are its pods, `volumes` its bound ones."""
     if node["spec"].get("unschedulable") and not _tolerates(
         pod, {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     ):
@@ -54,7 +54,7 @@ def refusals(pod: Json, node: Json, volumes: Sequence[Json], there: Sequence[Jso
 
 
 def spread_refusal(pod: Json, node: Json, nodes: Sequence[Json], pods: Sequence[Json]) -> str | None:
-    """Why the pod's topology spread or anti-affinity keeps it from a Kubernetes node; `nodes` are all it may use."""
+    """The reason why its spread or anti-affinity keeps a pod from a Kubernetes node; `nodes` are all it may use."""
     for rule in pod["spec"].get("topologySpreadConstraints", []):
         if rule.get("whenUnsatisfiable") != "DoNotSchedule":
             continue
@@ -71,7 +71,7 @@ def spread_refusal(pod: Json, node: Json, nodes: Sequence[Json], pods: Sequence[
 
 
 def _counted(pod: Json, key: str, selector: Json | None, nodes: Sequence[Json], pods: Sequence[Json]) -> Counter[str]:
-    """How many pods that a rule counts are in each place."""
+    """The number of pods that a rule counts in each place."""
     places = {each["metadata"]["name"]: each["metadata"]["labels"].get(key) for each in nodes}
     found: Counter[str] = Counter({place: 0 for place in places.values() if place is not None})
     for each in pods:

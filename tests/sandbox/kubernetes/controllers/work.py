@@ -29,7 +29,7 @@ class Durations:
     stop: float = 0.3
     """Until a process has ended that was asked to."""
     run: float = 0.1
-    """How long a process runs that has nothing to do."""
+    """The time that a process runs if it has nothing to do."""
     node_lost: float = 40.0
     """Until a Kubernetes node counts as lost."""
     eviction: float = 300.0

@@ -41,9 +41,9 @@ class Behaviour:
     address: Callable[[str, str], str] = _address
     """The address of the pod of a namespace and name."""
     pull_error: Callable[[str], str] = _known
-    """Why an image cannot be pulled; empty where it can."""
+    """The reason why an image cannot be pulled; empty if it can."""
     exit_code: Callable[[Json, str], int | None] = lambda _pod, _container: None
-    """With what a container ends that has nothing to do; None: it runs until it is stopped."""
+    """The exit code of a container that has nothing to do; None: it runs until it is stopped."""
     started: Told = _nobody
     """The process of a container runs."""
     stopping: Told = _nobody
@@ -55,7 +55,7 @@ class Behaviour:
     log: Callable[[Json, str, bool], list[str]] = _log
     """The lines of the log of a container, or of its run before the last restart."""
     stop_seconds: Callable[[Json, str], float | None] = lambda _pod, _container: None
-    """How long the process takes to end once it was asked to; None: as long as the durations say."""
+    """The seconds that the process takes to end once it was asked to; None: as many as the durations say."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ _SOURCES = (("secret", SECRETS, "secretName"), ("configMap", CONFIG_MAPS, "name"
 
 
 def missing_volume(resources: Resources, namespace: str, spec: Json) -> str:
-    """Why the volumes of a pod cannot be mounted; empty where they can."""
+    """The reason why the volumes of a pod cannot be mounted; empty if they can."""
     for volume in spec.get("volumes", []):
         for field, kind, key in _SOURCES:
             source = volume.get(field)
@@ -22,7 +22,7 @@ def missing_volume(resources: Resources, namespace: str, spec: Json) -> str:
 
 
 def missing_configuration(resources: Resources, namespace: str, container: Json) -> str:
-    """Why the environment of a container cannot be made; empty where it can."""
+    """The reason why the environment of a container cannot be made; empty if it can."""
     wanted: list[tuple[Kind, Json]] = []
     for each in container.get("envFrom", []):
         wanted += [(SECRETS, each["secretRef"])] if "secretRef" in each else []

@@ -117,7 +117,7 @@ def copy_body(state: State, copy: Copy, *, modern: bool) -> dict[str, Any]:
 
 
 def why_body(state: State, copy: Copy, why: Unassigned) -> dict[str, Any]:
-    """Why a copy is, or was, on no member."""
+    """The reason why a copy is, or was, on no member."""
     failed = {"failed_attempts": why.failed} if why.failed else {}
     details = {"details": why.details} if why.details else {}
     return {

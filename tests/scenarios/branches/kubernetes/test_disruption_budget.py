@@ -54,7 +54,7 @@ def look(room: Room) -> Outcome:
 
 
 def allowed(room: Room, pods: int) -> int | None:
-    """How many may go as the controller has written it; None as long as it has not counted all pods."""
+    """The number of pods that may go as the controller has written it; None as long as it has not counted all."""
     path = f"/apis/policy/v1/namespaces/{room.namespace}/poddisruptionbudgets/{KEEP}"
     status = (room.admin.get(path) or {}).get("status", {})
     return status.get("disruptionsAllowed") if status.get("expectedPods") == pods else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which options of ansible-playbook skip parts of a run."""
+"""The options of ansible-playbook that skip parts of a run."""
 
 from __future__ import annotations
 

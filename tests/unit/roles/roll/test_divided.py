@@ -56,7 +56,7 @@ def test_members_that_went_first_are_told_with_those_that_went_later(
     found = told(ansible_environment, tmp_path, roll_replaced=replaced, roll_gone=first)
     assert found["roll_finished"] == [member("data-1", "replaced")]
     assert found["roll_members"] == [*first, *replaced["members"]]
-    # Where nothing has been replaced since, nobody is told twice.
+    # Nobody is told twice if nothing has been replaced since.
     found = told(ansible_environment, tmp_path, roll_replaced={"members": first}, roll_gone=first)
     assert found["roll_members"] == first
     assert told(ansible_environment, tmp_path)["roll_members"] == []

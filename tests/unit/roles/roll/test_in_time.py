@@ -57,7 +57,7 @@ def test_no_member_goes_after_the_time(ansible_environment: Mapping[str, str], t
 
 @pytest.mark.parametrize("name", ["prove_and_go", "back"])
 def test_a_member_that_is_down_has_its_own_time(name: str) -> None:
-    """Whatever is left of the time of its batch."""
+    """Its time does not depend on what is left of the time of its batch."""
     followed = [task for task in _tasks(yaml.safe_load((TASKS / f"{name}.yml").read_text())) if _follows(task)]
     assert followed
     assert {str(task["wait_timeout"]).partition("|")[0] for task in followed} == {"{{ upgrade_member_timeout "}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which process started which, with real processes: numbers alone would not do, and zombies do nothing any more."""
+"""The ancestors of real processes: numbers alone would not do, and zombies do nothing any more."""
 
 from __future__ import annotations
 

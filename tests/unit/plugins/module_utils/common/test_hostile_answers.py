@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Both clients against answers that no server of theirs gives: each ends as one sentence, none as a bug.
 
-What cannot be read may pass, as an outage may (a page of a proxy, a connection that was cut), so it can be waited for.
+An answer that cannot be read may pass, as an outage may (a page of a proxy, a connection that was cut). So it can be
+waited for.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ ODD_ERRORS = [
 def test_an_error_may_say_anything(api: Api, status: int, body: str) -> None:
     for ask in (SEARCH[0], SEARCH[2], CLUSTER[2], CLUSTER[4]):
         api.answers[:] = [(status, body, {})]
-        # Where there was nothing to delete, that is no error.
+        # It is no error that there was nothing to delete.
         with suppress(Refusal) if (status, ask) == (404, SEARCH[2]) else pytest.raises(Refusal) as caught:
             ask(api)
         said = str(caught.value) if caught else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which proxy a connection goes through, by tables."""
+"""The proxy that a connection goes through, by tables."""
 
 from __future__ import annotations
 

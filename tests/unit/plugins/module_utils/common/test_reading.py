@@ -59,7 +59,7 @@ def test_the_field_is_named_from_the_outside() -> None:
     def disks(_name: str, node: Json) -> tuple[int, ...]:
         return reading.listed(node, "disks", lambda disk: reading.whole(disk, "free"))
 
-    said = r'^Not understood: nodes\.x\.disks\.1\.free is "much" and no whole number'
+    said = r'^Not understood: nodes\.x\.disks\.1\.free is "much", and has to be a whole number'
     with pytest.raises(NotUnderstood, match=said), reading.understood(refuse):
         reading.named(answer, "nodes", disks)
 

@@ -334,7 +334,7 @@ def test_progress_of_what_is_not_waited_for_is_none() -> None:
 
 
 def handed_back(silent: Callable[[float], bool], timeout: float = 100.0) -> tuple[float, Verdict]:
-    """When a verdict that stays `waiting` is handed back after 15 s, while the API is silent at some times."""
+    """Seconds until a verdict that stays `waiting` is handed back after 15 s, while the API is silent at some times."""
     clock = VirtualClock()
 
     def look() -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which event leads an upgrade from which phase to which."""
+"""The events that lead an upgrade from one phase to another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far each pool is, and the version that a whole cluster has run last, as the record keeps them."""
+"""The progress of each pool, and the version that a whole cluster has run last, as the record keeps them."""
 
 from __future__ import annotations
 

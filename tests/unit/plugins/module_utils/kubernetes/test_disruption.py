@@ -51,7 +51,7 @@ def test_no_more_go_than_the_budget_allows_now() -> None:
     assert (
         "keep lets 1 more go (3 of 3 are healthy, 2 have to be), and the batch takes data-1, data-2" in reason.message
     )
-    # What is down already takes nothing away, and what the budget does not cover is not its business.
+    # A pod that is down already takes nothing away, and one that the budget does not cover is not its business.
     assert judge_budgets([budget(1)], [member("data-1"), member("data-2", ready=False)]).passed
     assert judge_budgets([budget(0, selector={"matchLabels": {"app": "other"}})], pods).passed
 

@@ -37,7 +37,7 @@ class Rolled(World):
 
     @property
     def partition(self) -> int:
-        """How it is now."""
+        """The partition as it is now."""
         return int(self.pool["spec"]["updateStrategy"]["rollingUpdate"]["partition"])
 
     def patch(self, path: str, body: Json) -> Json:
@@ -62,7 +62,7 @@ class Rolled(World):
     [
         ((), 1, [None]),
         ((True,), 1, ["lost"]),
-        # What was not made is proven and asked for once more.
+        # A request that was not made is proven and sent once more.
         ((False,), 2, ["lost", None]),
         ((False, True), 2, ["lost", "lost"]),
     ],

@@ -251,7 +251,7 @@ def test_pools_of_one_zone_each_go_zone_by_zone(batching: str) -> None:
     ]
     batches = batches_of(pools, NEW, (), Cutting(batching), Placement(across))
     assert names(batches) == [(f"data{zone}-1", f"data{zone}-0") for zone in "abc"]
-    # What no other zone stands in for is divided: here ingest members of a zone of their own.
+    # A group that no other zone stands in for is divided: here ingest members of a zone of their own.
     lone = [pool(*(replace(each, serves=frozenset({"ingest"})) for each in pools[0].members)), *pools[1:]]
     divided = batches_of(lone, NEW, (), Cutting(batching), Placement(across))
     assert sorted(len(batch.members) for batch in divided) == [1, 1, 2, 2]
@@ -278,7 +278,7 @@ def test_what_is_no_number_of_members_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("zones", "batches"), [(0, 32), (3, 3)])
 def test_a_thousand_members_with_fifty_thousand_shards(zones: int, batches: int) -> None:
-    """How long it takes is measured by the benchmark of plans; here is only how good it is."""
+    """The batches are few. The benchmark of plans measures the time that it takes to cut them."""
     chance = random.Random(7)  # noqa: S311 - the same cluster on every run
     members = [member(f"data-{number}", f"z{number % zones}" if zones else "") for number in range(1000)]
     holders: list[frozenset[str]] = []

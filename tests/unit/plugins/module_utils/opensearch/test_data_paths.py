@@ -46,7 +46,7 @@ def with_volumes(
         ({DEFAULT + "/": "data"}, {"data": CLAIM}, (), True),
         ({DEFAULT: "data"}, {"data": HOST}, (), True),
         ({DEFAULT: "data"}, {"data": {"nfs": {"server": "s", "path": "/"}}}, (), True),
-        # What goes with the pod.
+        # Paths that go with the pod.
         ({}, {}, (), False),
         ({DEFAULT: "data"}, {"data": {"emptyDir": {}}}, (), False),
         ({DEFAULT: "data"}, {"data": {}}, (), False),

@@ -40,7 +40,7 @@ def test_a_batch_that_somebody_else_has_upgraded_is_passed_over_in_one_line(monk
     assert (result["verdict"]["state"], result["waited"]) == ("passed", [])
     (line,) = lines
     assert line.startswith("Somebody else has upgraded a, b: every member of the batch runs 3.8.0 already, ")
-    # Whoever replaces it looks at its pods all the same.
+    # The task that replaces it looks at its pods all the same.
     assert result["going"] == ["a", "b"]
 
 

@@ -37,7 +37,7 @@ def test_that_they_are_away_is_no_wonder_whoever_is_named(members: str) -> None:
     ("copies", "said"),
     [
         ([copy("i", "a", primary=True), copy("i", "c")], set()),
-        # What one of them still seems to hold is as good as gone.
+        # Copies that one of them still seems to hold are as good as gone.
         ([copy("i", "a"), copy("i", "b", primary=True)], {"every_copy_in_batch"}),
         # One that has come back recovers by itself what it alone holds, and takes from the rest what they hold.
         ([*ELSEWHERE, copy("j", "a", "INITIALIZING", primary=True)], set()),

@@ -145,7 +145,7 @@ def test_before_members_on_plain_hosts_stop_the_elected_one_hands_over_as_before
     given = {"batch": list(batch), "expected": [*managers, *servers.others], **BEFORE_STOP, **params}
     result = perform(health_gate.run, Task(health_gate.CONTRACT.arguments({}, **given), clock=World()))
     assert (result["verdict"]["state"], servers.excluded, sorted(servers.votes)) == (state, [], list(votes))
-    # What is restricted stays so for the batch that goes, and for no other.
+    # Allocation stays restricted for the batch that goes, and for no other.
     assert (servers.settings["persistent"].get(ENABLE) == "primaries") is (state == "passed")
     handed_over = [each["target"] for each in result["actions"] if each["action"] == "handed_over"]
     assert handed_over == (["a"] if params.get("hands_over") and "a" in batch and not stubborn else [])

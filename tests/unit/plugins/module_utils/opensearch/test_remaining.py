@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much is left of what a gate waits for, and that a gate without a stall has no deadline."""
+"""The rest of the work that a gate waits for, and that a gate without a stall has no deadline."""
 
 from __future__ import annotations
 

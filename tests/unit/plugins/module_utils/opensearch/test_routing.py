@@ -40,7 +40,7 @@ def read(state: Json) -> None:
         (lambda _state, copies: copies[1].update(state="STRATED"), f'{PLACE}.1.state is "STRATED", which is none of'),
         (lambda _state, copies: copies[1].update(state=None), f"{PLACE}.1.state is missing"),
         (lambda _state, copies: copies[1].update(node=None), f"{PLACE}.1 is STARTED, and has no member"),
-        (lambda _state, copies: copies[1].update(node=7), f"{PLACE}.1.node is 7 and no text"),
+        (lambda _state, copies: copies[1].update(node=7), f"{PLACE}.1.node is 7, and has to be a text"),
         (lambda _state, copies: copies[1].update(state="UNASSIGNED"), f"{PLACE}.1 is UNASSIGNED, and has a member"),
         (
             lambda _state, copies: copies[1].update(state="RELOCATING"),
@@ -53,14 +53,17 @@ def read(state: Json) -> None:
         (lambda _state, copies: copies[1].update(node="gone"), f"{PLACE}.1 is STARTED, and is on gone"),
         (lambda _state, copies: copies[1].update(primary=True), f"{PLACE} has 2 primaries"),
         (lambda _state, copies: copies[0].update(primary=False), f"{PLACE} has 0 primaries"),
-        (lambda _state, copies: copies[0].update(primary="yes"), f'{PLACE}.0.primary is "yes" and no true or false'),
+        (
+            lambda _state, copies: copies[0].update(primary="yes"),
+            f'{PLACE}.0.primary is "yes", and has to be true or false',
+        ),
         (lambda _state, copies: copies[0].update(searchOnly=True), f"{PLACE}.0 is STARTED, and is the primary and"),
         (lambda _state, copies: copies[1].update(node=identity("a")), f"{PLACE} has two copies on one member"),
         (lambda _state, copies: copies[1].update(shard=1), f"{PLACE}.1 is a copy of another shard"),
         (lambda _state, copies: copies[1].update(index="other"), f"{PLACE}.1 is a copy of another shard"),
         (lambda _state, copies: copies.pop(1), f"{PLACE} has 1 copies, and there have to be 2"),
         (lambda _state, copies: copies.clear(), f"{PLACE} has 0 copies"),
-        (lambda _state, copies: copies.append(None), f"{PLACE}.2 is null and no object"),
+        (lambda _state, copies: copies.append(None), f"{PLACE}.2 is null, and has to be an object"),
         (
             lambda state, _copies: state["routing_table"]["indices"]["logs"]["shards"].pop("0"),
             "shards are none, and there have to be 1",

@@ -221,7 +221,7 @@ WAITS = ("elected_manager_not_alone", State.WAITING)
         ("abd", "abc", "abc", "ad", [("no_majority", State.WAITING), WAITS], ""),
         ("abd", "a", "a", "ad", [("only_voter_hands_over", State.PASSED), REMARK], "b"),
         ("ad", "a", "a", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
-        # Where the servers must not take votes away, two vote, and that is not changed.
+        # If the servers must not take votes away, two vote, and that is not changed.
         ("abd", "ab", "ab", "ad", [("no_majority", State.REFUSED), REFUSED], ""),
         # An elected one that has no vote hands over all the same.
         ("abcd", "bcd", "bcd", "ab", [REMARK], "cd"),

@@ -212,7 +212,7 @@ def test_before_a_batch_the_cluster_is_looked_at_once() -> None:
     act(client, "prepared", rebalance="none")
     assert [path for method, path in client.asked if method == "POST"] == ["/one/_flush"]
     assert sum(path.startswith("/_cluster/state/metadata") for _method, path in client.asked) == 1
-    # What a flush of minutes may have outlived is read again: the settings.
+    # The settings are read again, since a flush may have taken minutes.
     assert client.asked[-2:] == [("GET", "/_cluster/settings"), ("PUT", "/_cluster/settings")]
 
 

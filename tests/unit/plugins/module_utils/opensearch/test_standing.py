@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which pod stands for which member, and what pods that go, or that no member knows, say of a batch."""
+"""The pods that stand for members, and the consequences for a batch of pods that go or that no member knows."""
 
 from __future__ import annotations
 

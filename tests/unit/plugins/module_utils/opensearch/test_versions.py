@@ -101,7 +101,7 @@ def test_the_oldest_member_that_a_version_talks_to(target: str, oldest: str | No
         ("2.0.0", "3.0.0", "wire_incompatible"),
         ("1.3.20", "3.8.0", "majors_skipped"),
         ("2.19.6", "4.0.0", "majors_skipped"),
-        # Which 3.x will be the last one is not known, and no other is let in.
+        # The last 3.x is not known yet, and no other one is let in.
         ("3.0.0", "4.0.0", "major_unknown"),
         ("3.99.0", "4.0.0", "major_unknown"),
         ("4.0.0", "4.1.0", None),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Servers that vote: an excluded member loses its vote, and an elected one without a vote hands over.
 
-How many vote follows the servers' own rule (Reconfigurator, with automatic shrinking): an odd number of live members,
-and no fewer than three where three voted.
+The number of voters follows the servers' own rule (Reconfigurator, with automatic shrinking): it is odd, of live
+members, and no fewer than three if three voted.
 """
 
 from __future__ import annotations

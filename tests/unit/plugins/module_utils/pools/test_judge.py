@@ -93,7 +93,7 @@ def test_members_that_the_pool_does_not_keep_are_named() -> None:
         ({}, {"ready": False}, True),
         ({}, {"terminating": True}, True),
         ({}, None, True),
-        # What is down already is cured first, whatever else is down.
+        # A pod that is down already is cured first, whatever else is down.
         ({"ready": False}, {"ready": False}, False),
         ({"terminating": True}, {"ready": False}, False),
     ],

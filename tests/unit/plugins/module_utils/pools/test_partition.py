@@ -137,7 +137,7 @@ def test_two_of_a_pool_never_go_through_at_once() -> None:
         (pool(updateStrategy=rolling(2)), ["data-1"], []),
         (pool(updateStrategy=rolling(0)), [], []),
         (pool(), ["data-1"], []),
-        # What a run has let through is gone soon; what it holds back stays.
+        # A pod that a run has let through is gone soon; one that it holds back stays.
         (held(1), ["data-0", "data-1"], ["waiting"]),
         (held(2), ["data-0", "data-1"], []),
     ],
@@ -168,7 +168,7 @@ def test_a_pool_that_its_own_controller_rolls_is_told(
             True,
             "When its turn comes, its partition becomes 3 and is lowered member by",
         ),
-        # What stands there is the run's own, also above the pods; what the user had is in the undo.
+        # The partition there is the run's own, also above the pods; that of the user is in the undo.
         (pool(updateStrategy=rolling(3), annotations=undo()), True, None),
         (pool(annotations=undo("OnDelete", partition=2)), False, "When its turn comes, its strategy becomes OnDelete."),
         (pool(updateStrategy=rolling(1), annotations=undo(partition=2)), True, "partition 2 is put back once"),

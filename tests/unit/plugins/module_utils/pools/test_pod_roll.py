@@ -318,7 +318,7 @@ def test_a_proof_that_does_not_hold_in_time_is_handed_back_with_nothing_done() -
     assert outcome.verdict == waits
     assert (world.deleted, outcome.changed) == ([], False)
     assert world.now() < 20
-    # Where less time is left anyway, it is over.
+    # It is over if less time is left anyway.
     late = turn(world, "data-2", proof=waits, params={"wait_timeout": 10, "proof_timeout": 15})
     assert late.verdict.state is State.REFUSED
     # Once members are down there is nothing to be handed back.

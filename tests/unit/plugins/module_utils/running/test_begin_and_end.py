@@ -96,7 +96,7 @@ def test_all_of_it_is_done_under_the_lock_and_in_order(begins: Begins) -> None:
     recorded = begins.made[-1][1]
     assert (recorded["state"], recorded["plan"]["before"], recorded["lock"]) == ("begun", BEFORE, result["lock"])
     assert begins.made[1][1]["state"] == "restored"
-    # What was put back is the change; the rest is the plan.
+    # Putting back is the change; the rest is the plan.
     assert (result["changed"], result["before"], result["digest"], result["next"]) == (True, BEFORE, "p1", "begin")
     assert [action["action"] for action in result["actions"]] == ["take_lock"]
 
