@@ -19,6 +19,8 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from tests.unit.given_options import module_defaults_in, variables_of_options
+
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "stateful.upgrade"
 MODULES = sorted(path.stem for path in (ROOT / "plugins" / "modules").glob("*.py") if path.stem != "__init__")
@@ -30,7 +32,11 @@ TASK_FILES = sorted(
     for pattern in ("playbooks/**/*.yml", "roles/*/tasks/**/*.yml", "roles/*/handlers/**/*.yml")
     for path in ROOT.glob(pattern)
 )
-OF_THE_RUN = {"lock": "{{ upgrade_lock }}"}
+GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+OF_THE_RUN = {
+    f"group/{COLLECTION}.all": {"lock": "{{ upgrade_lock }}"},
+    f"group/{COLLECTION}.recording": {"namespace": "{{ upgrade_namespace }}"},
+}
 """The arguments that the playbooks give to the tasks of the roles by module_defaults."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
@@ -67,17 +73,36 @@ def differences(options: Json, spec: Json, path: str = "") -> Iterator[str]:
 
 
 def tasks_in(node: Any, given: Json | None = None) -> Iterator[Json]:
-    """All tasks in examples, whether they stand in a list, in blocks or in plays, with what plays give to the group."""
+    """All tasks in examples, whether they stand in a list, in blocks or in plays, with their module_defaults."""
     for entry in node if isinstance(node, list) else []:
         inner = [name for name in NAMES_OF_TASK_LISTS if name in entry]
-        defaults = entry.get("module_defaults", {}).get(f"group/{COLLECTION}.all", given)
+        defaults = {**(given or {}), **entry.get("module_defaults", {})}
         for name in inner:
             yield from tasks_in(entry[name], defaults)
         if not inner:
             yield {
-                key: {**(defaults or {}), **(value or {})} if key.startswith(f"{COLLECTION}.") else value
+                key: {**defaults_of(key, defaults), **(value or {})} if key.startswith(f"{COLLECTION}.") else value
                 for key, value in entry.items()
             }
+
+
+def defaults_of(module: str, defaults: Json) -> Json:
+    """The options that module_defaults give to a module: those of its groups, and its own over them."""
+    of_groups = [
+        f"group/{COLLECTION}.{name}" for name, members in GROUPS.items() if module.rpartition(".")[2] in members
+    ]
+    return {
+        option: value
+        for target in (*of_groups, module)
+        for option, value in options_given(defaults.get(target, {})).items()
+    }
+
+
+def options_given(value: Any) -> dict[str, Any]:
+    """The options of one entry of module_defaults, which is a dictionary or the lookup `given`."""
+    options = {option: f"{{{{ {name} }}}}" for option, name in variables_of_options(value).items()} or value
+    assert isinstance(options, dict), f"{value} is neither options nor the lookup given"
+    return options
 
 
 def stand_in(option: Json) -> Any:
@@ -165,18 +190,16 @@ def test_results_that_all_modules_share(module: str, documented: dict[str, Json]
 
 
 def test_the_action_group_is_all_modules() -> None:
-    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
-    assert sorted(groups["all"]) == MODULES
+    assert sorted(GROUPS["all"]) == MODULES
 
 
 def test_what_the_playbooks_give_to_a_group_every_module_of_it_accepts() -> None:
-    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text())["action_groups"]
     for playbook in sorted((ROOT / "playbooks").glob("*.yml")):
-        for play in yaml.safe_load(playbook.read_text()):
-            for group, given in play.get("module_defaults", {}).items():
-                members = groups[group.rpartition(".")[2]]
-                refusing = [name for name in members if given.keys() - contract_of(name).argument_spec.keys()]
-                assert (playbook.name, group, refusing) == (playbook.name, group, [])
+        for target, value in module_defaults_in(yaml.safe_load(playbook.read_text())):
+            name, given = target.rpartition(".")[2], options_given(value)
+            members = GROUPS[name] if target.startswith("group/") else [name]
+            refusing = [each for each in members if given.keys() - contract_of(each).argument_spec.keys()]
+            assert (playbook.name, target, refusing) == (playbook.name, target, [])
 
 
 def test_every_action_plugin_has_its_module() -> None:

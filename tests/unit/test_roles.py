@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.given_options import module_defaults_in, variables_of_options
+
 ROOT = Path(__file__).resolve().parents[2]
 SHELLS = ("begin", "finish", "roll", "settle")
 """The roles of every run, whatever is upgraded."""
@@ -21,7 +23,7 @@ ROLES = sorted((*SHELLS, *SYSTEMS))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
-HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+)\))? \}\}$")
+HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\])\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
 MADE = frozenset(
     {
@@ -88,18 +90,24 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
                 found = HANDED_OVER.match(value) if isinstance(value, str) else None
                 if found and INPUT.fullmatch(found[1]):
                     yield found[1], module, option, found[2]
+        yield from given_in(path)
+
+
+def given_in(path: Path) -> Iterator[tuple[str, str, str, str | None]]:
+    """The same for what a playbook or a task gives by `module_defaults`, except to all modules."""
+    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    for target, options in module_defaults_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        name = target.rpartition(".")[2]
+        for option, variable in variables_of_options(options).items() if name != "all" else ():
+            if INPUT.fullmatch(variable):
+                modules = groups[name] if target.startswith("group/") else [name]
+                yield from ((variable, module, option, "omit") for module in modules)
 
 
 def handed_to_groups() -> Iterator[tuple[str, str, str, str | None]]:
-    """The same for what the playbooks hand to groups of modules."""
-    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
+    """The same for all playbooks."""
     for playbook in sorted((ROOT / "playbooks").glob("*.yml")):
-        for play in yaml.safe_load(playbook.read_text(encoding="utf-8")):
-            for group, options in play.get("module_defaults", {}).items():
-                for option, value in options.items() if group != "group/stateful.upgrade.all" else ():
-                    found = HANDED_OVER.match(value)
-                    assert found, (playbook.name, value)
-                    yield from ((found[1], module, option, found[2]) for module in groups[group.rpartition(".")[2]])
+        yield from given_in(playbook)
 
 
 @pytest.mark.parametrize("role", SHELLS)
@@ -115,7 +123,8 @@ def test_every_variable_of_a_system_is_documented(role: str) -> None:
     of_shells = {name for shell in SHELLS for name in specification(shell)}
     of_groups = {name for name, *_handed in handed_to_groups()}
     assert used - MADE - of_shells <= specification(role).keys()
-    assert specification(role).keys() <= used | of_shells | of_groups | HANDED_ON
+    given = {name for path in (ROOT / "roles" / role / "tasks").glob("*.yml") for name, *_handed in given_in(path)}
+    assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON
 
 
 def test_no_shell_knows_a_system() -> None:
@@ -155,7 +164,9 @@ def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
         assert sorted(said.get("choices", [])) == sorted(contract.get("choices", [])), where
         if not said.get("required"):
             assert default is not None, f"{where}: optional, but the task uses it as if it were given"
-            assert said.get("default") == (contract.get("default") if default == "omit" else int(default)), where
+            assert said.get("default") == (contract.get("default") if default == "omit" else yaml.safe_load(default)), (
+                where
+            )
 
 
 def test_what_several_roles_say_of_a_variable_agrees() -> None:
