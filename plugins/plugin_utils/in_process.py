@@ -30,7 +30,7 @@ from ansible.utils.display import Display
 from ..module_utils.common.ancestry import ancestors
 from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
-from ..module_utils.running.guard import perform
+from ..module_utils.running.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
@@ -156,7 +156,7 @@ def is_this_python(path: str) -> bool:
 
 def _worked(module: Module, task: Task, checked: CheckedArguments, warnings: list[str]) -> Result:
     try:
-        return _masked(perform(module.CONTRACT, module.run, task), checked, warnings)
+        return _masked(perform_guarded(module.CONTRACT, module.run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - all unforeseen errors; timeout, SIGTERM and Ctrl-C pass through
         text = " ".join(printable(str(remove_values(str(error), checked.secrets))).split())
         said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"

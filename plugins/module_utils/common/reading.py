@@ -86,7 +86,7 @@ def one_of(of: Json, name: str, known: Collection[str]) -> str:
     """
     found = text(of, name)
     if found not in known:
-        raise Unreadable(f"is {_shown(found)}, which is none of {', '.join(sorted(known))}", name)
+        raise Unreadable(f"is {_quoted(found)}, which is none of {', '.join(sorted(known))}", name)
     return found
 
 
@@ -98,7 +98,7 @@ def whole(of: Json, name: str, default: int | None = None) -> int:
     """
     found = _typed(of, name, int, "a whole number", default)
     if isinstance(found, bool) or found < 0:
-        raise Unreadable(f"is {_shown(found)}, and has to be a whole number, 0 or more", name)
+        raise Unreadable(f"is {_quoted(found)}, and has to be a whole number, 0 or more", name)
     return found
 
 
@@ -110,7 +110,7 @@ def count(of: Json, name: str, default: int | None = None) -> int:
     """
     found = text(of, name, None if default is None else str(default))
     if not (found.isascii() and found.isdecimal() and len(found) < 19):
-        raise Unreadable(f"is {_shown(found)}, and has to be a number", name)
+        raise Unreadable(f"is {_quoted(found)}, and has to be a number", name)
     return int(found)
 
 
@@ -150,7 +150,7 @@ def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[st
     found = entries(of, name, default)
     for each in found:
         if not isinstance(each, str):
-            raise Unreadable(f"holds {_shown(each)}, which is no text", name)
+            raise Unreadable(f"holds {_quoted(each)}, which is no text", name)
     return tuple(found)
 
 
@@ -221,7 +221,7 @@ def whole_part(found: Any) -> Json:
         Unreadable: it is no object.
     """
     if not isinstance(found, dict):
-        raise Unreadable(f"is {_shown(found)}, and has to be an object")
+        raise Unreadable(f"is {_quoted(found)}, and has to be an object")
     return found
 
 
@@ -247,12 +247,12 @@ def _typed(of: Json, name: str, kind: type[Type], called: str, default: Any) -> 
             raise Unreadable("is missing", name)
         found = default
     elif not isinstance(found, kind):
-        raise Unreadable(f"is {_shown(found)}, and has to be {called}", name)
+        raise Unreadable(f"is {_quoted(found)}, and has to be {called}", name)
     given: Type = found
     return given
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
     return _cut(json.dumps(value))

@@ -34,7 +34,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(_shown(character) for character in text)
+    return "".join(_visible(character) for character in text)
 
 
 def printable_data(value: Any) -> Any:
@@ -48,7 +48,7 @@ def printable_data(value: Any) -> Any:
     return value
 
 
-def _shown(character: str) -> str:
+def _visible(character: str) -> str:
     if character.isspace() and unicodedata.category(character) != "Zs":
         return " "
     return NOT_SHOWN if unicodedata.category(character) in _UNSEEN else character

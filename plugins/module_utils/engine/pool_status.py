@@ -25,7 +25,7 @@ class PoolRecord:
     """Its members that do not run the target version yet."""
 
 
-def pool_of(raw: Json) -> PoolRecord:
+def pool_record_of(raw: Json) -> PoolRecord:
     """A pool of a record.
 
     Raises:

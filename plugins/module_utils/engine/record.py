@@ -17,7 +17,7 @@ from typing import Any
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
-from .pool_status import PoolRecord, outside_of, planned, pool_of, rolled
+from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
 
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
@@ -130,7 +130,7 @@ def _record(raw: Json) -> Record:
         updated=field(raw, "updated"),
         batches=batches,
         history=listed(raw, "history", _entry),
-        pools=listed(raw, "pools", pool_of, ()),
+        pools=listed(raw, "pools", pool_record_of, ()),
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
         system=text(raw, "system", ""),

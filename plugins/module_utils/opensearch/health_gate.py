@@ -95,7 +95,7 @@ def run(task: Task) -> Outcome:
     for reason in verdict.reasons:
         if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)
-    return Outcome(verdict, before=_shown(seen), next=_next(scope, verdict), more={"going": split.going})
+    return Outcome(verdict, before=_summary(seen), next=_next(scope, verdict), more={"going": split.going})
 
 
 def _wait_back(task: Task, client: OpenSearchClient, scope: Scope) -> tuple[Mapping[str, ClusterMember], Verdict]:
@@ -205,7 +205,7 @@ def scope_of(task: Task) -> Scope:
     )
 
 
-def _shown(seen: Look) -> dict[str, Any]:
+def _summary(seen: Look) -> dict[str, Any]:
     state, health = seen.state, seen.health
     elected = state.members.get(state.elected or "")
     return {

@@ -30,7 +30,7 @@ from .judge.set_pools import (
     judge_returning,
     judge_rolls,
     judge_sets,
-    pool_of,
+    pool_of_set,
     pools_outside,
 )
 from .judge.upgrade_path import target_of
@@ -159,7 +159,7 @@ def _from_sets(task: Task, target: Version) -> Drawn:
     seen, troubles = see(task)
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
-    pools = order_pools(pool_of(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
+    pools = order_pools(pool_of_set(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
     owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
     verdict = combine((*troubles, *owners, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))

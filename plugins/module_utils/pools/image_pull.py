@@ -60,7 +60,7 @@ def run(task: Task) -> Outcome:
             client.post(pod_path(pool.namespace), target.manifest, dry_run=True)
         unproven = f"It is not proven that image {params['image']} can be pulled: check mode makes no pod."
         verdict = Verdict((remark("image_not_proven", unproven),))
-        return Outcome(verdict, before=_shown(targets), after=_shown(targets))
+        return Outcome(verdict, before=_kubernetes_nodes(targets), after=_kubernetes_nodes(targets))
     verdict = Verdict()
     try:
         made = _present(task, client, pool, targets)
@@ -71,8 +71,8 @@ def run(task: Task) -> Outcome:
     return Outcome(
         verdict,
         changed=verdict.state is State.WAITING and bool(task.journal.as_result()),
-        before=_shown(targets),
-        after=_shown(targets),
+        before=_kubernetes_nodes(targets),
+        after=_kubernetes_nodes(targets),
         next="Run again: the pods go on pulling." if verdict.state is State.WAITING else "",
     )
 
@@ -144,5 +144,5 @@ def _remove(task: Task, client: KubernetesClient, pool: StatefulSet) -> None:
         task.warn(f"Some pods with label {POOL_LABEL}={pool.uid} could not be removed: {error}")
 
 
-def _shown(targets: list[_Target]) -> dict[str, Any]:
+def _kubernetes_nodes(targets: list[_Target]) -> dict[str, Any]:
     return {"kubernetes_nodes": [each.kubernetes_node for each in targets if each.kubernetes_node]}

@@ -188,17 +188,17 @@ def _patched(
     return Outcome(
         Verdict(reasons),
         changed=True,
-        before=_shown(pool, container),
-        after=_shown(after, container),
+        before=_state_of(pool, container),
+        after=_state_of(after, container),
         next="Replace the pods batch by batch (pod_ondelete_roll)." if present else "",
     )
 
 
 def _unchanged(pool: StatefulSet, container: str, verdict: Verdict) -> Outcome:
-    shown = _shown(pool, container)
+    shown = _state_of(pool, container)
     return Outcome(verdict, before=shown, after=shown)
 
 
-def _shown(pool: StatefulSet, container: str) -> dict[str, Any]:
+def _state_of(pool: StatefulSet, container: str) -> dict[str, Any]:
     images = {container: pool.images[container]} if container in pool.images else dict(pool.images)
     return {"images": images, "strategy": dict(pool.update_strategy), "undo": pool.annotations.get(UNDO, "")}

@@ -15,7 +15,7 @@ from ..common.ancestry import of_module
 from ..common.credentials import secrets_of_addresses
 from ..common.task import Contract, Outcome, Task, so_far
 from ..common.words import printable
-from .guard import perform
+from .guard import perform_guarded
 
 
 def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
@@ -44,7 +44,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         parents=of_module(),
     )
     try:
-        result = json.loads(json.dumps(perform(contract, run, task)))
+        result = json.loads(json.dumps(perform_guarded(contract, run, task)))
     except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
         text = masked(" ".join(str(error).split()))
         module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}", **so_far(task))

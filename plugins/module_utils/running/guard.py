@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.task import Contract, Outcome, Task
-from ..common.task import perform as perform_unguarded
+from ..common.task import Contract, Outcome, Task, perform
 from ..engine.held_lock import HeldLock, processes_of
 from ..engine.lock import LockStore
 from ..kubernetes import client as kubernetes
@@ -19,10 +18,10 @@ from ..opensearch.act.cluster_lock import ClusterLock
 from ..opensearch.observe import client as opensearch
 
 
-def perform(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
+def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
     guarded = contract.guarded and bool(task.params.get("lock"))
-    return perform_unguarded(lambda given: run(under_lock(given) if guarded else given), task)
+    return perform(lambda given: run(under_lock(given) if guarded else given), task)
 
 
 def under_lock(task: Task) -> Task:

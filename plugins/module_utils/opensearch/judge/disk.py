@@ -36,7 +36,7 @@ def judge_disks(seen: Disks) -> Verdict:
 
 def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason:
     members = enumerate_few(
-        f"{disk.member} ({100 * disk.used:.1f}% used, {_shown(disk.available)} free)"
+        f"{disk.member} ({100 * disk.used:.1f}% used, {_in_units(disk.available)} free)"
         for disk in sorted(disks, key=lambda disk: -disk.used)
     )
     return refused(
@@ -47,7 +47,7 @@ def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason
     )
 
 
-def _shown(count: float) -> str:
+def _in_units(count: float) -> str:
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}"

@@ -41,7 +41,7 @@ def in_cluster(seen: Seen) -> Iterable[StatefulSet]:
     return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
 
 
-def pool_of(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
+def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
     """The pool of a StatefulSet. Its kind comes from the roles that its members report.
 
     Raises:

@@ -22,7 +22,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.held_lock 
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import ClusterLock
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import guard as guards
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.guard import perform, store_of, under_lock
+from ansible_collections.stateful.upgrade.plugins.module_utils.running.guard import (
+    perform_guarded,
+    store_of,
+    under_lock,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import (
     OTHER,
     LockMemory,
@@ -208,7 +212,7 @@ def run_under(holder: Holder, monkeypatch: pytest.MonkeyPatch, contract: Contrac
         return Outcome(verdict, True, {"seen": seen})
 
     given = {"wait": False, "lock": LOCK, **params}
-    return perform(contract, run, Task(params=given, clock=holder.clock))
+    return perform_guarded(contract, run, Task(params=given, clock=holder.clock))
 
 
 def test_a_task_with_a_lock_works_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
