@@ -86,7 +86,7 @@ def test_the_commands_of_the_documentation_put_everything_back(standing: Cluster
     assert standing.excluded() == [other]
 
     undo, shown = json.loads(send(standing, look)), sample_of(look)
-    assert undo["settings"] == shown["settings"]
+    assert undo["changes"] == shown["changes"]
     assert shown.keys() <= undo.keys()
     send(standing, vote)
     send(standing, write)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..common import ancestry
@@ -77,39 +77,51 @@ def writer_of(task: Task) -> Writer:
     return Writer(task.run, now_text(), place_of(task.params.get("lock")))
 
 
-def judge_writer(task: Task, writer: Writer, store_of: Callable[[Mapping[str, str]], LockStore], module: str) -> None:
-    """Check that the run which wrote an undo is dead, if its lock is another than this task's.
+@dataclass
+class Writers:
+    """The runs that wrote undos, asked whether they live. Watching one takes a minute, so each is watched once."""
 
-    That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a run.
-    `store_of` gives the store of a lock by its place; `module` is the one that puts back with the option `take_over`.
+    task: Task
+    store_of: Callable[[Mapping[str, str]], LockStore]
+    """It gives the store of a lock by its place."""
+    module: str
+    """The module that puts back with the option `take_over`."""
+    dead: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
 
-    Raises:
-        Refusal: that run holds its lock and lives, or the lock cannot be read.
-    """
-    own = place_of(task.params.get("lock"))
-    if not writer.lock or writer.run in {task.run, task.params.get("take_over")} or writer.lock == own:
-        return
+    def judge(self, writer: Writer) -> None:
+        """Check that the run which wrote an undo is dead, if its lock is another than this task's.
 
-    def asked(ask: Callable[[], Seen]) -> Seen:
+        That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a
+        run.
+
+        Raises:
+            Refusal: that run holds its lock and lives, or the lock cannot be read.
+        """
+        task, own = self.task, place_of(self.task.params.get("lock"))
+        taken = {task.run, task.params.get("take_over")}
+        if not writer.lock or writer.run in taken or writer.lock == own or (writer.run, writer.lock) in self.dead:
+            return
+        watch = Watch(task, self._asked(writer, lambda: self.store_of(writer.lock)))
+
+        def look() -> Sight:
+            task.may_look()
+            sight = self._asked(writer, watch.look)
+            return sight if sight.lock is not None and sight.lock.run == writer.run else Sight(None)
+
+        patience = Patience(LONGEST, PAUSE)
+        _sight, verdict = wait_for(
+            look, lambda sight: judge_free(sight, task.run, ""), patience, task.clock, task.progress, task.waited
+        )
+        passed_or_raise(verdict)
+        self.dead.append((writer.run, writer.lock))
+
+    def _asked(self, writer: Writer, ask: Callable[[], Seen]) -> Seen:
         try:
             return ask()
         except Unreachable:
             raise
         except Refusal as error:
-            raise _unreadable(writer, error, module) from error
-
-    watch = Watch(task, asked(lambda: store_of(writer.lock)))
-
-    def look() -> Sight:
-        task.may_look()
-        sight = asked(watch.look)
-        return sight if sight.lock is not None and sight.lock.run == writer.run else Sight(None)
-
-    patience = Patience(LONGEST, PAUSE)
-    _sight, verdict = wait_for(
-        look, lambda sight: judge_free(sight, task.run, ""), patience, task.clock, task.progress, task.waited
-    )
-    passed_or_raise(verdict)
+            raise _unreadable(writer, error, self.module) from error
 
 
 def _unreadable(writer: Writer, error: Refusal, module: str) -> Refusal:

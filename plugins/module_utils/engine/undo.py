@@ -1,22 +1,31 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The head of every undo: the run that wrote it, the time, and the lock. Pure.
+"""The undo of changes: by which run they were made, under which lock, and each value before and after. Pure.
 
-The values before the change follow the head; they are kept beside the change. One cluster can be reached under several
-locks. So nobody puts back the change of a run that still holds its lock, whichever lock that is.
+It is one JSON string, kept where the changes are: in the settings of a cluster, or in an annotation of an object. A
+value is named by its path in a document, such as `("spec", "allowScheduling")`. A value that is absent is None; empty
+texts, 0 and false are values. One cluster can be reached under several locks. So nobody puts back the change of a run
+that still holds its lock, whichever lock that is.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from ..common.verdict import Reason, remark
 
 PLACE = ("kept_in", "namespace", "name")
 """The parts of the place of a lock."""
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""The errors of reading a text that no run has written."""
 _OBJECT = re.compile(r"[a-z0-9.-]*")
+
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -33,12 +42,93 @@ class Writer:
         return {"run": self.run, "at": self.at, **({"lock": dict(self.lock)} if self.lock else {})}
 
 
-def writer_in(raw: Mapping[str, Any]) -> Writer:
-    """The head of an undo that was read.
+@dataclass(frozen=True)
+class Change:
+    """One changed value: its path, the value before and the value set."""
+
+    path: Path
+    was: Any
+    set_to: Any
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path[-1]
+
+    def is_ours(self, present: Any) -> bool:
+        """Whether the present value is still the one that was set."""
+        return bool(present == self.set_to)
+
+
+At = Callable[[Path], Any]
+"""The present value at a path."""
+
+
+@dataclass(frozen=True)
+class Undo:
+    """The changes of a run that are still to be put back, with what else its system has to know of them."""
+
+    writer: Writer
+    changes: tuple[Change, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+    foreign: tuple[Change, ...] = ()
+    """Changes that no run of this collection makes: they are kept as they are, and never put back."""
+
+    def text(self) -> str:
+        """The written form."""
+        changes = [
+            {"path": list(each.path), "was": each.was, "set_to": each.set_to} for each in (*self.changes, *self.foreign)
+        ]
+        return json.dumps({**self.writer.head(), **self.more, "changes": changes}, separators=(",", ":"))
+
+    def extended(self, writer: Writer, fresh: Iterable[Change]) -> Undo:
+        """The undo that carries these changes too.
+
+        A value that is changed a second time keeps what it was before the first. The undo is then of the run that
+        extends it, so that nobody puts it back while that run lives.
+        """
+        made = {each.path: each for each in self.changes}
+        made.update({each.path: replace(each, was=made.get(each.path, each).was) for each in fresh})
+        later = writer if writer.lock and writer.run != self.writer.run else self.writer
+        return replace(self, writer=later, changes=tuple(made.values()))
+
+    def without(self, gone: Collection[Change]) -> Undo:
+        """The undo without these changes."""
+        return replace(self, changes=tuple(each for each in self.changes if each not in gone))
+
+    def split(
+        self, at: At, is_ours: Callable[[Change, Any], bool] = Change.is_ours
+    ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+        """The changes that are still in force as they were made, and those that another has changed since."""
+        ours = tuple(each for each in self.changes if is_ours(each, at(each.path)))
+        return ours, tuple(each for each in self.changes if each not in ours)
+
+
+def undo_in(text: Any, is_known: Callable[[Change], bool]) -> Undo:
+    """The undo in its written form. Changes that no run makes, of which `is_known` is false, are `foreign`.
 
     Raises:
-        ValueError: no run writes such a head. KeyError, TypeError and AttributeError say the same.
+        ValueError: no run writes such a text. The others of `UNREADABLE` say the same.
     """
+    raw = dict(json.loads(text))
+    read = [_change(each) for each in raw.pop("changes")]
+    writer = _writer(raw)
+    return Undo(
+        writer,
+        tuple(each for each in read if is_known(each)),
+        {name: value for name, value in raw.items() if name not in ("run", "at", "lock")},
+        tuple(each for each in read if not is_known(each)),
+    )
+
+
+def _change(raw: Mapping[str, Any]) -> Change:
+    path = raw["path"]
+    if not isinstance(path, list) or not path or not all(isinstance(part, str) for part in path):
+        raise ValueError("unknown path")
+    return Change(tuple(path), raw["was"], raw["set_to"])
+
+
+def _writer(raw: Mapping[str, Any]) -> Writer:
     run, at, lock = raw["run"], raw["at"], raw.get("lock", {})
     if not isinstance(run, str) or not isinstance(at, str):
         raise ValueError("unknown run")
@@ -50,3 +140,30 @@ def writer_in(raw: Mapping[str, Any]) -> Writer:
 def place_of(lock: Mapping[str, Any] | None) -> dict[str, str]:
     """The place of a lock: its kind, namespace and name."""
     return {name: str(lock.get(name) or "") for name in PLACE} if lock and lock.get("name") else {}
+
+
+def value_at(document: Any, path: Path) -> Any:
+    """The value at a path of a document; None if it is absent."""
+    for part in path:
+        document = document.get(part) if isinstance(document, Mapping) else None
+    return document
+
+
+def document_of(values: Mapping[Path, Any]) -> dict[str, Any]:
+    """The smallest document that has these values at these paths. Merged over another, None takes a value away."""
+    document: dict[str, Any] = {}
+    for path, value in values.items():
+        at = document
+        for part in path[:-1]:
+            at = at.setdefault(part, {})
+        at[path[-1]] = value
+    return document
+
+
+def left_alone(writer: Writer, change: Change, of: str, present: Any) -> Reason:
+    """The remark on a value that another has changed since; `of` names it in the sentence."""
+    return remark(
+        "changed_by_another",
+        f"Run {writer.run} set {of} to {change.set_to!r}, and something else has"
+        f" {'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
+    )

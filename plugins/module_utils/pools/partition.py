@@ -19,7 +19,7 @@ from ..common.verdict import Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
 from .judge import judge_strategy
-from .pool_changes import carried_undo
+from .pool_changes import carried_undo, holds
 
 
 def rolled_by_partition(pool: StatefulSet) -> bool:
@@ -29,7 +29,7 @@ def rolled_by_partition(pool: StatefulSet) -> bool:
         Refusal: the pool carries an undo that cannot be read.
     """
     undo = carried_undo(pool)
-    return undo is not None and undo.strategy_set == "RollingUpdate" and undo.holds(pool)
+    return undo is not None and undo.changes[0].set_to["type"] == "RollingUpdate" and holds(undo, pool)
 
 
 def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
@@ -41,7 +41,7 @@ def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
         undo = carried_undo(pool)
     except Refusal as error:
         return error.verdict
-    was = undo.strategy_was if undo is not None and undo.holds(pool) else pool.update_strategy
+    was = undo.changes[0].was if undo is not None and holds(undo, pool) else pool.update_strategy
     own = (was.get("rollingUpdate") or {}).get("partition") or 0
     if not own:
         return Verdict()

@@ -5,100 +5,56 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.errors import refusal
-from ..engine.undo import Writer, writer_in
+from ..engine.undo import Change, Path, Undo, Writer
+from ..kubernetes import undo_annotation
 from ..kubernetes.state import StatefulSet
 from .images import container_for
 
-UNDO = "upgrade.stateful/undo"
-"""The annotation that carries the undo: one JSON string, written in the same patch as the change."""
-
+STRATEGY = ("spec", "updateStrategy")
 STRATEGIES = ("OnDelete", "RollingUpdate")
 
 Patch = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Undo:
-    """A pool's strategy and image before a run changed them."""
-
-    writer: Writer
-    strategy_was: Mapping[str, Any]
-    strategy_set: str
-    container: str
-    image_was: str
-
-    def text(self) -> str:
-        """The value of the annotation."""
-        content = {
-            **self.writer.head(),
-            "strategy": {"was": self.strategy_was, "set": self.strategy_set},
-            "image": {"container": self.container, "was": self.image_was},
-        }
-        return json.dumps(content, separators=(",", ":"), sort_keys=True)
-
-    def holds(self, pool: StatefulSet) -> bool:
-        """Whether the strategy is still the one that the run set; if not, another changed it, and this undo is void.
-
-        With RollingUpdate the partition may differ, since the run itself lowers it.
-        """
-        if self.strategy_set == "RollingUpdate":
-            return pool.strategy == "RollingUpdate"
-        return pool.update_strategy == {"type": self.strategy_set}
-
-
 def carried_undo(pool: StatefulSet) -> Undo | None:
-    """The undo that a pool carries.
+    """The undo that a pool carries: its one change is that of the update strategy.
 
     Raises:
         Refusal: it carries one that cannot be read.
     """
-    text = pool.annotations.get(UNDO)
-    if text is None:
-        return None
-    try:
-        content = json.loads(text)
-        strategy, image = content["strategy"], content["image"]
-        return Undo(
-            writer=writer_in(content),
-            strategy_was=_strategy_in(strategy["was"]),
-            strategy_set=_of(STRATEGIES, strategy["set"]),
-            container=str(image["container"]),
-            image_was=str(image["was"]),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise refusal(
-            "undo_not_readable",
-            f"The annotation {UNDO} of StatefulSet {pool.name} is not what this collection writes.",
-            "Read the annotation, set the update strategy by hand to what it should be, and remove the annotation.",
-        ) from error
+    return undo_annotation.carried_undo(as_object(pool), _is_known)
 
 
-def _strategy_in(value: Any) -> dict[str, Any]:
-    """An update strategy of a StatefulSet; raises ValueError, KeyError or TypeError if the value is none."""
-    rolling = dict(value.get("rollingUpdate") or {})
-    partition, unavailable = rolling.pop("partition", 0), rolling.pop("maxUnavailable", 1)
-    known = isinstance(partition, int) and partition >= 0 and isinstance(unavailable, (int, str))
-    if (
-        rolling
-        or not known
-        or isinstance(partition, bool)
-        or isinstance(unavailable, bool)
-        or value.keys() - {"type", "rollingUpdate"}
-    ):
-        raise ValueError("unknown strategy")
-    return {**value, "type": _of(STRATEGIES, value["type"])}
+def as_object(pool: StatefulSet) -> Patch:
+    """The part of a pool that an undo is about, in the form of the API."""
+    metadata = {"name": pool.name, "resourceVersion": pool.resource_version, "annotations": dict(pool.annotations)}
+    return {"kind": "StatefulSet", "metadata": metadata, "spec": {"updateStrategy": dict(pool.update_strategy)}}
 
 
-def _of(known: Collection[str], value: Any) -> str:
-    if value not in known:
-        raise ValueError("unknown strategy")
-    return str(value)
+def holds(undo: Undo, pool: StatefulSet) -> bool:
+    """Whether the strategy is still the one that the run set; if not, another changed it, and this undo is void.
+
+    With RollingUpdate the partition may differ, since the run itself lowers it.
+    """
+    set_to = undo.changes[0].set_to
+    return bool(pool.strategy == set_to["type"] and (pool.strategy != "OnDelete" or pool.update_strategy == set_to))
+
+
+def _is_known(change: Change) -> bool:
+    return change.path == STRATEGY and all(_is_strategy(value) for value in (change.was, change.set_to))
+
+
+def _is_strategy(value: Any) -> bool:
+    """Whether this is the update strategy of a StatefulSet."""
+    if not isinstance(value, dict) or value.get("type") not in STRATEGIES or value.keys() - {"type", "rollingUpdate"}:
+        return False
+    rolling = value.get("rollingUpdate") or {}
+    if not isinstance(rolling, dict) or rolling.keys() - {"partition", "maxUnavailable"}:
+        return False
+    partition, unavailable = rolling.get("partition", 0), rolling.get("maxUnavailable", 1)
+    return type(partition) is int and partition >= 0 and type(unavailable) in (int, str)
 
 
 def repository_of(image: str) -> str:
@@ -124,29 +80,24 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
     is void, since something else has changed the strategy after it, and a new one takes its place.
     """
     was, undo = pool.images[container], carried_undo(pool)
-    held = undo if undo is not None and undo.holds(pool) else None
+    held = undo if undo is not None and holds(undo, pool) else None
     wanted, same_image = strategy_of(pool, strategy), was == image
     if strategy == "RollingUpdate":
         # With another image the partition has to go up again, or the pods above it would be replaced at once.
-        same_strategy = same_image and held is not None and held.strategy_set == strategy
+        same_strategy = same_image and held is not None and held.changes[0].set_to["type"] == strategy
     else:
         same_strategy = pool.update_strategy == wanted
     if same_image and same_strategy:
         return None
-    patch: Patch = {"metadata": {"resourceVersion": pool.resource_version}, "spec": {}}
-    if held is None:
-        fresh = Undo(writer, dict(pool.update_strategy), strategy, container, was)
-        patch["metadata"]["annotations"] = {UNDO: fresh.text()}
-    elif held.strategy_set != strategy:
-        patch["metadata"]["annotations"] = {UNDO: replace(held, strategy_set=strategy).text()}
+    base = held or Undo(writer, more={"image": {"container": container, "was": was}})
+    undo = base.extended(writer, [Change(STRATEGY, dict(pool.update_strategy), wanted)])
+    patch = undo_annotation.patch_of(as_object(pool), undo, {} if same_strategy else {STRATEGY: wanted})
     if not same_image:
         following = [{"name": name, "image": image} for name, each in pool.init_images.items() if each == was]
         template: Patch = {"containers": [{"name": container, "image": image}]}
         if following:
             template["initContainers"] = following
-        patch["spec"]["template"] = {"spec": template}
-    if not same_strategy:
-        patch["spec"]["updateStrategy"] = replacing(pool.update_strategy, wanted)
+        patch.setdefault("spec", {})["template"] = {"spec": template}
     return patch
 
 
@@ -160,15 +111,5 @@ def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
 
 def way_back(pool: StatefulSet, undo: Undo) -> Patch:
     """The patch that puts the strategy back exactly and removes the undo; if the undo is void, it only removes it."""
-    patch: Patch = {"metadata": {"resourceVersion": pool.resource_version, "annotations": {UNDO: None}}}
-    if undo.holds(pool):
-        patch["spec"] = {"updateStrategy": replacing(pool.update_strategy, undo.strategy_was)}
-    return patch
-
-
-def replacing(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> Patch:
-    """A merge of `wanted` over `present` that leaves nothing of `present`.
-
-    Without the null, changing RollingUpdate to OnDelete is rejected (422).
-    """
-    return {**dict.fromkeys(present), **wanted}
+    back: dict[Path, Any] = {STRATEGY: undo.changes[0].was} if holds(undo, pool) else {}
+    return undo_annotation.patch_of(as_object(pool), None, back)

@@ -15,14 +15,17 @@ from ..common.errors import Refusal, Unreachable, refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
 from ..engine.lock import LockStore
-from ..engine.lock_watch import judge_writer, writer_of
+from ..engine.lock_watch import Writers, writer_of
+from ..engine.undo import Undo
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import Lease
 from ..kubernetes.pods import pods_of
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
+from ..kubernetes.temporary_changes import ATTEMPTS
+from ..kubernetes.undo_annotation import UNDO
 from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, pod_is_current, unsettled
-from .pool_changes import UNDO, Undo, carried_undo, changes_to, container_of, way_back
+from .pool_changes import carried_undo, changes_to, container_of, holds, way_back
 
 CONTRACT = Contract(
     argument_spec={
@@ -45,25 +48,19 @@ CONTRACT = Contract(
 FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
 """The names of the parts of a patch in the result."""
 
-_Writers = list[tuple[str, Mapping[str, str]]]
-"""Dead runs, each with the place of its lock. Watching one takes a minute, so it is done once a task."""
-
-ATTEMPTS = 10
-"""Conflicts in a row before a patch is given up. Every status update changes the resourceVersion that guards it."""
-
 
 def run(task: Task) -> Outcome:
     """Make the image and strategy as wanted, or put the strategy back. A second run changes nothing."""
     client = connect(task.params["kubernetes"])
     restored: dict[str, Outcome] = {}
-    dead: _Writers = []
+    writers = Writers(task, lambda place: _store(client, place), "pool_image")
 
     def step() -> Outcome:
         if task.params["state"] == "present":
             return until_unchanged(lambda: _make_present(task, client), ATTEMPTS)
         if task.params["pool"]:
-            return until_unchanged(lambda: _restore_named(task, client, dead, task.params["pool"]), ATTEMPTS)
-        return _restore_all(task, client, dead, restored)
+            return until_unchanged(lambda: _restore_named(task, client, writers, task.params["pool"]), ATTEMPTS)
+        return _restore_all(task, client, writers, restored)
 
     outcome, _verdict = task.wait(step, lambda done: done.verdict)
     return outcome
@@ -79,15 +76,15 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     if patch is None:
         return _unchanged(pool, container, Verdict())
     passed_or_raise(judge_deployer(pool, params["allow_field_managers"]))
-    reasons = (_void(pool, undo),) if undo is not None and not undo.holds(pool) else ()
+    reasons = (_void(pool, undo),) if undo is not None and not holds(undo, pool) else ()
     return _patched(task, client, pool, container, patch, reasons)
 
 
-def _restore_named(task: Task, client: KubernetesClient, dead: _Writers, name: str) -> Outcome:
-    return _restore(task, client, dead, get_stateful_set(client, task.params["namespace"], name))
+def _restore_named(task: Task, client: KubernetesClient, writers: Writers, name: str) -> Outcome:
+    return _restore(task, client, writers, get_stateful_set(client, task.params["namespace"], name))
 
 
-def _restore_all(task: Task, client: KubernetesClient, dead: _Writers, done: dict[str, Outcome]) -> Outcome:
+def _restore_all(task: Task, client: KubernetesClient, writers: Writers, done: dict[str, Outcome]) -> Outcome:
     """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
 
     Each is tried even if another fails. `done` keeps the outcomes from before the API went out of reach.
@@ -96,7 +93,7 @@ def _restore_all(task: Task, client: KubernetesClient, dead: _Writers, done: dic
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
     for name in (each for each in carrying if each not in settled):
         try:
-            done[name] = until_unchanged(partial(_restore_named, task, client, dead, name), ATTEMPTS)
+            done[name] = until_unchanged(partial(_restore_named, task, client, writers, name), ATTEMPTS)
         except Unreachable:
             raise
         except Refusal as error:
@@ -109,22 +106,19 @@ def _restore_all(task: Task, client: KubernetesClient, dead: _Writers, done: dic
     )
 
 
-def _restore(task: Task, client: KubernetesClient, dead: _Writers, pool: StatefulSet) -> Outcome:
+def _restore(task: Task, client: KubernetesClient, writers: Writers, pool: StatefulSet) -> Outcome:
     undo = carried_undo(pool)
     if undo is None:
         return _unchanged(pool, "", Verdict())
-    writer = (undo.writer.run, undo.writer.lock)
-    if writer not in dead:
-        judge_writer(task, undo.writer, lambda place: _store(client, place), "pool_image")
-        dead.append(writer)
-    if not undo.holds(pool):
-        back = pool.update_strategy == undo.strategy_was
+    writers.judge(undo.writer)
+    if not holds(undo, pool):
+        back = pool.update_strategy == undo.changes[0].was
         reasons = () if back else (_void(pool, undo),)
-        return _patched(task, client, pool, undo.container, way_back(pool, undo), reasons)
+        return _patched(task, client, pool, "", way_back(pool, undo), reasons)
     why = _not_yet(client, pool)
     if why is not None:
-        return _unchanged(pool, undo.container, Verdict((why,)))
-    return _patched(task, client, pool, undo.container, way_back(pool, undo), (), undo)
+        return _unchanged(pool, "", Verdict((why,)))
+    return _patched(task, client, pool, "", way_back(pool, undo), (), undo)
 
 
 def _store(client: KubernetesClient, place: Mapping[str, str]) -> LockStore:
@@ -162,7 +156,8 @@ def _void(pool: StatefulSet, undo: Undo) -> Reason:
     return remark(
         "strategy_changed_by_another",
         f"Something else changed the strategy of StatefulSet {pool.name} after run"
-        f" {undo.writer.run or 'without a name'} had set {undo.strategy_set}. The strategy is left as it is now.",
+        f" {undo.writer.run or 'without a name'} had set {undo.changes[0].set_to['type']}."
+        " The strategy is left as it is now.",
     )
 
 
@@ -181,7 +176,7 @@ def _patched(
     with task.journal.doing(("patch_stateful_set", pool.name, {"set": [FIELDS.get(each, each) for each in fields]})):
         answer = client.patch(path_of(pool.namespace, pool.name), patch, "strategic", dry_run=task.check_mode)
     after = stateful_set(answer)
-    if restored is not None and after.update_strategy != restored.strategy_was:
+    if restored is not None and after.update_strategy != restored.changes[0].was:
         inexact = f"The API server did not take back the strategy of StatefulSet {pool.name} exactly as it was."
         reasons = (*reasons, remark("strategy_not_exact", inexact, "Compare before and after in the result."))
     present = task.params["state"] == "present"

@@ -20,6 +20,7 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
 from ...engine.lock_watch import writer_of
+from ...engine.undo import Change, Undo
 from ..judge.changes import plan_changes, split_ours, with_names
 from ..judge.delay import choose
 from ..judge.drain import judge_drained, judge_room
@@ -27,11 +28,11 @@ from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
 from ..observe.copies import left_on, standing_still
 from ..observe.moves import explain_moves
-from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Change, Settings, Undo
+from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Settings
 from ..observe.state import ClusterState
 from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
-from .putting_back import left_alone, restore
+from .putting_back import restore, setting_left_alone
 from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
 
 DEFAULT_RECOVERIES = 2
@@ -132,13 +133,13 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     undo = undo_here(client, settings)
     before = shown(settings)
     others = split_ours(undo, settings)[1] if undo else ()
-    remarks = tuple(left_alone(undo, change, settings) for change in others if undo and change.setting in OF_RUN)
+    remarks = tuple(setting_left_alone(undo, change, settings) for change in others if undo and change.name in OF_RUN)
     given = {name: task.params[option] for name, option in OF_RUN.items()}
     wanted = {
         name: str(value)
         for name, value in given.items()
         if value not in (None, UNCHANGED, 0)
-        and name not in {change.setting for change in others}
+        and name not in {change.name for change in others}
         and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
     }
     fresh = _fresh(task, settings, undo, wanted)
@@ -192,24 +193,23 @@ def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[st
     changes = plan_changes(settings, wanted)
     if undo is None or not changes:
         return changes
-    again = {change.setting for change in changes} & {change.setting for change in undo.changes}
+    again = {change.name for change in changes} & {change.name for change in undo.changes}
     if again or undo.writer.run != task.run:
         raise _in_the_way(undo, again, settings)
     return changes
 
 
 def _extended(task: Task, undo: Undo | None, fresh: Sequence[Change], cluster: str) -> Undo:
-    if undo is None:
-        return Undo(writer_of(task), cluster, tuple(fresh))
-    return replace(undo, changes=(*undo.changes, *fresh))
+    writer = writer_of(task)
+    return (undo or Undo(writer, more={"cluster": cluster})).extended(writer, fresh)
 
 
 def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refusal:
-    ours = [change for change in split_ours(undo, settings)[0] if change.setting in again]
+    ours = [change for change in split_ours(undo, settings)[0] if change.name in again]
     if ours:
         return refusal(
             "restricted_otherwise",
-            f"Run {undo.writer.run} set {ours[0].setting} to {ours[0].set_to!r} at {undo.writer.at}. Another value is"
+            f"Run {undo.writer.run} set {ours[0].name} to {ours[0].set_to!r} at {undo.writer.at}. Another value is"
             " asked for now, and the undo of that run is still there.",
             "Restore first: shard_allocation with state=restored.",
         )
@@ -242,7 +242,7 @@ def _flush_batch(
 
 
 def _adopted(undo: Undo | None, settings: Settings, wanted: Collection[str]) -> tuple[Reason, ...]:
-    if undo is None or all(change.setting not in wanted for change in split_ours(undo, settings)[0]):
+    if undo is None or all(change.name not in wanted for change in split_ours(undo, settings)[0]):
         return ()
     return (
         remark(

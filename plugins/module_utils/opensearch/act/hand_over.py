@@ -23,12 +23,13 @@ from ...common.verdict import Reason, Verdict, remark, waiting
 from ...common.waiting import Patience, wait_for
 from ...common.words import enumerate_few
 from ...engine.lock_watch import writer_of
+from ...engine.undo import Undo
 from ..judge.changes import request_of
 from ..judge.policy import Policy
 from ..judge.quorum import judge_majorities, successors, votes_alone
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
-from ..observe.settings import UNDO, Undo, carried_undo
+from ..observe.settings import UNDO, carried_undo, excluded_by, with_excluded
 from ..observe.state import ClusterState, Voting
 from ..observe.voting import observe_elected, observe_voting
 from .settings_change import undo_left
@@ -121,10 +122,10 @@ class HandOver:
         """Write the undo before anything is changed. The result is the refusal if it was not written."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
         if undo is None:
-            undo = Undo(writer_of(self._task), state.uuid, ())
-        if (undo.writer.run, undo.cluster) != (self._task.run, state.uuid):
+            undo = Undo(writer_of(self._task), more={"cluster": state.uuid})
+        if (undo.writer.run, undo.more["cluster"]) != (self._task.run, state.uuid):
             return undo_left(undo)
-        return self._write(replace(undo, excluded=tuple(sorted({*undo.excluded, *names}))))
+        return self._write(with_excluded(undo, sorted({*excluded_by(undo), *names})))
 
     def _change(self, names: tuple[str, ...], state: ClusterState, down: frozenset[str]) -> Refusal | None:
         """Exclude, wait until another one is elected, and take the exclusion back at once, whatever the result is.
@@ -172,12 +173,12 @@ class HandOver:
     def _forget(self) -> None:
         """Drop the undo if it holds nothing else; otherwise the names go with the undo of the batch."""
         undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
-        if undo is not None and undo.excluded and not undo.changes:
+        if undo is not None and excluded_by(undo) and not (undo.changes or undo.foreign):
             self._write(None)
 
     def _write(self, undo: Undo | None) -> Refusal | None:
         """Write the undo, or drop it. The result is the refusal of the server, if any."""
-        excluded = list(undo.excluded) if undo else []
+        excluded = list(excluded_by(undo))
 
         def put() -> None:
             self._task.still_wanted()

@@ -11,13 +11,18 @@ from dataclasses import replace
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, refused, remark
 from ...common.words import enumerate_few
-from ..judge.changes import request_of, split_ours
+from ...engine.lock import LockStore
+from ...engine.lock_watch import Writers
+from ...engine.undo import Change, Undo, left_alone
+from ...kubernetes import client as kubernetes
+from ...kubernetes.lease import Lease
+from ..judge.changes import request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
-from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Change, Settings, Undo
+from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Settings, excluded_by, with_excluded
 from ..observe.state import Voting
 from ..observe.voting import observe_voting
+from .cluster_lock import ClusterLock
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
-from .undo_writer import judge_writer
 from .voting import refused_by_server, take_back
 
 ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
@@ -29,37 +34,34 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     before = shown(settings)
     undo = undo_here(client, settings)
     if undo is not None:
-        judge_writer(task, client, undo)
+        # That run has to be dead, in whichever of both stores its lock is.
+        Writers(task, lambda place: _store(task, client, place), "shard_allocation").judge(undo.writer)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
-    kept = tuple(change for change in undo.changes if change not in going) if undo else ()
     # Putting everything back also lifts the run's voting exclusions; putting a single setting back does not.
-    voters = undo.excluded if undo and task.params["state"] not in ALONE else ()
+    voters = excluded_by(undo) if task.params["state"] not in ALONE else ()
     voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
     # A run excludes members only. One that is away meanwhile was a member when it was excluded.
     unknown = voting.nobodies.intersection(voters)
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
-    if undo is None or ((kept or undo.excluded or undo.foreign) and not going and not voters):
+    if undo is None or (_names_anything(undo) and not going and not voters):
         return Outcome(Verdict(refusals), before=before, after=before)
     strangers, failed = set[str](), None
     if voters:
         # Settings are put back even if the members cannot be let vote again.
         failed = refused_by_server(lambda: strangers.update(take_back(task, client, voting, voters)), lost=False)
     ours, others = split_ours(replace(undo, changes=going), settings)
-    back = tuple(replace(each, was=each.back(settings.scope(each.scope)[each.setting])) for each in ours)
+    back = tuple(replace(each, was=value_back(each, settings.at(each.path))) for each in ours)
     removed = to_remove(task, settings)
-    acts = [
-        ("restored", name_of(each), {"value": each.was, "was": settings.scope(each.scope)[each.setting]})
-        for each in back
-    ]
-    left = replace(undo, changes=kept, excluded=undo.excluded if failed or strangers or not voters else ())
-    left_undo = left if left.changes or left.excluded or left.foreign else None
+    acts = [("restored", name_of(each), {"value": each.was, "was": settings.at(each.path)}) for each in back]
+    left = with_excluded(undo.without(going), excluded_by(undo) if failed or strangers or not voters else ())
+    left_undo = left if _names_anything(left) else None
     write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
     if failed is not None:
         raise failed
     after = {**before, **{name_of(change): change.was for change in back}, **{name_of(each): None for each in removed}}
     remarks = (
-        *(left_alone(undo, change, settings) for change in others),
+        *(setting_left_alone(undo, change, settings) for change in others),
         *_strange(undo, strangers),
         *removed_remarks(removed),
         *refusals,
@@ -67,21 +69,26 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     return Outcome(Verdict(remarks), True, before, there(after))
 
 
+def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
+    if place["kept_in"] == "opensearch":
+        return ClusterLock(client)
+    return Lease(kubernetes.connect(task.params["kubernetes"]), place["namespace"], place["name"])
+
+
 def _is_asked_for(task: Task, change: Change) -> bool:
     alone = ALONE.get(task.params["state"])
     if alone is not None:
-        return change.setting in alone
-    return task.params["part"] == "all" or change.setting not in OF_RUN
+        return change.name in alone
+    return task.params["part"] == "all" or change.name not in OF_RUN
 
 
-def left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
+def _names_anything(undo: Undo) -> bool:
+    return bool(undo.changes or undo.foreign or excluded_by(undo))
+
+
+def setting_left_alone(undo: Undo, change: Change, settings: Settings) -> Reason:
     """The remark on a setting that another has changed since."""
-    present = settings.scope(change.scope).get(change.setting)
-    return remark(
-        "changed_by_another",
-        f"Run {undo.writer.run} set the {change.scope} setting {change.setting} to {change.set_to!r}, and something"
-        f" else has {'removed it' if present is None else f'changed it to {present!r}'} since; it is left as it is.",
-    )
+    return left_alone(undo.writer, change, f"the {change.path[0]} setting {change.name}", settings.at(change.path))
 
 
 def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
@@ -89,17 +96,17 @@ def _refusals(undo: Undo, unknown: Collection[str]) -> Iterator[Reason]:
     if unknown:
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.writer.run} says that it excluded {enumerate_few(undo.excluded)} from voting."
+            f"The undo of run {undo.writer.run} says that it excluded {enumerate_few(excluded_by(undo))} from voting."
             f" No member was called {enumerate_few(unknown)} then, and a run excludes only members."
             " So all exclusions are left as they are.",
             "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false, then set"
             f" {UNDO} to null.",
         )
     for each in undo.foreign:
-        values = f"{each['set_to']!r}, before {each['was']!r}"
+        values = f"{each.set_to!r}, before {each.was!r}"
         yield refused(
             "undo_refused",
-            f"The undo of run {undo.writer.run} says that the {each['scope']} setting {each['setting']} was set to"
+            f"The undo of run {undo.writer.run} says that the {each.path[0]} setting {each.name} was set to"
             f" {values}. No run of this collection changes that, so both the setting and the undo of it are left as"
             " they are.",
             f"Compare that setting with what is wanted, then set {UNDO} to null.",
@@ -110,7 +117,7 @@ def _strange(undo: Undo, strangers: Collection[str]) -> Iterator[Reason]:
     if strangers:
         yield remark(
             "changed_by_another",
-            f"Run {undo.writer.run} excluded {enumerate_few(undo.excluded)} from voting, and something else has"
+            f"Run {undo.writer.run} excluded {enumerate_few(excluded_by(undo))} from voting, and something else has"
             f" excluded {enumerate_few(strangers)} since. The server can only remove all, so all are left.",
             "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )

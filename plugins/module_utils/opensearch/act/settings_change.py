@@ -12,6 +12,7 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
+from ...engine.undo import Change, Undo
 from ..judge.changes import removals, request_of
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid
@@ -21,9 +22,7 @@ from ..observe.settings import (
     RECOVERIES,
     RECOVERY_BYTES,
     UNDO,
-    Change,
     Settings,
-    Undo,
     carried_undo,
 )
 
@@ -47,12 +46,13 @@ def undo_here(client: OpenSearchClient, settings: Settings) -> Undo | None:
 
 
 def _judge_cluster(undo: Undo, present: str) -> None:
-    if undo.cluster == present:
+    if undo.more["cluster"] == present:
         return
     raise refusal(
         "undo_of_another_cluster",
-        f"Run {undo.writer.run} wrote the undo that this cluster carries, and it did so in the cluster {undo.cluster}."
-        f" This is {present}. The undo came with a snapshot, and the settings in it belong to the other cluster.",
+        f"Run {undo.writer.run} wrote the undo that this cluster carries, and it did so in the cluster"
+        f" {undo.more['cluster']}. This is {present}. The undo came with a snapshot, and the settings in it belong to"
+        " the other cluster.",
         f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
     )
 
@@ -96,7 +96,7 @@ def write(task: Task, client: OpenSearchClient, body: Mapping[str, Any], acts: S
 
 def name_of(change: Change) -> str:
     """A setting with its scope, as results show it."""
-    return f"{change.scope} {change.setting}"
+    return " ".join(change.path)
 
 
 def there(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def to_remove(task: Task, settings: Settings) -> tuple[Change, ...]:
     """
     found = removals(settings)
     if found and task.params["archived"] == "refuse":
-        names = enumerate_few(f"{change.setting} ({change.scope})" for change in found)
+        names = enumerate_few(f"{change.name} ({change.path[0]})" for change in found)
         raise refusal(
             "archived_settings",
             f"The cluster keeps settings that this version does not know, and refuses every change of settings as long"
@@ -133,7 +133,7 @@ def removed_remarks(removed: Iterable[Change]) -> tuple[Reason, ...]:
     return tuple(
         remark(
             "archived_setting_removed",
-            f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to this"
+            f"The {change.path[0]} setting {change.name.removeprefix(ARCHIVED)} = {change.was!r} is unknown to this"
             " version and was removed: as long as it was there, the server refused every change of settings.",
             "Set what replaces it in this version, if it is still wanted.",
         )

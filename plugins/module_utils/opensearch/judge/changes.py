@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..observe.settings import ARCHIVED, SCOPES, UNDO, Change, Settings, Undo, names_in
+from ...engine.undo import Change, Undo, document_of
+from ..observe.settings import ARCHIVED, LISTS, SCOPES, UNDO, Settings, names_in
 
 
 def with_names(present: Any, names: Iterable[str]) -> Any:
@@ -25,7 +26,7 @@ def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change,
         if settings.effective(name) == value:
             continue
         scope = "transient" if name in settings.transient else "persistent"
-        changes.append(Change(name, scope, settings.scope(scope).get(name), value))
+        changes.append(Change((scope, name), settings.at((scope, name)), value))
     return tuple(changes)
 
 
@@ -36,7 +37,7 @@ def removals(settings: Settings) -> tuple[Change, ...]:
     settings have no effect any more, and the server does not take them back.
     """
     return tuple(
-        Change(name, scope, value, None)
+        Change((scope, name), value, None)
         for scope in SCOPES
         for name, value in settings.scope(scope).items()
         if name.startswith(ARCHIVED)
@@ -50,15 +51,28 @@ def request_of(
 
     `removed` are settings that are removed for good in the same request.
     """
-    body: dict[str, dict[str, Any]] = {"persistent": {UNDO: undo.dumps() if undo else None}}
-    for change in changes:
-        body.setdefault(change.scope, {})[change.setting] = change.was if back else change.set_to
-    for change in removed:
-        body.setdefault(change.scope, {})[change.setting] = None
-    return body
+    values = {each.path: each.was if back else each.set_to for each in changes}
+    gone = {each.path: None for each in removed}
+    return document_of({("persistent", UNDO): undo.text() if undo else None, **values, **gone})
 
 
 def split_ours(undo: Undo, settings: Settings) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The changes that are still in force as the run set them, and those that another has changed since."""
-    ours = tuple(c for c in undo.changes if c.is_ours(settings.scope(c.scope).get(c.setting)))
-    return ours, tuple(c for c in undo.changes if c not in ours)
+    return undo.split(settings.at, is_ours)
+
+
+def is_ours(change: Change, present: Any) -> bool:
+    """Whether the present value is still the run's; for a list, whether it still holds some of the names it added."""
+    return bool(_added(change) & set(names_in(present))) if change.name in LISTS else change.is_ours(present)
+
+
+def value_back(change: Change, present: Any) -> Any:
+    """The value to put back if the present one is the run's; for a list, its names without those the run added."""
+    if change.name not in LISTS:
+        return change.was
+    left = [name for name in names_in(present) if name not in _added(change)]
+    return change.was if left == names_in(change.was) else ",".join(left) or None
+
+
+def _added(change: Change) -> set[str]:
+    return set(names_in(change.set_to)) - set(names_in(change.was))

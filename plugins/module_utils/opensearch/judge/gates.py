@@ -15,7 +15,7 @@ from functools import cached_property
 from ...common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.look import Look
-from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo
+from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, excluded_by
 from ..observe.state import ClusterState, Health
 from ..observe.version import Version
 from .admission import MODE, judge_migration, judge_stored_format
@@ -98,8 +98,7 @@ def _judge_present(gate: _Gate) -> Verdict:
 def _judge_voting(gate: _Gate) -> Verdict:
     """The vote. Exclusions of an interrupted run count as put back, since that is done before the first batch."""
     down = gate.down if gate.scope.moment == BEFORE_BATCH else frozenset()
-    undo = carried_undo(gate.seen.settings)
-    ours = frozenset(undo.excluded) if undo else frozenset()
+    ours = frozenset(excluded_by(carried_undo(gate.seen.settings)))
     return judge_voting(gate.state, down, gate.scope.policy, ours)
 
 
@@ -206,7 +205,7 @@ def _judge_archived(settings: Settings) -> Verdict:
         tuple(
             remark(
                 "archived_setting_found",
-                f"The {change.scope} setting {change.setting.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
+                f"The {change.path[0]} setting {change.name.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
                 " the version that runs. The first change of settings removes it for good, since the server would"
                 " refuse that change otherwise.",
                 "Set what replaces it in this version, if it is still wanted.",
@@ -233,9 +232,9 @@ def _judge_allocation(settings: Settings) -> Verdict:
     """
     undo = carried_undo(settings)
     ours = split_ours(undo, settings)[0] if undo else ()
-    put_back = {(change.setting, change.scope): change.was for change in ours}
+    put_back = {change.path: change.was for change in ours}
     transient, persistent = (
-        put_back.get((ENABLE, scope), settings.scope(scope).get(ENABLE)) for scope in ("transient", "persistent")
+        put_back.get((scope, ENABLE), settings.at((scope, ENABLE))) for scope in ("transient", "persistent")
     )
     effective = persistent if transient is None else transient
     if effective in ALLOCATING:

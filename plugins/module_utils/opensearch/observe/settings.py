@@ -5,22 +5,24 @@
 
 OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,
 2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo even if the
-controller dies. The undo is one JSON string, since nested objects would drop nulls.
+controller dies. The undo is one JSON string, since nested objects would drop nulls. Beside its changes it has the UUID
+of its `cluster`, since a snapshot may bring the undo of another cluster, and the names excluded from voting. The path
+of a change is the scope and the name of a setting.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.errors import refusal
 from ...common.reading import Json, part
-from ...engine.undo import Writer, writer_in
+from ...engine.undo import UNREADABLE, Change, Path, Undo, undo_in
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
+EXCLUDED = "voting_exclusions"
 ARCHIVED = "archived."
 """The prefix of a setting that the running version does not know, left over from an older one."""
 ENABLE = "cluster.routing.allocation.enable"
@@ -74,53 +76,9 @@ class Settings:
         """The settings of one scope."""
         return self.transient if name == "transient" else self.persistent
 
-
-@dataclass(frozen=True)
-class Change:
-    """One changed setting: its scope, its value before (None if it was absent), and the value set."""
-
-    setting: str
-    scope: str
-    was: Any
-    set_to: Any
-
-    def is_ours(self, present: Any) -> bool:
-        """Whether the present value is still the one that the run set; for a list, whether it still holds some of the
-        names that the run added.
-        """
-        if self.setting in LISTS:
-            return bool(self._added() & set(names_in(present)))
-        return bool(present == self.set_to)
-
-    def back(self, present: Any) -> Any:
-        """The value to put back if the present one is the run's; for a list, its names without those the run added."""
-        if self.setting not in LISTS:
-            return self.was
-        left = [name for name in names_in(present) if name not in self._added()]
-        return self.was if left == names_in(self.was) else ",".join(left) or None
-
-    def _added(self) -> set[str]:
-        return set(names_in(self.set_to)) - set(names_in(self.was))
-
-
-@dataclass(frozen=True)
-class Undo:
-    """The undo of settings. `cluster` is its cluster's UUID, since a snapshot may bring the undo of another cluster."""
-
-    writer: Writer
-    cluster: str
-    changes: tuple[Change, ...]
-    excluded: tuple[str, ...] = ()
-    """The names of the members that are excluded from voting for a moment."""
-    foreign: tuple[Any, ...] = ()
-    """Changes that no run of this collection makes: they are kept as they are, and never put back."""
-
-    def dumps(self) -> str:
-        """The JSON string that the cluster carries."""
-        ours = [{"setting": c.setting, "scope": c.scope, "was": c.was, "set_to": c.set_to} for c in self.changes]
-        changes = [*ours, *self.foreign]
-        excluded = {"voting_exclusions": list(self.excluded)} if self.excluded else {}
-        return json.dumps({**self.writer.head(), "cluster": self.cluster, "settings": changes, **excluded})
+    def at(self, path: Path) -> Any:
+        """The value of a setting in its scope: its path has both."""
+        return self.scope(path[0]).get(path[1])
 
 
 def names_in(value: Any) -> list[str]:
@@ -147,19 +105,14 @@ def carried_undo(settings: Settings) -> Undo | None:
     if text is None:
         return None
     try:
-        raw = json.loads(text)
-        listed = list(raw["settings"])
-        read = [(each, Change(each["setting"], each["scope"], each["was"], each["set_to"])) for each in listed]
-        foreign = tuple(each for each, change in read if not is_known(change))
-        changes = tuple(change for _each, change in read if is_known(change))
-        excluded = raw.get("voting_exclusions", [])
+        undo = undo_in(text, is_known)
+        excluded = undo.more.get(EXCLUDED, [])
         if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
             raise ValueError("unknown exclusions from voting")
-        writer = writer_in(raw)
-        if not isinstance(raw["cluster"], str) or (writer.lock and writer.lock["kept_in"] not in KEPT_IN):
+        if not isinstance(undo.more["cluster"], str) or undo.writer.lock.get("kept_in", KEPT_IN[0]) not in KEPT_IN:
             raise ValueError("unknown cluster or lock")
-        return Undo(writer, raw["cluster"], changes, tuple(excluded), foreign)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return undo
+    except UNREADABLE as error:
         raise refusal(
             "undo_not_readable",
             f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
@@ -167,11 +120,23 @@ def carried_undo(settings: Settings) -> Undo | None:
         ) from error
 
 
+def excluded_by(undo: Undo | None) -> tuple[str, ...]:
+    """The names of the members that the run has excluded from voting for a moment."""
+    return tuple(undo.more.get(EXCLUDED, ())) if undo else ()
+
+
+def with_excluded(undo: Undo, names: Iterable[str]) -> Undo:
+    """The undo with these names in place of those that it had."""
+    others = {name: value for name, value in undo.more.items() if name != EXCLUDED}
+    excluded = list(names)
+    return replace(undo, more={**others, **({EXCLUDED: excluded} if excluded else {})})
+
+
 def is_known(change: Change) -> bool:
     """Whether runs of this collection make such a change."""
-    if not isinstance(change.setting, str) or change.setting not in CHANGED or change.scope not in SCOPES:
+    if len(change.path) != 2 or change.path[0] not in SCOPES or change.name not in CHANGED:
         return False
-    before, then = CHANGED[change.setting]
+    before, then = CHANGED[change.name]
     return (change.was is None or _fits(before, change.was)) and _fits(then, change.set_to)
 
 

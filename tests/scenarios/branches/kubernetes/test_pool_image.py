@@ -13,6 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.temporary_changes import ATTEMPTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 
@@ -48,9 +49,9 @@ def test_somebody_writes_between_the_look_and_the_patch(room: Room, monkeypatch:
     with pytest.raises(Conflict):
         room.set_image()
     assert image_of(room.json()) == OLD
-    assert room.json()["metadata"]["annotations"] == {"writes": str(pool_image.ATTEMPTS)}
+    assert room.json()["metadata"]["annotations"] == {"writes": str(ATTEMPTS)}
 
-    writes = pool_image.ATTEMPTS - 1
+    writes = ATTEMPTS - 1
     monkeypatch.setattr(pool_image, "get_stateful_set", written_after_the_look(room, writes))
     assert room.set_image().changed
     assert image_of(room.json()) == NEW

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     NAMES,
     PASSED,
@@ -22,9 +22,8 @@ Json = dict[str, Any]
 AWAY = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))
 CHANGED = Conflict(refused("kubernetes_conflict", "It changed.", ""))
 HELD = {"type": "RollingUpdate", "rollingUpdate": {"partition": 3}}
-STRATEGY = {"was": {"type": "RollingUpdate"}, "set": "RollingUpdate"}
-CHANGES = {"strategy": STRATEGY, "image": {"container": "server", "was": "opensearch:2.19.6"}}
-OURS = {UNDO: json.dumps({"run": "night", "at": "t", **CHANGES})}
+CHANGE = {"path": ["spec", "updateStrategy"], "was": {"type": "RollingUpdate"}, "set_to": HELD}
+OURS = {UNDO: json.dumps({"run": "night", "at": "t", "changes": [CHANGE]})}
 
 
 class Rolled(World):

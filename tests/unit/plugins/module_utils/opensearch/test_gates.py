@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG
@@ -14,9 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     UNDO,
-    Change,
     Settings,
-    Undo,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
@@ -39,8 +37,10 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 
 def left_restricted(set_to: str = "primaries", now: str | None = "primaries", was: str | None = None) -> Settings:
     """Settings in which an interrupted run has restricted allocation."""
-    undo = Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", (Change(ENABLE, "persistent", was, set_to),))
-    return Settings({UNDO: undo.dumps(), **({ENABLE: now} if now else {})}, {})
+    undo = Undo(
+        Writer("night", "2026-11-21T00:00:00Z"), (Change(("persistent", ENABLE), was, set_to),), {"cluster": "uuid"}
+    )
+    return Settings({UNDO: undo.text(), **({ENABLE: now} if now else {})}, {})
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def left_restricted(set_to: str = "primaries", now: str | None = "primaries", wa
 def test_before_the_upgrade_what_an_interrupted_run_excluded_counts_as_put_back(
     moment: str, excluded: tuple[str, ...], expected: Said
 ) -> None:
-    undo = Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", (), excluded)
+    undo = Undo(Writer("night", "2026-11-21T00:00:00Z"), (), {"cluster": "uuid", "voting_exclusions": list(excluded)})
     voting = coordination("b", exclusions="c")
-    assert case(settings=Settings({UNDO: undo.dumps()}, {}), parts={"voting": voting}).said(moment) == expected
+    assert case(settings=Settings({UNDO: undo.text()}, {}), parts={"voting": voting}).said(moment) == expected
 
 
 LOST = [copy("i", "a", primary=True), copy("i", None), copy("j", "a", primary=True), copy("j", None)]

@@ -11,11 +11,11 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.voting import observe_elected
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
@@ -88,7 +88,7 @@ def test_the_undo_of_the_run_is_extended_and_goes_with_what_is_put_back_after_th
 
     servers.put = kept  # type: ignore[method-assign]
     assert Turn(servers, "ad").made()
-    assert [ENABLE in undo and '"voting_exclusions": ["a"]' in undo for undo in undos] == [True]
+    assert [ENABLE in undo and '"voting_exclusions":["a"]' in undo for undo in undos] == [True]
     del before["persistent"][UNDO], servers.settings["persistent"][UNDO]
     assert servers.settings == before
     servers.settings["persistent"][UNDO] = undos[0]
@@ -151,7 +151,7 @@ def test_where_nobody_takes_over_the_exclusion_is_taken_back(batch: str, said: t
     turn = Turn(servers, batch)
     assert turn.made()
     assert servers.excluded == []
-    assert '"voting_exclusions": ["a"]' in servers.settings["persistent"][UNDO], "a lost request may still come"
+    assert '"voting_exclusions":["a"]' in servers.settings["persistent"][UNDO], "a lost request may still come"
     verdict = turn.proof()
     assert said in codes(verdict)
     assert verdict.state is said[1]
@@ -220,8 +220,8 @@ def test_exclusions_of_others_are_never_removed() -> None:
 def left_excluded() -> Voters:
     """Servers that a run has left in between."""
     servers = Voters()
-    undo = Undo(Writer("night", "2026-11-21T02:00:00Z"), "uuid", (), ("a",))
-    servers.settings["persistent"][UNDO] = undo.dumps()
+    undo = Undo(Writer("night", "2026-11-21T02:00:00Z"), (), {"cluster": "uuid", "voting_exclusions": ["a"]})
+    servers.settings["persistent"][UNDO] = undo.text()
     servers.order("POST", EXCLUSIONS, node_names="a")
     assert servers.votes == ["c"]
     return servers
@@ -250,7 +250,7 @@ def test_where_nobody_may_vote_again_the_settings_are_put_back_all_the_same() ->
     with pytest.raises(Refusal, match="clear_exclusions"):
         allocation(servers, "restored")
     undo = json.loads(servers.settings["persistent"].pop(UNDO))
-    assert (undo["settings"], undo["voting_exclusions"]) == ([], ["a"])
+    assert (undo["changes"], undo["voting_exclusions"]) == ([], ["a"])
     assert servers.settings == Voters().settings
     servers.settings["persistent"][UNDO] = json.dumps(undo)
     servers.denied = {}

@@ -11,12 +11,12 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.set_pools import (
     judge_membership,
     judge_rolls,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.pools import Seen
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -101,8 +101,9 @@ def test_a_plan_is_refused_while_the_controller_of_any_pool_of_the_cluster_rolls
 
 
 def test_what_an_interrupted_run_has_let_through_by_its_partition_refuses_no_plan() -> None:
-    before = {"run": "night", "at": "t", "strategy": {"was": ROLLS["updateStrategy"], "set": "RollingUpdate"}}
-    undo = json.dumps({**before, "image": {"container": "server", "was": "opensearch:2.19.6"}})
+    strategy = ROLLS["updateStrategy"]
+    change = {"path": ["spec", "updateStrategy"], "was": strategy, "set_to": strategy}
+    undo = json.dumps({"run": "night", "at": "t", "changes": [change]})
     let_through = {**ROLLS, "annotations": {UNDO: undo}}
     assert judge_rolls(beside(let_through, let_through)).passed
     assert not judge_rolls(beside(let_through, ROLLS)).passed

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import (
     plan_changes,
     removals,
@@ -26,12 +26,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     RECOVERIES,
     RECOVERY_BYTES,
     UNDO,
-    Change,
     Settings,
-    Undo,
     carried_undo,
     is_known,
     parse_settings,
+    with_excluded,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import recorded
 from hypothesis import given
@@ -54,17 +53,19 @@ WANTED = st.fixed_dictionaries(
 UNDOS = st.builds(
     Undo,
     st.builds(Writer, st.text(max_size=5), st.text(max_size=5), st.just({})),
-    st.text(max_size=5),
     st.lists(
         st.builds(
             Change,
-            st.sampled_from([ENABLE, "cluster.metadata.owner"]),
-            st.sampled_from(["persistent", "transient", "other"]),
+            st.tuples(
+                st.sampled_from(["persistent", "transient", "other"]),
+                st.sampled_from([ENABLE, "cluster.metadata.owner"]),
+            ),
             st.sampled_from([None, "all", "none", "7", 7, ["a"]]),
             st.sampled_from(["primaries", "none", "all", 7, None]),
         ),
         max_size=3,
     ).map(tuple),
+    st.fixed_dictionaries({"cluster": st.text(max_size=5)}),
 )
 """Undos of runs, and of others."""
 
@@ -82,7 +83,7 @@ def put(settings: Settings, body: Mapping[str, Mapping[str, Any]]) -> Settings:
 
 
 def undo_of(*changes: Change) -> Undo:
-    return Undo(Writer("night", "2026-11-21T00:00:00Z"), "uuid", changes)
+    return Undo(Writer("night", "2026-11-21T00:00:00Z"), changes, {"cluster": "uuid"})
 
 
 @given(SETTINGS, WANTED)
@@ -101,7 +102,7 @@ def test_what_is_changed_is_in_force_and_is_put_back_exactly(settings: Settings,
 @given(SETTINGS, WANTED)
 def test_nothing_is_changed_that_is_already_in_force(settings: Settings, wanted: dict[str, Any]) -> None:
     changes = plan_changes(settings, wanted)
-    assert {change.setting for change in changes} == {n for n in wanted if settings.effective(n) != wanted[n]}
+    assert {change.name for change in changes} == {n for n in wanted if settings.effective(n) != wanted[n]}
     changed = put(settings, request_of(changes, undo_of(*changes), back=False))
     assert plan_changes(changed, wanted) == ()
 
@@ -119,21 +120,21 @@ def test_what_another_has_changed_meanwhile_is_left_to_it(
     assert carried_undo(restored) is None
     for name in {*NAMES, *foreign}:
         for place in ("persistent", "transient"):
-            ours_there = any((c.setting, c.scope) == (name, place) for c in ours)
+            ours_there = any(c.path == (place, name) for c in ours)
             left_alone = meddled.scope(place).get(name)
             assert restored.scope(place).get(name) == (settings.scope(place).get(name) if ours_there else left_alone)
-    assert all(meddled.scope(change.scope).get(change.setting) != change.set_to for change in others)
+    assert all(meddled.at(change.path) != change.set_to for change in others)
 
 
 @given(UNDOS, st.lists(st.text()))
 def test_an_undo_is_read_as_it_was_written(undo: Undo, excluded: list[str]) -> None:
-    undo = replace(undo, excluded=tuple(excluded))
-    read = carried_undo(Settings({UNDO: undo.dumps()}, {}))
+    undo = with_excluded(undo, excluded)
+    read = carried_undo(Settings({UNDO: undo.text()}, {}))
     assert read is not None
     assert read.changes == tuple(change for change in undo.changes if is_known(change))
-    assert {each["setting"] for each in read.foreign} == {c.setting for c in undo.changes if not is_known(c)}
+    assert read.foreign == tuple(change for change in undo.changes if not is_known(change))
     assert replace(read, changes=(), foreign=()) == replace(undo, changes=())
-    assert carried_undo(Settings({UNDO: read.dumps()}, {})) == read
+    assert carried_undo(Settings({UNDO: read.text()}, {})) == read
 
 
 @pytest.mark.parametrize(
@@ -157,13 +158,12 @@ def test_an_undo_is_read_as_it_was_written(undo: Undo, excluded: list[str]) -> N
         (DELAY, "-1", "90m", True),
         ("cluster.routing.allocation.include._name", None, "x", False),
         ("cluster.blocks.read_only", None, "true", False),
-        (7, None, "x", False),
     ],
 )
-def test_only_what_a_run_changes_is_known(setting: Any, was: Any, set_to: Any, known: bool) -> None:
+def test_only_what_a_run_changes_is_known(setting: str, was: Any, set_to: Any, known: bool) -> None:
     for scope in ("persistent", "transient"):
-        assert is_known(Change(setting, scope, was, set_to)) is known
-    assert not is_known(Change(setting, "defaults", was, set_to))
+        assert is_known(Change((scope, setting), was, set_to)) is known
+    assert not is_known(Change(("defaults", setting), was, set_to))
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_the_change_goes_where_nothing_hides_it(
     persistent: dict[str, str], transient: dict[str, str], scope: str, was: str | None
 ) -> None:
     settings = Settings(persistent, transient)
-    assert plan_changes(settings, {ENABLE: "primaries"}) == (Change(ENABLE, scope, was, "primaries"),)
+    assert plan_changes(settings, {ENABLE: "primaries"}) == (Change((scope, ENABLE), was, "primaries"),)
 
 
 def test_a_change_and_its_undo_are_one_request() -> None:
-    undo = undo_of(Change(ENABLE, "transient", "all", "primaries"))
+    undo = undo_of(Change(("transient", ENABLE), "all", "primaries"))
     assert request_of(undo.changes, undo, back=False) == {
-        "persistent": {UNDO: undo.dumps()},
+        "persistent": {UNDO: undo.text()},
         "transient": {ENABLE: "primaries"},
     }
     assert request_of(undo.changes, None, back=True) == {"persistent": {UNDO: None}, "transient": {ENABLE: "all"}}
@@ -202,12 +202,14 @@ def test_a_change_and_its_undo_are_one_request() -> None:
         "[]",
         "{}",
         '{"run": "r", "at": "t", "cluster": "c"}',
-        '{"run": "r", "at": "t", "cluster": "c", "settings": 7}',
-        '{"run": "r", "at": "t", "cluster": "c", "settings": [{"setting": "s", "scope": "persistent"}]}',
-        '{"run": "r", "at": "t", "settings": []}',
-        '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": "a"}',
-        '{"run": "r", "at": "t", "cluster": "c", "settings": [], "voting_exclusions": [7]}',
-        '{"run": 7, "at": "t", "cluster": "c", "settings": []}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": 7}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": [{"path": ["persistent", "s"]}]}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": [{"path": [], "was": null, "set_to": "1"}]}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": [{"path": ["a", 7], "was": null, "set_to": "1"}]}',
+        '{"run": "r", "at": "t", "changes": []}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": [], "voting_exclusions": "a"}',
+        '{"run": "r", "at": "t", "cluster": "c", "changes": [], "voting_exclusions": [7]}',
+        '{"run": 7, "at": "t", "cluster": "c", "changes": []}',
         ["a", "list"],
     ],
 )
@@ -235,8 +237,8 @@ def test_archived_settings_go_with_every_change_or_the_server_would_refuse_it() 
     """The cluster had `compatibility.override_main_response_version` on 2.19, which 3.8 does not know."""
     after = parse_settings(recorded("upgraded-3.8.0")["settings"])
     archived = "archived.compatibility.override_main_response_version"
-    assert removals(after) == (Change(archived, "persistent", "false", None),)
-    ours = (Change(ENABLE, "persistent", None, "primaries"),)
+    assert removals(after) == (Change(("persistent", archived), "false", None),)
+    ours = (Change(("persistent", ENABLE), None, "primaries"),)
     body = request_of(ours, None, back=True, removed=removals(after))
     assert body == {"persistent": {UNDO: None, ENABLE: None, archived: None}}
     assert put(after, body) == Settings({"cluster.blocks.create_index": "false"}, {})

@@ -195,7 +195,7 @@ def test_the_limits_and_their_undo_are_one_request_and_the_values_are_in_force()
         "persistent": {RECOVERIES: "10", RECOVERY_BYTES: "200mb"},
         "transient": {REBALANCE: "none"},
     }
-    assert {each["setting"]: each["was"] for each in undo["settings"]} == {
+    assert {each["path"][1]: each["was"] for each in undo["changes"]} == {
         RECOVERIES: "3",
         RECOVERY_BYTES: None,
         REBALANCE: "all",

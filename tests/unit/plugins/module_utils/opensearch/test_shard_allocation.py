@@ -132,7 +132,7 @@ def test_the_change_and_its_undo_are_one_request() -> None:
     assert [method for method, path in client.asked if path == "/_cluster/settings"] == ["GET", "PUT"]
     undo = json.loads(client.settings["persistent"][UNDO])
     assert (undo["run"], undo["cluster"]) == ("night", "uuid")
-    assert undo["settings"] == [{"setting": ENABLE, "scope": "persistent", "was": None, "set_to": "primaries"}]
+    assert undo["changes"] == [{"path": ["persistent", ENABLE], "was": None, "set_to": "primaries"}]
     assert outcome.after == {f"persistent {ENABLE}": "primaries"}
 
 
@@ -256,8 +256,7 @@ def test_an_orphan_changes_nothing() -> None:
 
 
 FORGED: dict[str, Any] = {
-    "setting": "cluster.routing.allocation.include._name",
-    "scope": "persistent",
+    "path": ["persistent", "cluster.routing.allocation.include._name"],
     "was": "x",
     "set_to": "y",
 }
@@ -269,23 +268,22 @@ def test_of_a_foreign_undo_only_what_a_run_changes_is_put_back() -> None:
     act(client, "restricted")
     undo = json.loads(client.settings["persistent"][UNDO])
     other: dict[str, Any] = {
-        "setting": "indices.breaker.total.limit",
-        "scope": "transient",
+        "path": ["transient", "indices.breaker.total.limit"],
         "was": None,
         "set_to": "1%",
     }
-    client.settings["persistent"][UNDO] = json.dumps({**undo, "settings": [FORGED, *undo["settings"], other]})
-    client.settings["persistent"][FORGED["setting"]] = "y"
-    client.settings["transient"][other["setting"]] = "1%"
+    client.settings["persistent"][UNDO] = json.dumps({**undo, "changes": [FORGED, *undo["changes"], other]})
+    client.settings["persistent"][FORGED["path"][1]] = "y"
+    client.settings["transient"][other["path"][1]] = "1%"
     for changed in (True, False):
         outcome = act(client, "restored")
         assert (outcome.verdict.state, outcome.changed) == (State.REFUSED, changed)
         assert [reason.code for reason in outcome.verdict.reasons] == ["undo_refused"] * 2
-        assert FORGED["setting"] in outcome.verdict.reasons[0].message
+        assert FORGED["path"][1] in outcome.verdict.reasons[0].message
         assert effective(client) is None
-        assert client.settings["persistent"][FORGED["setting"]] == "y"
-        assert client.settings["transient"] == {other["setting"]: "1%"}
-        assert json.loads(client.settings["persistent"][UNDO])["settings"] == [FORGED, other]
+        assert client.settings["persistent"][FORGED["path"][1]] == "y"
+        assert client.settings["transient"] == {other["path"][1]: "1%"}
+        assert json.loads(client.settings["persistent"][UNDO])["changes"] == [FORGED, other]
 
 
 @pytest.mark.parametrize("state", ["restored", "restricted"])

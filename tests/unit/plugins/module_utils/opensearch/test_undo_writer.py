@@ -12,7 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import undo_writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import putting_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json
@@ -44,7 +44,7 @@ def act(
     """One run of the module, and the seconds that it took."""
     clock = VirtualClock()
     monkeypatch.setattr(shard_allocation, "connect", lambda *_options: servers)
-    monkeypatch.setattr(undo_writer, "_store", lambda *_asked: leases)
+    monkeypatch.setattr(putting_back, "_store", lambda *_asked: leases)
     params = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     result = perform(shard_allocation.run, Task({**params, "state": state, "lock": lock, **given}, clock=clock))
     return result, clock.time

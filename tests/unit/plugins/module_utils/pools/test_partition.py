@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import judge_strategy
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.partition import (
     judge_one_at_a_time,
@@ -21,7 +22,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.partition i
     rolled_by_partition,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
-    UNDO,
     carried_undo,
     changes_to,
     way_back,
@@ -36,13 +36,13 @@ def rolling(partition: int) -> dict[str, Any]:
 
 
 def undo(strategy_set: str = "RollingUpdate", partition: int = 0) -> dict[str, str]:
-    content = {
-        "run": "night",
-        "at": "t",
-        "strategy": {"was": rolling(partition), "set": strategy_set},
-        "image": {"container": "server", "was": IMAGE},
-    }
-    return {UNDO: json.dumps(content)}
+    set_to = rolling(3) if strategy_set == "RollingUpdate" else {"type": strategy_set}
+    content = {"run": "night", "at": "t", "changes": [change(rolling(partition), set_to)]}
+    return {UNDO: json.dumps(content, separators=(",", ":"))}
+
+
+def change(was: dict[str, Any], set_to: dict[str, Any]) -> dict[str, Any]:
+    return {"path": ["spec", "updateStrategy"], "was": was, "set_to": set_to}
 
 
 def held(partition: int, **spec: Any) -> StatefulSet:
@@ -61,7 +61,7 @@ def test_with_the_image_the_partition_goes_above_every_pod_and_the_undo_says_wha
     patch = changes_to(pool(updateStrategy=rolling(0)), "server", NEW, "RollingUpdate", Writer("night", "t"))
     assert patch is not None
     assert patch["spec"]["updateStrategy"] == rolling(3)
-    assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"] == {"was": rolling(0), "set": "RollingUpdate"}
+    assert json.loads(patch["metadata"]["annotations"][UNDO])["changes"] == [change(rolling(0), rolling(3))]
 
 
 def test_a_lowered_partition_is_left_where_it_is_until_the_image_changes_again() -> None:
@@ -76,7 +76,7 @@ def test_another_strategy_keeps_what_it_was_at_first() -> None:
     patch = changes_to(held(1), "server", IMAGE, "OnDelete", Writer("later", "t"))
     assert patch is not None
     assert patch["spec"]["updateStrategy"] == {"type": "OnDelete", "rollingUpdate": None}
-    assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"] == {"was": rolling(0), "set": "OnDelete"}
+    assert json.loads(patch["metadata"]["annotations"][UNDO])["changes"] == [change(rolling(0), {"type": "OnDelete"})]
 
 
 def test_the_way_back_is_exact_wherever_the_partition_is() -> None:

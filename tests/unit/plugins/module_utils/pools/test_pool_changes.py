@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
-    UNDO,
     carried_undo,
     changes_to,
     container_of,
@@ -29,10 +29,12 @@ def present(seen: StatefulSet, image: str = NEW) -> dict[str, Any] | None:
 
 
 def undo_text(was: dict[str, Any], run: str = "earlier") -> str:
-    image = {"container": "server", "was": "opensearch:2.19.6"}
-    return json.dumps(
-        {"run": run, "at": "2026-11-20T00:00:00Z", "strategy": {"was": was, "set": "OnDelete"}, "image": image}
-    )
+    content = {"run": run, "at": "2026-11-20T00:00:00Z", "changes": [change(was, {"type": "OnDelete"})]}
+    return json.dumps(content, separators=(",", ":"))
+
+
+def change(was: Any, set_to: Any) -> dict[str, Any]:
+    return {"path": ["spec", "updateStrategy"], "was": was, "set_to": set_to}
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,8 @@ def test_image_and_strategy_change_in_one_guarded_patch_that_carries_its_undo() 
     assert json.loads(patch["metadata"]["annotations"][UNDO]) == {
         "run": "night",
         "at": "2026-11-21T00:00:00Z",
-        "strategy": {"was": ROLLING, "set": "OnDelete"},
         "image": {"container": "server", "was": "opensearch:2.19.6"},
+        "changes": [change(ROLLING, {"type": "OnDelete"})],
     }
 
 
@@ -88,7 +90,7 @@ def test_an_undo_made_void_by_another_is_replaced_by_what_that_one_wanted() -> N
     theirs = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     patch = present(pool(updateStrategy=theirs, annotations={UNDO: undo_text(ROLLING)}))
     assert patch is not None
-    assert json.loads(patch["metadata"]["annotations"][UNDO])["strategy"]["was"] == theirs
+    assert json.loads(patch["metadata"]["annotations"][UNDO])["changes"] == [change(theirs, {"type": "OnDelete"})]
 
 
 def test_the_way_back_restores_the_strategy_and_takes_the_undo_away() -> None:
@@ -106,9 +108,7 @@ def test_the_way_back_leaves_a_strategy_that_another_has_set() -> None:
     assert "spec" not in way_back(seen, undo)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"run": "x"}', "null", '{"strategy": 1, "image": 2, "run": 1, "at": 1}']
-)
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"run": "x"}', "null", '{"run": "x", "at": "y", "changes": []}'])
 def test_an_undo_that_cannot_be_read_stops_the_work(text: str) -> None:
     with pytest.raises(Refusal) as caught:
         carried_undo(pool(annotations={UNDO: text}))
@@ -143,24 +143,28 @@ def test_a_container_that_cannot_be_told_is_asked_for(image: str, named: str | N
 @pytest.mark.parametrize(
     ("was", "then", "known"),
     [
-        (ROLLING, "OnDelete", True),
-        ({"type": "OnDelete"}, "RollingUpdate", True),
-        ({"type": "RollingUpdate", "rollingUpdate": None}, "OnDelete", True),
-        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": "25%"}}, "OnDelete", True),
-        ({"type": "Recreate"}, "OnDelete", False),
-        ({}, "OnDelete", False),
-        (ROLLING, "Recreate", False),
+        (ROLLING, {"type": "OnDelete"}, True),
+        ({"type": "OnDelete"}, {"type": "RollingUpdate"}, True),
+        ({"type": "RollingUpdate", "rollingUpdate": None}, {"type": "OnDelete"}, True),
+        (
+            {"type": "RollingUpdate", "rollingUpdate": {"partition": 2, "maxUnavailable": "25%"}},
+            {"type": "OnDelete"},
+            True,
+        ),
+        ({"type": "Recreate"}, {"type": "OnDelete"}, False),
+        ({}, {"type": "OnDelete"}, False),
+        (ROLLING, {"type": "Recreate"}, False),
         (ROLLING, None, False),
-        ({"type": "RollingUpdate", "rollingUpdate": {"partition": "0"}}, "OnDelete", False),
-        ({"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}, "OnDelete", False),
-        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "paused": True}}, "OnDelete", False),
-        ({"type": "OnDelete", "template": {}}, "OnDelete", False),
-        ("RollingUpdate", "OnDelete", False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": "0"}}, {"type": "OnDelete"}, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": -1}}, {"type": "OnDelete"}, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "paused": True}}, {"type": "OnDelete"}, False),
+        ({"type": "OnDelete", "template": {}}, {"type": "OnDelete"}, False),
+        ("RollingUpdate", {"type": "OnDelete"}, False),
     ],
 )
 def test_an_undo_with_a_strategy_that_no_set_has_is_refused(was: Any, then: Any, known: bool) -> None:
     undo = json.loads(undo_text({}))
-    carrying = pool(annotations={UNDO: json.dumps({**undo, "strategy": {"was": was, "set": then}})})
+    carrying = pool(annotations={UNDO: json.dumps({**undo, "changes": [change(was, then)]})})
     if known:
         assert carried_undo(carrying) is not None
         return

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import path_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import STRATEGY
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
 
@@ -18,7 +19,8 @@ from tests.sandbox.kubernetes.in_process import InProcess
 
 Json = dict[str, Any]
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
-CARRIED = Undo(Writer("night", "2026-11-21T02:00:00Z"), ROLLING, "OnDelete", "server", "opensearch:2.19.6").text()
+SET = (Change(STRATEGY, ROLLING, {"type": "OnDelete"}),)
+CARRIED = Undo(Writer("night", "2026-11-21T02:00:00Z"), SET).text()
 
 
 def put_pool(api: InProcess, name: str, undo: str | None = CARRIED, outdated: bool = False) -> None:

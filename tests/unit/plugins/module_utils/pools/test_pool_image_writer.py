@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import UNDO, Undo
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.test_pool_image_all import (
     ROLLING,
+    SET,
     codes,
     put_pool,
     restored,
@@ -34,7 +35,7 @@ def changed_under(kept_in: str = "kubernetes") -> InProcess:
     """A pool that run night has changed, under a lock in namespace night or in the cluster."""
     api = InProcess(namespaces=("search", "night"))
     place = {"kept_in": kept_in, "namespace": "night" if kept_in == "kubernetes" else "", "name": NAME}
-    undo = Undo(Writer("night", "2026-11-21T02:00:00Z", place), ROLLING, "OnDelete", "server", "opensearch:2.19.6")
+    undo = Undo(Writer("night", "2026-11-21T02:00:00Z", place), SET)
     put_pool(api, "data", undo.text())
     return api
 
@@ -67,10 +68,7 @@ def test_a_dead_run_is_watched_once_however_many_pools_it_has_changed(monkeypatc
     Lease(api.client(), "night", NAME).write(replace(OTHER, run="night", seconds=60), None)
     place = {"kept_in": "kubernetes", "namespace": "night", "name": NAME}
     for name in ("warm", "managers"):
-        undo = Undo(
-            Writer("night", f"2026-11-21T03:00:00Z {name}", place), ROLLING, "OnDelete", "server", "opensearch:2"
-        )
-        put_pool(api, name, undo.text())
+        put_pool(api, name, Undo(Writer("night", f"2026-11-21T03:00:00Z {name}", place), SET).text())
     result = restored(monkeypatch, api, clock=clock, params={"lock": lock_of("day", "day")})
     assert (codes(result), [strategy(api, name) for name in ("data", "warm", "managers")]) == ([], [ROLLING] * 3)
     assert clock.time == 60

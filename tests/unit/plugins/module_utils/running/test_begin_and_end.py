@@ -103,7 +103,8 @@ def test_all_of_it_is_done_under_the_lock_and_in_order(begins: Begins) -> None:
 
 def test_what_is_restored_and_recorded_is_not_narrowed_to_the_members_of_the_run(begins: Begins) -> None:
     begins.plan("begun", members=["data-0"])
-    assert [params["members"] for _name, params, _holder in begins.made] == [["data-0"], [], []]
+    plan, restored, record = (params for _name, params, _holder in begins.made)
+    assert (plan["members"], restored["batch"], record["batch"]) == (["data-0"], [], None)
 
 
 def test_another_plan_than_the_confirmed_one_ends_the_run_before_it_acts(begins: Begins) -> None:

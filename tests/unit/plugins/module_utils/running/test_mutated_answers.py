@@ -23,13 +23,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     Record,
     parse_record,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.budgets import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.port_forward import PortForward, named_port
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import kept_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO as UNDO_ANNOTATION
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import (
     NAME,
     STOP,
@@ -55,9 +56,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
     UNDO,
-    Change,
     Settings,
-    Undo,
     carried_undo,
     parse_settings,
 )
@@ -110,15 +109,15 @@ def _carried(kept: Any) -> Any:
     """The judgement of an undo of any shape, beside settings as they are."""
     settings = Settings({UNDO: kept if isinstance(kept, str) else json.dumps(kept)}, {})
     undo = carried_undo(settings)
-    return undo and (split_ours(undo, settings), undo.dumps())
+    return undo and (split_ours(undo, settings), undo.text())
 
 
 def _carried_strategy(kept: Any) -> Any:
     """The judgement of a pool's undo of any shape."""
     text = kept if isinstance(kept, str) else json.dumps(kept)
-    seen = objects.pool(annotations={pool_changes.UNDO: text})
+    seen = objects.pool(annotations={UNDO_ANNOTATION: text})
     undo = pool_changes.carried_undo(seen)
-    return undo and (undo.holds(seen), pool_changes.way_back(seen, undo))
+    return undo and (pool_changes.holds(undo, seen), pool_changes.way_back(seen, undo))
 
 
 def _forwarded(service: Any) -> Any:
@@ -137,16 +136,18 @@ def _recorded(kept: Any) -> Json:
 
 UNDONE = Undo(
     Writer("night", "2026-11-21T02:00:00Z"),
-    "uuid",
-    (Change("cluster.routing.allocation.enable", "persistent", None, "primaries"),),
-    ("a",),
+    (Change(("persistent", "cluster.routing.allocation.enable"), None, "primaries"),),
+    {"cluster": "uuid", "voting_exclusions": ["a"]},
 )
-UNDONE_STRATEGY = pool_changes.Undo(
+UNDONE_STRATEGY = Undo(
     Writer("night", "2026-11-21T02:00:00Z", {"kept_in": "kubernetes", "namespace": "search", "name": "lock"}),
-    {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
-    "OnDelete",
-    "server",
-    "opensearch:2.19.6",
+    (
+        Change(
+            pool_changes.STRATEGY,
+            {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}},
+            {"type": "OnDelete"},
+        ),
+    ),
 )
 TOOK: Json = {"name": "data-0", "total_seconds": 3.5}
 BATCH = BatchRecord(
@@ -236,7 +237,7 @@ READERS: dict[str, tuple[Any, Read]] = {
         {"nodes": {"x": {"name": "a", "tasks": {"x:7": {"id": 7, "action": "indices:data/write/reindex"}}}}},
         lambda answer: observe_tasks(_search(_tasks=answer)),
     ),
-    "undo": (json.loads(UNDONE.dumps()), _carried),
+    "undo": (json.loads(UNDONE.text()), _carried),
     "strategy": (json.loads(UNDONE_STRATEGY.text()), _carried_strategy),
     "flush": (FLUSHED, lambda answer: flush(Task({"lock": None}), _search(_flush=answer), ["logs", "orders"])),
     "move": (MOVE, _opensearch(lambda answer: judge_room(["a"], [parse_move(("logs[0]",), answer)]))),
