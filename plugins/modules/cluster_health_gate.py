@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_health_gate
-short_description: Judge a whole OpenSearch cluster at a moment of its upgrade
+short_description: Judge a whole OpenSearch cluster, or Longhorn, at a moment of an upgrade
 description:
   - Looks at the whole cluster and gives a verdict with reasons. It changes nothing, except for V(before_stop) with
     O(allocation) and O(hands_over).
@@ -22,6 +22,21 @@ author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
+  subject:
+    description:
+      - The thing that is judged. With V(longhorn) it is the Longhorn of O(namespace). O(batch) and O(expected) are then
+        names of Kubernetes nodes, so that the module answers whether they may go down now, whatever is upgraded there.
+      - V(longhorn) has the moments V(before_batch), V(after_batch), V(before_upgrade) and V(after_upgrade). The last
+        three ask whether the volumes are whole (those of O(batch), or all), and O(target_version) whether every node
+        runs it.
+      - Volumes of both data engines are judged. No option about shards, allocation, votes or consent counts then.
+    type: str
+    default: opensearch
+    choices: [opensearch, longhorn]
+  namespace:
+    description: The namespace of Longhorn.
+    type: str
+    default: longhorn-system
   moment:
     description:
       - V(before_upgrade) checks versions, index versions, blocks, voting configurations, allocation settings and disks,
@@ -130,6 +145,9 @@ notes:
     C(cluster:admin/settings/update). For O(hands_over) at V(before_stop) C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
     these an elected manager that is alone goes as it is, and a batch that it shares with others is not proven."
+  - "Kubernetes rights needed for the subject V(longhorn): C(list) of C(nodes), C(volumes), C(engines),
+    C(enginefrontends), C(replicas), C(instancemanagers), C(settings), C(snapshots) and C(backups) of the group
+    C(longhorn.io) in the namespace, and of C(nodes) in the whole cluster."
 seealso:
   - module: stateful.upgrade.pool_order
 """
@@ -160,6 +178,13 @@ EXAMPLES = r"""
     moment: before_upgrade
     target_version: 3.8.0
     skip_checks: [snapshots]
+
+- name: Ask whether Kubernetes node worker-2 may go down now, for the sake of its Longhorn volumes
+  stateful.upgrade.cluster_health_gate:
+    subject: longhorn
+    moment: before_batch
+    batch: [worker-2]
+    expected: [worker-1, worker-2, worker-3]
 
 - name: Look once, without waiting
   stateful.upgrade.cluster_health_gate:
@@ -226,8 +251,8 @@ next:
   sample: restrict allocation and replace the batch
 """
 
-from ..module_utils.opensearch.health_gate import CONTRACT, run
 from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.health_gate import CONTRACT, run
 
 
 def main() -> None:

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The gates of Longhorn: whether Kubernetes nodes may go down now, and whether all volumes are whole again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..common.errors import refusal
+from ..common.task import Outcome, Task
+from ..common.verdict import Verdict, combine, waiting
+from ..common.waiting import Remaining
+from ..kubernetes.client import connect
+from .judge.gate import all_whole, may_go_down
+from .judge.order import is_done
+from .judge.preflight import judge_target
+from .judge.stages import left_to_rebuild
+from .observe.look import image_of, look
+from .observe.state import Longhorn
+
+MOMENTS = ("before_batch", "after_batch", "before_upgrade", "after_upgrade")
+"""The moments that this subject has."""
+
+
+def _on_image(seen: Longhorn, image: str, names: Collection[str]) -> Verdict:
+    """Whether every v2 node, or these, run the image and nothing else."""
+    left = [
+        name for name in sorted(seen.managers_of) if (not names or name in names) and not is_done(seen, name, image)
+    ]
+    return Verdict(
+        tuple(
+            waiting("node_not_switched", f"Node {name} does not run {image} yet.", "Switch it.", about=name)
+            for name in left
+        )
+    )
+
+
+def run(task: Task) -> Outcome:
+    """Look, judge and wait as asked. Nothing is changed."""
+    params, moment = task.params, task.params["moment"]
+    if moment not in MOMENTS:
+        raise refusal(
+            "moment_unknown",
+            f"The subject longhorn has no moment {moment}.",
+            f"Choose one of {', '.join(MOMENTS)}.",
+        )
+    client = connect(params["kubernetes"])
+
+    def judged(seen: Longhorn) -> Verdict:
+        if moment == "before_batch":
+            return may_go_down(seen, params["batch"], params["expected"])
+        whole = all_whole(seen, params["expected"], params["batch"])
+        if not params["target_version"]:
+            return whole
+        image = image_of(seen)
+        return combine((whole, judge_target(image, params["target_version"]), _on_image(seen, image, params["batch"])))
+
+    def remaining(seen: Longhorn) -> Remaining:
+        found = [left_to_rebuild(seen, name) for name in seen.nodes]
+        left = tuple(sum(part) for part in zip(*found, strict=True)) if found else ()
+        return {"volume_degraded": left, "replica_rebuilds": left}
+
+    seen, verdict = task.wait(lambda: look(client, params["namespace"]), judged, stoppable=True, remaining=remaining)
+    robustness: dict[str, int] = {}
+    for volume in seen.volumes.values():
+        key = volume.robustness if volume.attached else "detached"
+        robustness[key] = robustness.get(key, 0) + 1
+    before = {"volumes": robustness, "nodes": {name: node.ready for name, node in sorted(seen.nodes.items())}}
+    following = "take the batch down" if moment == "before_batch" else "go on"
+    going = list(params["batch"]) if verdict.passed else []
+    return Outcome(verdict, before=before, next=following, more={"going": going})

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Healthy copies of volumes, and the nodes that may lend one an engine for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...engine.colouring import Placement
+from ..observe.state import READ_WRITE, REBUILDING, RUNNING, Longhorn, Volume
+
+LEAST_API = 4
+"""The lowest API version of an instance manager whose engines can be switched (longhorn-manager 1.12)."""
+
+
+def healthy_nodes(seen: Longhorn, volume: Volume) -> frozenset[str]:
+    """The nodes with a healthy replica of the volume.
+
+    While it is attached, the engine has to read and write the replica, and the replica has to run in a running instance
+    manager. While it is detached nothing runs, and the replica's own record decides.
+    """
+    engine = seen.engine_of.get(volume.name)
+    replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.sound]
+    if not volume.attached:
+        return frozenset(each.node for each in replicas if each.node)
+    if engine is None or engine.state != RUNNING:
+        return frozenset()
+    return frozenset(
+        each.node
+        for each in replicas
+        if each.state == RUNNING and engine.modes.get(each.name) == READ_WRITE and each.node in seen.running_managers
+    )
+
+
+def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
+    """The nodes on which a replica of the volume is being rebuilt."""
+    engine = seen.engine_of.get(volume.name)
+    if engine is None:
+        return ()
+    modes = engine.modes
+    return tuple(
+        sorted(each.node for each in seen.replicas_of.get(volume.name, ()) if modes.get(each.name) == REBUILDING)
+    )
+
+
+def placement(seen: Longhorn) -> Placement:
+    """The nodes that hold a healthy replica, for each v2 volume, as the cutting of batches takes them."""
+    return Placement([held for each in seen.v2_volumes if (held := healthy_nodes(seen, each))])
+
+
+def lenders(seen: Longhorn, volume: Volume, home: str, avoided: Collection[str] = ()) -> Iterator[str]:
+    """The nodes that can run the engine of the volume while its home is changed, the best first.
+
+    Each has a healthy running replica of it and a running v2 instance manager that can switch. Nodes with fewer engines
+    come first; among equals the name decides.
+    """
+    fit = [
+        name
+        for name in healthy_nodes(seen, volume)
+        if name != home
+        and name not in avoided
+        and seen.running_managers[name].api_version >= LEAST_API
+        and name in seen.nodes
+        and seen.nodes[name].ready
+        and not seen.nodes[name].mark
+    ]
+    yield from sorted(fit, key=lambda name: (len(seen.engines_on.get(name, ())), name))
+
+
+def at_rest(seen: Longhorn, volume: Volume) -> bool:
+    """Whether the engine of an attached volume is where it is wanted, runs, and serves its frontend."""
+    engine, frontend = seen.engine_of.get(volume.name), seen.frontend_of.get(volume.name)
+    if engine is None or engine.state != RUNNING or volume.switchover:
+        return False
+    if engine.node != volume.home or volume.engine_at != volume.home:
+        return False
+    if volume.standby or not volume.frontend:
+        return True
+    return (
+        frontend is not None
+        and frontend.state == RUNNING
+        and frontend.engine == engine.name
+        and frontend.wanted_target == frontend.target
+    )

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether Kubernetes nodes may go down now, and whether all volumes are whole, for any data engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ...common.verdict import Reason, Verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import V2, Longhorn, Volume
+from .copies import at_rest, healthy_nodes
+from .stages import busy, is_whole, node_unknown
+
+
+def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Verdict:
+    """Whether these Kubernetes nodes may go down together.
+
+    Every volume with a replica on them keeps a healthy one elsewhere, no engine there serves a workload elsewhere, no
+    work is under way on these volumes, and no other node is down already.
+    """
+    reasons = [*_nodes(seen, batch, expected)]
+    places: dict[str, set[str]] = {}
+    for replica in seen.replicas:
+        places.setdefault(replica.volume, set()).add(replica.node)
+    for name, volume in sorted(seen.volumes.items()):
+        engine = seen.engine_of.get(name)
+        if not (places.get(name, set()) | ({engine.node} if engine else set())) & set(batch):
+            continue
+        reasons += _of_volume(seen, volume, batch)
+    return Verdict(tuple(dict.fromkeys(reasons)))
+
+
+def _nodes(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Iterator[Reason]:
+    for name in sorted(set(batch) - seen.nodes.keys()):
+        yield node_unknown(name)
+    for name in sorted((set(expected) | seen.nodes.keys()) - set(batch)):
+        node = seen.nodes.get(name)
+        if node is None:
+            yield waiting("node_missing", f"Longhorn node {name} is missing.", "Bring it back.", about=name)
+        elif not node.ready:
+            cause = node.conditions.get("Ready")
+            why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
+            yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
+
+
+def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterator[Reason]:
+    name, engine = volume.name, seen.engine_of.get(volume.name)
+    held = (
+        healthy_nodes(seen, volume)
+        if volume.data_engine == V2 or not volume.attached
+        else frozenset(
+            each.node
+            for each in seen.replicas_of.get(name, ())
+            if each.sound and engine is not None and engine.modes.get(each.name) == "RW"
+        )
+    )
+    if held and not held - set(batch):
+        said = f"Volume {name} has its only healthy replicas on {enumerate_few(held)}."
+        remedy = "Give it a replica on another node first."
+        yield (waiting if volume.attached and volume.number_of_replicas > len(held) else refused)(
+            "last_replica", said, remedy
+        )
+    elif not held:
+        said = f"Volume {name} has no healthy replica at all."
+        yield waiting("no_replica", said, "Wait until Longhorn has salvaged it, or restore it.", about=name)
+    if not volume.attached:
+        return
+    if engine is not None and engine.node in batch and volume.node not in batch:
+        yield refused(
+            "engine_serves_elsewhere",
+            f"The engine of volume {name} is on node {engine.node} and serves a workload on node {volume.node}.",
+            "Move the engine away first (node_engine_switch with state evacuated).",
+        )
+    yield from busy(seen, volume)
+
+
+def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = ()) -> Verdict:
+    """Whether all attached volumes are healthy with their engines where they are wanted, and all nodes are ready.
+
+    With `names` only the volumes with an engine or a replica on these nodes count.
+    """
+    reasons = [*_nodes(seen, (), expected)]
+    near = {each.name for node in names for each in seen.volumes_on.get(node, ())}
+    for name, volume in sorted(seen.volumes.items()):
+        if not volume.attached or (names and name not in near):
+            continue
+        if not is_whole(seen, volume):
+            said = f"Volume {name} is {volume.robustness or 'in an unknown state'}, or has replicas to rebuild."
+            reasons.append(waiting("volume_degraded", said, "It takes rebuild slots, and disks with room.", about=name))
+        elif volume.data_engine == V2 and not at_rest(seen, volume):
+            said = f"The engine of volume {name} is not settled on node {volume.home}."
+            reasons.append(waiting("engine_moves", said, about=name))
+    return Verdict(tuple(reasons))

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nodes to switch, in their order, each with its reason and proof, and the digest that consent covers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..observe.state import InstanceManager, Longhorn
+from .copies import healthy_nodes
+from .preflight import version_of
+from .stages import moved_from, touched
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One node in the order."""
+
+    node: str
+    reason: str
+    proof: str
+    begun: bool
+    """Whether an interrupted run has begun it."""
+
+
+def old_managers(seen: Longhorn, node: str, image: str) -> tuple[InstanceManager, ...]:
+    """The v2 instance managers of the node that run another image."""
+    return tuple(each for each in seen.managers_of.get(node, ()) if each.image != image)
+
+
+def is_done(seen: Longhorn, node: str, image: str) -> bool:
+    """Whether the node runs the image, and nothing of a run is left on it."""
+    running = seen.running_managers.get(node)
+    if old_managers(seen, node, image) or running is None or running.image != image:
+        return False
+    known = seen.nodes.get(node)
+    return not (known and known.mark) and not moved_from(seen, node)
+
+
+def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[Turn, ...]:
+    """The nodes that are not done, in their order: those that a run has begun first, then by name."""
+    wanted = [name for name in sorted(seen.managers_of) if not names or name in names]
+    left = [name for name in wanted if not is_done(seen, name, image)]
+    begun = {name for name in left if _is_begun(seen, name)}
+    return tuple(
+        Turn(
+            name,
+            "begun by an interrupted run" if name in begun else "next by name",
+            proof_of(seen, name),
+            name in begun,
+        )
+        for name in sorted(left, key=lambda name: (name not in begun, name))
+    )
+
+
+def _is_begun(seen: Longhorn, node: str) -> bool:
+    known = seen.nodes.get(node)
+    return bool(known and known.mark) or bool(moved_from(seen, node))
+
+
+def proof_of(seen: Longhorn, node: str) -> str:
+    """The proof that the node may be changed, or what it lacks."""
+    attached = touched(seen, node)
+    if not attached:
+        return "no volume is attached there"
+    bare = [each.name for each in attached if not healthy_nodes(seen, each) - {node}]
+    if bare:
+        return f"{len(bare)} of its {len(attached)} volumes have no healthy replica elsewhere"
+    return f"each of its {len(attached)} volumes keeps a healthy replica elsewhere"
+
+
+def version_text(seen: Longhorn, node: str) -> str:
+    """The version that the node runs: the oldest of its instance managers that run, or the tag of its image."""
+    there = [each.image for each in seen.managers_of.get(node, ()) if each.running] or [
+        each.image for each in seen.managers_of.get(node, ())
+    ]
+    known = sorted(found for found in map(version_of, there) if found)
+    return "v{}.{}.{}".format(*known[0]) if known else (there[0] if there else "")
+
+
+def digest(seen: Longhorn, image: str, names: Collection[str], accepted: Collection[str], extra: bool) -> str:
+    """The digest of the result of the plan and its conditions, and not of how far it has come."""
+    covered = {
+        "image": image,
+        "nodes": sorted(name for name in seen.managers_of if not names or name in names),
+        "accepted": sorted(accepted),
+        "extra_replicas": extra,
+        "namespace": seen.namespace,
+    }
+    return f"p{hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()[:11]}"

@@ -1,0 +1,182 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that stands in the way of switching nodes, all of it at once, each with volume, node and remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.kinds import REBUILDS
+from ..observe.state import HEALTHY, Longhorn, Node, Volume
+from .copies import LEAST_API, healthy_nodes, lenders
+from .stages import REPLACEMENT, busy, node_unknown, not_accepted, system_not_upgraded, touched
+
+UNKNOWN_VERSIONS = "unknown_versions"
+_TAG = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+
+Version = tuple[int, int, int]
+
+
+def version_of(image: str) -> Version | None:
+    """The version in the tag of an image; None if the tag has none."""
+    _name, _colon, tag = image.partition("@")[0].rpartition(":")
+    found = _TAG.match(tag)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def judge_target(image: str, target: str) -> Verdict:
+    """Whether the image that Longhorn has as its default is of the version that is upgraded to."""
+    wanted, there = _TAG.fullmatch(target.strip()), version_of(image)
+    if wanted is None:
+        said = f"{target!r} is no version of Longhorn."
+        return Verdict((refused("target_not_valid", said, "Write target_version like v1.12.1."),))
+    if there is not None and there == tuple(int(each) for each in wanted.groups()):
+        return Verdict()
+    said = f"Longhorn's default instance manager is {image}, which is not version {target}."
+    remedy = "Upgrade the Longhorn system first, or name the version that it has as target_version."
+    return Verdict((refused("target_differs", said, remedy),))
+
+
+def preflight(
+    seen: Longhorn, nodes: Sequence[str], image: str, accepted: Collection[str], extra_replicas: bool = False
+) -> Verdict:
+    """All blockers of switching these nodes, one after the other, to the image."""
+    reasons: dict[Reason, None] = {}
+    for name in sorted(seen.managers_of):
+        reasons.update(dict.fromkeys(_of_system(seen, name, image)))
+    for name in nodes:
+        node = seen.nodes.get(name)
+        if node is None:
+            reasons[node_unknown(name)] = None
+            continue
+        reasons.update(dict.fromkeys(_of_node(seen, node, image, accepted)))
+    about = {each.name: each for name in nodes for each in seen.volumes_on.get(name, ())}
+    for volume in about.values():
+        reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
+    if nodes and seen.settings.get(REBUILDS) == "0":
+        said = f"The setting {REBUILDS} is 0, so no replica would be rebuilt."
+        reasons[refused("no_rebuild_slots", said, "Set it to at least 1.")] = None
+    return Verdict(tuple(reasons))
+
+
+def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
+    """Longhorn itself is upgraded first: every v2 node has an instance manager of the image, stopped or running."""
+    if not any(each.image == image for each in seen.managers_of[name]):
+        yield system_not_upgraded(name, image)
+
+
+def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:
+    name = node.name
+    if not node.ready:
+        cause = node.conditions.get("Ready")
+        why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
+        yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
+    pages = node.conditions.get("HugePagesAvailable")
+    if pages is None:
+        said = f"Longhorn does not say whether node {name} has huge pages."
+        yield waiting("huge_pages_unknown", said, "Wait until longhorn-manager has checked the node.", about=name)
+    elif pages.status != "True":
+        said = f"Node {name} has not the huge pages that an instance manager needs: {pages.message.rstrip('.')}."
+        yield refused("huge_pages_missing", said, "Give the Kubernetes node 2 MiB huge pages, and restart its kubelet.")
+    old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
+    for each in old:
+        yield from _of_versions(name, each.image, image, accepted)
+    held = sorted({instance for each in old for instance in each.instances})
+    attached = [each.name for each in touched(seen, name)]
+    if old and (held or attached) and REPLACEMENT not in accepted:
+        yield not_accepted(name, attached, held)
+    detached = [each.name for each in seen.volumes_on.get(name, ()) if not each.attached]
+    if detached:
+        said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
+        yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+
+
+def _of_versions(name: str, old: str, new: str, accepted: Collection[str]) -> Iterator[Reason]:
+    before, after = version_of(old), version_of(new)
+    if before is None or after is None:
+        if UNKNOWN_VERSIONS not in accepted:
+            said = f"The tag of {old if before is None else new} on node {name} tells no version."
+            remedy = f"See that it is at most one minor version, then accept_unverified: [{UNKNOWN_VERSIONS}]."
+            yield refused("version_unknown", said, remedy)
+    elif after < before:
+        said = f"Node {name} runs {old}, which is newer than {new}."
+        yield refused("downgrade", said, "Longhorn cannot go back: upgrade to a newer version.")
+    elif after[0] != before[0] or after[1] - before[1] > 1:
+        said = f"Node {name} runs {old}, and {new} is more than one minor version newer."
+        yield refused("too_far", said, "Upgrade one minor version at a time.")
+
+
+def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_replicas: bool) -> Iterator[Reason]:
+    name = volume.name
+    if not volume.attached:
+        if volume.state not in {"detached", ""}:
+            said = f"Volume {name} is {volume.state}."
+            yield waiting("volume_in_between", said, "Wait until it is attached or detached.", about=name)
+        return
+    yield from _of_kind(volume)
+    held = healthy_nodes(seen, volume)
+    if volume.number_of_replicas < 2:
+        if not extra_replicas:
+            engine = seen.engine_of.get(name)
+            where = f", on node {enumerate_few(held)}" if held else ""
+            at = f", and its engine on node {engine.node}" if engine else ""
+            yield refused(
+                "single_replica",
+                f"Volume {name} has a single replica{where}{at}.",
+                "Give it a second replica, or let the run make one for a while with extra_replicas (not with"
+                " strict-local).",
+            )
+    elif len(held) == 1:
+        said = f"All healthy replicas of volume {name} are on node {enumerate_few(held)}."
+        yield refused("replicas_on_one_node", said, "Move one of them to another node.")
+    if volume.robustness != HEALTHY:
+        said = f"Volume {name} is {volume.robustness or 'of unknown robustness'}."
+        yield waiting("volume_degraded", said, "Wait until its replicas are rebuilt.", about=name)
+    if volume.switchover:
+        said = f"The engine of volume {name} is being moved ({volume.switchover})."
+        yield waiting("engine_moves", said, about=name)
+    yield from busy(seen, volume)
+    if volume.home in nodes and volume.number_of_replicas > 1:
+        yield from _of_lenders(seen, volume)
+
+
+def _of_kind(volume: Volume) -> Iterator[Reason]:
+    if volume.frontend == "ublk":
+        yield refused(
+            "frontend_ublk",
+            f"Volume {volume.name} has the frontend ublk, whose engine cannot be moved.",
+            "Detach it, or make it anew with the frontend blockdev.",
+        )
+    if volume.data_locality == "strict-local":
+        yield refused(
+            "strict_local",
+            f"Volume {volume.name} is strict-local: its engine has to stay with its only replica.",
+            "Detach it, or change its data locality and give it a second replica.",
+        )
+
+
+def _of_lenders(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    if next(lenders(seen, volume, volume.home), ""):
+        return
+    others = sorted(healthy_nodes(seen, volume) - {volume.home})
+    old = [each for each in others if seen.running_managers[each].api_version < LEAST_API]
+    why = f" The instance managers of {enumerate_few(old)} are too old for it." if old else ""
+    yield refused(
+        "no_other_node",
+        f"No other node can run the engine of volume {volume.name} while node {volume.home} is changed.{why}",
+        "It takes a ready node with a healthy replica of the volume and a running v2 instance manager.",
+    )
+
+
+def images_missing(seen: Longhorn, nodes: Sequence[str], image: str) -> Mapping[str, bool]:
+    """The Kubernetes nodes in whose status the image is not named: it may be there all the same."""
+    found: dict[str, bool] = {}
+    for name in nodes:
+        known = seen.kubernetes_nodes.get(name)
+        if known is None or image not in known.images:
+            found[name] = known is not None
+    return found

@@ -1,0 +1,339 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state in which the switch of one node's engine is, found from what is observed alone.
+
+What a run has begun is on the objects: the mark on the Longhorn node, and on each volume the mark with the node that it
+was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of the states
+are those of the design "v2 data engine live upgrade".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ...common.verdict import Reason, Verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import HEALTHY, RUNNING, UNDER_WAY, InstanceManager, Longhorn, Node, Snapshot, Volume
+from .copies import at_rest, healthy_nodes, lenders, rebuilding
+
+
+class Stage(Enum):
+    """The states of one node, in their order."""
+
+    UNDEFINED = "undefined"
+    INITIALIZING = "initializing"
+    SWITCHING_OVER = "switching-over"
+    REPLACING = "upgrading-instance-manager"
+    SWITCHING_BACK = "switching-back"
+    REBUILDING = "rebuilding-replica"
+    FINALIZING = "finalizing"
+    COMPLETED = "completed"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for one node."""
+
+    node: str
+    image: str
+    """The image that its instance manager is to run; empty if its engines are only to be moved away."""
+    accepted: frozenset[str] = frozenset()
+    """The unverified steps that the user has accepted by name."""
+    extra_replicas: bool = False
+    """Whether volumes with a single replica get a second one."""
+
+
+REPLACEMENT = "instance_manager_replacement"
+"""The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """One act that is due: its kind, the object, and the node that it is about."""
+
+    kind: str
+    target: str
+    node: str = ""
+    uid: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The state of a node, the acts that are due in it, and the verdict while it is not completed."""
+
+    stage: Stage
+    acts: tuple[Act, ...] = ()
+    verdict: Verdict = field(default_factory=Verdict)
+
+
+def step(seen: Longhorn, wanted: Wanted) -> Step:
+    """The state of the node, and what is due."""
+    name = wanted.node
+    node = seen.nodes.get(name)
+    if node is None:
+        return _refused(node_unknown(name))
+    if not wanted.image:
+        return _evacuate(seen, node)
+    old = [each for each in seen.managers_of.get(name, ()) if each.image != wanted.image]
+    new = next((each for each in seen.managers_of.get(name, ()) if each.image == wanted.image), None)
+    if new is None:
+        return _refused(system_not_upgraded(name, wanted.image))
+    return _leave(seen, node, wanted, old) if old else _return(seen, node, new)
+
+
+def _refused(reason: Reason) -> Step:
+    return Step(Stage.ERROR, (), Verdict((reason,)))
+
+
+def node_unknown(name: str) -> Reason:
+    """The refusal of a node that Longhorn does not have."""
+    return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
+
+
+def system_not_upgraded(node: str, image: str) -> Reason:
+    """The refusal of a node for which Longhorn itself has made no instance manager of the image."""
+    return refused(
+        "system_not_upgraded",
+        f"Node {node} has no instance manager of image {image}, not even a stopped one.",
+        "Upgrade the Longhorn system first, and wait until longhorn-manager runs on this node.",
+    )
+
+
+def _waits(stage: Stage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> Step:
+    return Step(stage, acts, Verdict(reasons))
+
+
+def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The attached v2 volumes with an engine or a replica on the node."""
+    return tuple(each for each in seen.volumes_on.get(node, ()) if each.attached)
+
+
+def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The volumes whose engine a run has moved away from the node."""
+    return tuple(each for each in seen.v2_volumes if each.home_mark == node)
+
+
+def _begin(seen: Longhorn, node: Node) -> Step | None:
+    """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot."""
+    if not node.mark or node.allow_scheduling:
+        said = f"Node {node.name} is taken out of scheduling."
+        return _waits(
+            Stage.INITIALIZING,
+            waiting("engine_begins", said, about=node.name),
+            acts=(Act("keep_replicas", node.name), Act("mark_node", node.name)),
+        )
+    found = {each.volume: each for each in seen.snapshots if each.run == run_of(node)}
+    missing = [each.name for each in touched(seen, node.name) if each.name not in found]
+    unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
+    failed = [each for each in unready if each.error]
+    if failed:
+        return Step(Stage.ERROR, (), Verdict(tuple(_snapshot_failed(each, node.name) for each in failed)))
+    if missing or unready:
+        names = enumerate_few([*missing, *(each.volume for each in unready)])
+        reason = waiting("snapshots_wait", f"Snapshots are being taken for node {node.name}: {names}.", about=node.name)
+        return _waits(Stage.INITIALIZING, reason, acts=tuple(Act("snapshot", each, node.name) for each in missing))
+    return None
+
+
+def _add_replicas(seen: Longhorn, node: Node) -> Step | None:
+    """The step until each volume with a single replica has a second one that is whole."""
+    single = [each for each in touched(seen, node.name) if each.number_of_replicas == 1]
+    growing = [each for each in touched(seen, node.name) if each.carries_undo and not is_whole(seen, each)]
+    if not single and not growing:
+        return None
+    names = enumerate_few(each.name for each in (*single, *growing))
+    said = f"Volumes with a single replica get a second one before node {node.name} is changed: {names}."
+    acts = tuple(Act("add_replica", each.name, node.name) for each in single)
+    return _waits(Stage.INITIALIZING, waiting("replicas_grow", said, about=node.name), acts=acts)
+
+
+def run_of(node: Node) -> str:
+    """The run that has marked the node, as it stands on the snapshots made for it."""
+    return node.mark.split("@")[0]
+
+
+def _snapshot_failed(snapshot: Snapshot, node: str) -> Reason:
+    return refused(
+        "snapshot_failed",
+        f"Snapshot {snapshot.name} of volume {snapshot.volume}, made before node {node} is changed, failed:"
+        f" {snapshot.error}.",
+        "Cure the cause it names, delete that snapshot, and run again.",
+    )
+
+
+def _evacuate(seen: Longhorn, node: Node) -> Step:
+    begun = _begin(seen, node)
+    if begun is not None:
+        return begun
+    return _switch_over(seen, node) or Step(Stage.COMPLETED)
+
+
+def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager]) -> Step:
+    """The step while an instance manager of another image is there."""
+    held = sorted({instance for each in old for instance in each.instances})
+    attached = touched(seen, node.name)
+    if not held and not attached:
+        # Longhorn removes an instance manager without instances by itself, and starts the one of the new image.
+        said = f"Longhorn replaces the instance manager of node {node.name} by itself, since nothing runs in it."
+        return _waits(Stage.REPLACING, waiting("manager_swaps", said, about=node.name))
+    if REPLACEMENT not in wanted.accepted:
+        return _refused(not_accepted(node.name, [each.name for each in attached], held))
+    begun = _begin(seen, node) or (_add_replicas(seen, node) if wanted.extra_replicas else None)
+    if begun is not None:
+        return begun
+    moving = _switch_over(seen, node)
+    if moving is not None:
+        return moving
+    proof = judge_copies(seen, node.name)
+    if not proof.passed:
+        return Step(Stage.REPLACING, (), proof)
+    said = f"The instance manager of node {node.name} is being replaced."
+    going = tuple(Act("delete_manager", each.name, node.name, each.uid) for each in old if not each.deleting)
+    return _waits(Stage.REPLACING, waiting("manager_goes", said, about=node.name), acts=going)
+
+
+def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
+    """The refusal to replace an instance manager in which something runs."""
+    what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"
+    return refused(
+        "replacement_not_accepted",
+        f"The instance manager of node {node} would be replaced while {what} there, and nobody has verified that I/O"
+        " survives this on Longhorn 1.12.",
+        "Scale down the workloads until these volumes are detached: Longhorn then replaces the instance manager by"
+        f" itself. Or accept the step by its name with accept_unverified: [{REPLACEMENT}].",
+    )
+
+
+def judge_copies(seen: Longhorn, node: str) -> Verdict:
+    """Whether every attached volume with a replica on the node keeps a healthy one elsewhere, and none is busy."""
+    reasons = []
+    for volume in touched(seen, node):
+        held = healthy_nodes(seen, volume)
+        if not held - {node}:
+            said = f"Volume {volume.name} has no healthy replica outside node {node}."
+            remedy = "Wait until its replicas are rebuilt, or give it more replicas."
+            reasons.append(waiting("last_replica", said, remedy, about=volume.name))
+        reasons += busy(seen, volume)
+    return Verdict(tuple(reasons))
+
+
+def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    """The work on a volume during which its engine is left alone. Each of them ends by itself."""
+    engine = seen.engine_of.get(volume.name)
+    work = list(engine.busy) if engine else []
+    work += ["an expansion"] if volume.expanding or (engine and engine.expanding) else []
+    work += ["a migration"] if volume.migration_node or volume.at_migration_node else []
+    work += ["a restore"] if volume.restoring and not volume.standby else []
+    work += ["a clone"] if volume.cloning else []
+    backups = [each.name for each in seen.backups if each.volume == volume.name and each.state in UNDER_WAY]
+    work += [f"backup {each}" for each in backups]
+    if work:
+        said = f"Volume {volume.name} is busy with {', '.join(dict.fromkeys(work))}."
+        yield waiting("volume_busy", said, "Let it end, or stop it.", about=volume.name)
+    for place in rebuilding(seen, volume):
+        said = f"Volume {volume.name} rebuilds its replica on node {place}{_progress(seen, volume)}."
+        yield waiting("replica_rebuilds", said, about=volume.name)
+
+
+def _progress(seen: Longhorn, volume: Volume) -> str:
+    engine = seen.engine_of.get(volume.name)
+    rebuilds = engine.rebuilds.values() if engine else ()
+    return f" ({min(rebuilds)}%)" if rebuilds else ""
+
+
+def _switch_over(seen: Longhorn, node: Node) -> Step | None:
+    """The step while an engine is on the node, or one that was moved away from it is not settled."""
+    acts: list[Act] = []
+    reasons: list[Reason] = []
+    there = {each.volume for each in seen.engines_on.get(node.name, ())}
+    for volume in touched(seen, node.name):
+        engine = seen.engine_of.get(volume.name)
+        elsewhere = volume.name not in there and volume.home != node.name
+        if elsewhere and (volume.home_mark != node.name or at_rest(seen, volume)):
+            continue
+        blocked = tuple(busy(seen, volume))
+        lost = volume.home != node.name and volume.home not in healthy_nodes(seen, volume)
+        if volume.home == node.name or (lost and not volume.switchover):
+            best = next(lenders(seen, volume, node.name), "")
+            if not best:
+                reasons.append(_no_lender(volume, node.name))
+            elif blocked or engine is None:
+                reasons += blocked
+            else:
+                acts.append(Act("move_engine", volume.name, best))
+        reasons.append(_switching(volume, node.name))
+    return _waits(Stage.SWITCHING_OVER, *reasons, acts=tuple(acts)) if reasons or acts else None
+
+
+def _switching(volume: Volume, node: str) -> Reason:
+    if volume.switchover == "reverting":
+        said = f"Longhorn reverts the switch of the engine of volume {volume.name} away from node {node}."
+        return waiting("switch_reverts", said, "See the events of the volume for the cause.", about=volume.name)
+    said = f"The engine of volume {volume.name} is being moved away from node {node}."
+    return waiting("engine_moves", said, about=volume.name)
+
+
+def _no_lender(volume: Volume, node: str) -> Reason:
+    return waiting(
+        "no_other_node",
+        f"No node can run the engine of volume {volume.name} while node {node} is changed.",
+        "It takes a node with a healthy replica of the volume and a running v2 instance manager.",
+        about=volume.name,
+    )
+
+
+def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
+    """The step once no instance manager of another image is there."""
+    begun = bool(node.mark) or bool(moved_from(seen, node.name))
+    if not new.running:
+        said = f"The instance manager {new.name} of node {node.name} is {new.state or 'not started yet'}."
+        return _waits(Stage.REPLACING, waiting("manager_starts", said, about=node.name))
+    shut = [disk.name for disk in node.disks if disk.type == "block" and not _is_true(disk.ready)]
+    if begun and shut:
+        said = f"Disks of node {node.name} are not ready yet: {enumerate_few(shut)}."
+        return _waits(Stage.REPLACING, waiting("disks_wait", said, about=node.name))
+    away = moved_from(seen, node.name)
+    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
+    unsettled = [each for each in touched(seen, node.name) if each.home == node.name and not at_rest(seen, each)]
+    if away or (begun and unsettled):
+        said = f"Engines return to node {node.name}: {enumerate_few(each.name for each in (*away, *unsettled))}."
+        back = tuple(Act("return_engine", each.name, node.name) for each in coming)
+        held = [reason for each in away if each not in coming for reason in busy(seen, each)]
+        return _waits(Stage.SWITCHING_BACK, waiting("engines_return", said, about=node.name), *held, acts=back)
+    if not begun:
+        return Step(Stage.COMPLETED)
+    ill = [each for each in touched(seen, node.name) if not is_whole(seen, each)]
+    if ill:
+        return _waits(Stage.REBUILDING, *(_rebuilds(seen, each) for each in ill))
+    return Step(Stage.FINALIZING, (Act("unmark_node", node.name),))
+
+
+def _is_true(condition: object) -> bool:
+    return getattr(condition, "status", "") == "True"
+
+
+def is_whole(seen: Longhorn, volume: Volume) -> bool:
+    """Whether an attached volume is healthy, with as many healthy replicas as it wants."""
+    replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.state == RUNNING and each.sound]
+    return (
+        volume.robustness == HEALTHY and not rebuilding(seen, volume) and (len(replicas) >= volume.number_of_replicas)
+    )
+
+
+def _rebuilds(seen: Longhorn, volume: Volume) -> Reason:
+    engine = seen.engine_of.get(volume.name)
+    errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
+    said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
+    return waiting("volume_degraded", said, "It takes rebuild slots, and disks with room.", about=volume.name)
+
+
+def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
+    """How much is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
+    ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
+    engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
+    percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)
+    return (float(len(ill)), float(percent))

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kinds of Longhorn's API, their paths, and the names that this collection reads or writes. Pure: no client."""
+
+from __future__ import annotations
+
+from ...kubernetes.paths import in_namespace
+
+API = "/apis/longhorn.io/v1beta2"
+NAMESPACE = "longhorn-system"
+
+NODES = "nodes"
+VOLUMES = "volumes"
+ENGINES = "engines"
+FRONTENDS = "enginefrontends"
+REPLICAS = "replicas"
+INSTANCE_MANAGERS = "instancemanagers"
+SETTINGS = "settings"
+SNAPSHOTS = "snapshots"
+BACKUPS = "backups"
+
+DEFAULT_IMAGE = "default-instance-manager-image"
+"""The setting with the image that every instance manager should run. Longhorn's own upgrade sets it."""
+REPLENISHMENT = "replica-replenishment-wait-interval"
+"""The setting with the seconds for which Longhorn waits for a failed replica before it makes another elsewhere."""
+REBUILDS = "concurrent-replica-rebuild-per-node-limit"
+"""The setting with the number of rebuilds at a time on one node; with 0 nothing is rebuilt."""
+
+UNDO = "upgrade.stateful/undo"
+"""The annotation with the undo."""
+RUN = "upgrade.stateful/run"
+"""The label on everything that a run makes."""
+TARGET = "upgrade.stateful/target"
+"""The label that tells for which image it was made."""
+NODE_MARK = "upgrade.stateful/engine-switch"
+"""The annotation on a Longhorn node whose engine is being switched: the name of the run that began it, and the time."""
+HOME_MARK = "upgrade.stateful/engine-home"
+"""The annotation on a volume whose engine is away: the node from which a run has moved it."""
+
+
+def path_of(namespace: str, kind: str, name: str = "") -> str:
+    """The path of one of Longhorn's objects, or of all of a kind."""
+    return in_namespace(API, namespace, kind, name)

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at Longhorn: every list that a judgement needs, asked for side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ...common.errors import refusal
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.paths import CORE
+from . import reading
+from .kinds import (
+    BACKUPS,
+    DEFAULT_IMAGE,
+    ENGINES,
+    FRONTENDS,
+    INSTANCE_MANAGERS,
+    NODES,
+    REPLICAS,
+    RUN,
+    SETTINGS,
+    SNAPSHOTS,
+    VOLUMES,
+    path_of,
+)
+from .state import KubernetesNode, Longhorn
+
+AT_ONCE = 4
+"""Lists that are asked for at the same time."""
+_READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    NODES: ("Longhorn node", reading.node),
+    VOLUMES: ("Volume", reading.volume),
+    ENGINES: ("Engine", reading.engine),
+    FRONTENDS: ("EngineFrontend", reading.frontend),
+    REPLICAS: ("Replica", reading.replica),
+    INSTANCE_MANAGERS: ("InstanceManager", reading.instance_manager),
+    SETTINGS: ("Setting", reading.setting),
+    BACKUPS: ("Backup", reading.backup),
+}
+
+
+def look(client: KubernetesClient, namespace: str) -> Longhorn:
+    """Longhorn now. The lists are whole: none is asked for in pages, so the server gives all of it at one moment.
+
+    Raises:
+        Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
+    """
+
+    def listed(kind: str) -> tuple[Any, ...]:
+        called, read = _READ[kind]
+        return reading.all_of(called, client.list(path_of(namespace, kind)), read)
+
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        asked = {kind: pool.submit(listed, kind) for kind in _READ}
+        snapshots = pool.submit(client.list, path_of(namespace, SNAPSHOTS), RUN)
+        kubernetes_nodes = pool.submit(_kubernetes_nodes, client)
+        found = {kind: each.result() for kind, each in asked.items()}
+        ours = reading.all_of("Snapshot", snapshots.result(), reading.snapshot)
+        of_kubernetes = kubernetes_nodes.result()
+    if not found[SETTINGS]:
+        raise refusal(
+            "longhorn_missing",
+            f"Namespace {namespace} has no settings of Longhorn, so Longhorn is not installed there.",
+            "Correct namespace (upgrade_namespace): it is the one in which longhorn-manager runs.",
+        )
+    return Longhorn(
+        namespace=namespace,
+        nodes={each.name: each for each in found[NODES]},
+        volumes={each.name: each for each in found[VOLUMES]},
+        engines=found[ENGINES],
+        frontends=found[FRONTENDS],
+        replicas=found[REPLICAS],
+        managers=found[INSTANCE_MANAGERS],
+        settings={name: value for name, value, _undo in found[SETTINGS]},
+        snapshots=ours,
+        backups=found[BACKUPS],
+        kubernetes_nodes={each.name: each for each in of_kubernetes},
+        settings_with_undo=frozenset(name for name, _value, undo in found[SETTINGS] if undo),
+    )
+
+
+def image_of(seen: Longhorn) -> str:
+    """The image that every instance manager should run.
+
+    Raises:
+        Refusal: Longhorn does not say.
+    """
+    image = seen.settings.get(DEFAULT_IMAGE, "")
+    if not image:
+        raise refusal(
+            "image_unknown",
+            f"The setting {DEFAULT_IMAGE} of Longhorn is empty, so it is not known what to upgrade to.",
+            "Wait until longhorn-manager has started, which sets it.",
+        )
+    return image
+
+
+def _kubernetes_nodes(client: KubernetesClient) -> tuple[KubernetesNode, ...]:
+    return reading.all_of("Kubernetes node", client.list(f"{CORE}/nodes"), reading.kubernetes_node)

@@ -1,0 +1,277 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading Longhorn's objects strictly. Pure: from JSON to observations.
+
+A field that is missing in an object which a controller has just made counts as not there yet: a state that is empty is
+never taken for one that is fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
+from ...kubernetes.answers import reading_object
+from .kinds import HOME_MARK, NODE_MARK, RUN, TARGET, UNDO
+from .state import (
+    RUNNING,
+    Backup,
+    Condition,
+    Disk,
+    Engine,
+    Frontend,
+    InstanceManager,
+    KubernetesNode,
+    Node,
+    Replica,
+    Snapshot,
+    Volume,
+)
+
+Read = TypeVar("Read")
+
+
+def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
+    """The observations of these objects. `read` gets the name of the object and the object.
+
+    Raises:
+        NotUnderstood: a part of one of them is not as expected.
+    """
+    found = []
+    for item in items:
+        with reading_object(kind, item):
+            found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
+    return tuple(found)
+
+
+def node(name: str, item: Json) -> Node:
+    """A Longhorn node."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    wanted = part(spec, "disks", {})
+    disks = named(status, "diskStatus", _disk, {})
+    return Node(
+        name=name,
+        allow_scheduling=flag(spec, "allowScheduling"),
+        mark=_annotation(item, NODE_MARK),
+        conditions=conditions(status),
+        disks=tuple(
+            Disk(each, text(part(wanted, each), "diskType", ""), *disks.get(each, (None, None)))
+            for each in sorted(wanted)
+        ),
+        carries_undo=carries_undo(item),
+    )
+
+
+def _disk(_name: str, status: Json) -> tuple[Condition | None, Condition | None]:
+    found = conditions(status)
+    return found.get("Ready"), found.get("Schedulable")
+
+
+def conditions(status: Json) -> dict[str, Condition]:
+    """The conditions by their type."""
+    return dict(
+        listed(
+            status,
+            "conditions",
+            lambda each: (
+                text(each, "type"),
+                Condition(text(each, "status", ""), text(each, "reason", ""), text(each, "message", "")),
+            ),
+            (),
+        )
+    )
+
+
+def volume(name: str, item: Json) -> Volume:
+    """A volume."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    clone = within(status, "cloneStatus", lambda found: text(found, "state", ""), {})
+    return Volume(
+        name=name,
+        data_engine=text(spec, "dataEngine", ""),
+        node=text(spec, "nodeID", ""),
+        engine_node=text(spec, "engineNodeID", ""),
+        number_of_replicas=whole(spec, "numberOfReplicas"),
+        frontend=text(spec, "frontend", ""),
+        data_locality=text(spec, "dataLocality", ""),
+        standby=flag(spec, "Standby", default=False) or flag(status, "isStandby", default=False),
+        migration_node=text(spec, "migrationNodeID", ""),
+        home_mark=_annotation(item, HOME_MARK),
+        state=text(status, "state", ""),
+        robustness=text(status, "robustness", ""),
+        at_node=text(status, "currentNodeID", ""),
+        engine_at=text(status, "currentEngineNodeID", ""),
+        at_migration_node=text(status, "currentMigrationNodeID", ""),
+        switchover=text(status, "switchoverState", ""),
+        expanding=flag(status, "expansionRequired", default=False),
+        restoring=flag(status, "restoreRequired", default=False),
+        cloning=clone in {"initiated", "copy-completed-awaiting-healthy"},
+        workloads=within(status, "kubernetesStatus", _workloads, {}),
+        carries_undo=carries_undo(item),
+    )
+
+
+def _workloads(status: Json) -> tuple[str, ...]:
+    names = (
+        text(status, "namespace", ""),
+        listed(status, "workloadsStatus", lambda each: text(each, "podName", ""), ()),
+    )
+    return tuple(f"{names[0]}/{each}" for each in names[1] if each)
+
+
+def engine(name: str, item: Json) -> Engine:
+    """An engine."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    rebuilds = named(status, "rebuildStatus", lambda _name, each: each, {})
+    return Engine(
+        name=name,
+        volume=text(spec, "volumeName", ""),
+        node=text(spec, "nodeID", ""),
+        active=flag(spec, "active", default=False),
+        state=text(status, "currentState", ""),
+        modes=text_map(status, "replicaModeMap"),
+        rebuilds={
+            each: whole(found, "progress", 0)
+            for each, found in rebuilds.items()
+            if flag(found, "isRebuilding", default=False)
+        },
+        rebuild_errors=tuple(sorted(filter(None, (text(found, "error", "") for found in rebuilds.values())))),
+        expanding=flag(status, "isExpanding", default=False),
+        busy=tuple(_busy(status)),
+    )
+
+
+def _busy(status: Json) -> Iterator[str]:
+    for field, mark, work in (
+        ("restoreStatus", "isRestoring", "a restore"),
+        ("purgeStatus", "isPurging", "a purge of snapshots"),
+        ("cloneStatus", "isCloning", "a clone"),
+    ):
+        if any(named(status, field, lambda _name, each, mark=mark: flag(each, mark, default=False), {}).values()):  # type: ignore[misc]
+            yield work
+    states = named(status, "backupStatus", lambda _name, each: text(each, "state", ""), {})
+    if any(state.lower() in {"in_progress", "inprogress"} for state in states.values()):
+        yield "a backup"
+
+
+def frontend(name: str, item: Json) -> Frontend:
+    """A frontend."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    return Frontend(
+        name=name,
+        volume=text(spec, "volumeName", ""),
+        node=text(spec, "nodeID", ""),
+        engine=text(spec, "engineName", ""),
+        state=text(status, "currentState", ""),
+        wanted_target=_target(spec),
+        target=_target(status),
+    )
+
+
+def _target(of: Json) -> tuple[str, int]:
+    return text(of, "targetIP", ""), whole(of, "targetPort", 0)
+
+
+def replica(name: str, item: Json) -> Replica:
+    """A replica."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    return Replica(
+        name=name,
+        volume=text(spec, "volumeName", ""),
+        node=text(spec, "nodeID", ""),
+        state=text(status, "currentState", ""),
+        failed_at=text(spec, "failedAt", ""),
+        healthy_at=text(spec, "healthyAt", ""),
+        active=flag(spec, "active", default=False),
+    )
+
+
+def instance_manager(name: str, item: Json) -> InstanceManager:
+    """An instance manager."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+    instances = {
+        each: state
+        for field in ("instanceEngines", "instanceEngineFrontends", "instanceReplicas")
+        for each, state in named(status, field, _instance_state, {}).items()
+    }
+    return InstanceManager(
+        name=name,
+        uid=text(metadata, "uid"),
+        image=text(spec, "image"),
+        node=text(spec, "nodeID"),
+        data_engine=text(spec, "dataEngine", "v1"),
+        state=text(status, "currentState", ""),
+        deleting=bool(text(metadata, "deletionTimestamp", "")),
+        api_version=_version(status),
+        instances=tuple(sorted(each for each, state in instances.items() if state in {RUNNING, "starting"})),
+    )
+
+
+def _instance_state(_name: str, process: Json) -> str:
+    return within(process, "status", lambda status: text(status, "state", ""), {})
+
+
+def _version(status: Json) -> int:
+    """The version of its API; 0 while it is not known. Longhorn writes -1 for one that it cannot use."""
+    found = status.get("apiVersion")
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+
+
+def snapshot(name: str, item: Json) -> Snapshot:
+    """A snapshot that a run has made."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+    labels = text_map(metadata, "labels")
+    return Snapshot(
+        name=name,
+        uid=text(metadata, "uid"),
+        volume=text(spec, "volume"),
+        run=labels.get(RUN, ""),
+        target=labels.get(TARGET, ""),
+        ready=flag(status, "readyToUse", default=False),
+        error=text(status, "error", ""),
+    )
+
+
+def backup(name: str, item: Json) -> Backup:
+    """A backup."""
+    labels = within(item, "metadata", lambda data: text_map(data, "labels"))
+    status = part(item, "status", {})
+    volume_name = text(status, "volumeName", "") or labels.get("backup-volume", "")
+    return Backup(name, volume_name, text(status, "state", ""))
+
+
+def setting(name: str, item: Json) -> tuple[str, str, bool]:
+    """A setting: its name, its value, and whether it carries an undo."""
+    return name, text(item, "value", ""), carries_undo(item)
+
+
+def carries_undo(item: Json) -> bool:
+    """Whether a run has left an undo on the object."""
+    return bool(_annotation(item, UNDO))
+
+
+def kubernetes_node(name: str, item: Json) -> KubernetesNode:
+    """A Kubernetes node."""
+    spec, status = part(item, "spec", {}), part(item, "status", {})
+    labels = within(item, "metadata", lambda data: text_map(data, "labels"))
+    found = conditions(status).get("Ready")
+    return KubernetesNode(
+        name=name,
+        ready=found is not None and found.status == "True",
+        unschedulable=flag(spec, "unschedulable", default=False),
+        images=frozenset(_images(status)),
+        v2_disabled=labels.get("node.longhorn.io/disable-v2-data-engine") == "true",
+    )
+
+
+def _images(status: Json) -> Iterator[str]:
+    for each in listed(status, "images", dict, ()):
+        for name in entries(each, "names", ()):
+            if isinstance(name, str):
+                yield name
+
+
+def _annotation(item: Mapping[str, Any], name: str) -> str:
+    return within(item, "metadata", lambda data: text_map(data, "annotations")).get(name, "")

@@ -1,0 +1,280 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Longhorn as its API server has it at one moment: observations. Pure: no client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+V2 = "v2"
+ATTACHED = "attached"
+HEALTHY = "healthy"
+RUNNING = "running"
+READ_WRITE = "RW"
+REBUILDING = "WO"
+"""The mode of a replica that is being rebuilt: it is written, and not read."""
+UNDER_WAY = frozenset({"", "New", "Pending", "InProgress"})
+"""The states of a backup that has not ended."""
+
+
+Thing = TypeVar("Thing")
+
+
+def grouped(things: Iterable[Thing], names: Iterable[str]) -> dict[str, tuple[Thing, ...]]:
+    """The things under their names, each name with all of its things in their order."""
+    found: dict[str, list[Thing]] = {}
+    for thing, name in zip(things, names, strict=True):
+        found.setdefault(name, []).append(thing)
+    return {name: tuple(each) for name, each in found.items()}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a node or a disk."""
+
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk of a Longhorn node, as its status has it."""
+
+    name: str
+    type: str
+    ready: Condition | None
+    schedulable: Condition | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Longhorn node, which has the name of its Kubernetes node."""
+
+    name: str
+    allow_scheduling: bool
+    mark: str
+    """The run that switches its engine, and the time at which it began; empty if none does."""
+    conditions: Mapping[str, Condition]
+    disks: tuple[Disk, ...]
+    carries_undo: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether Longhorn says that it is ready."""
+        found = self.conditions.get("Ready")
+        return found is not None and found.status == "True"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume; `node` and `engine_node` are what is wanted, `at_node` and `engine_at` what is."""
+
+    name: str
+    data_engine: str
+    node: str
+    engine_node: str
+    """The node wanted for its engine; empty stands for that of the volume."""
+    number_of_replicas: int
+    frontend: str
+    data_locality: str
+    standby: bool
+    migration_node: str
+    home_mark: str
+    """The node from which a run has moved its engine; empty if none has."""
+    state: str
+    robustness: str
+    at_node: str
+    engine_at: str
+    at_migration_node: str
+    switchover: str
+    expanding: bool
+    restoring: bool
+    cloning: bool
+    workloads: tuple[str, ...] = ()
+    """The pods that use it, as Longhorn knows them."""
+    carries_undo: bool = False
+
+    @property
+    def home(self) -> str:
+        """The node on which its engine is wanted."""
+        return self.engine_node or self.node
+
+    @property
+    def attached(self) -> bool:
+        """Whether it is attached."""
+        return self.state == ATTACHED
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine object. Its name changes with every switch, so only the volume says which one counts."""
+
+    name: str
+    volume: str
+    node: str
+    active: bool
+    state: str
+    modes: Mapping[str, str]
+    """The mode of each replica by its name."""
+    rebuilds: Mapping[str, int]
+    """The percentage of each rebuild under way."""
+    rebuild_errors: tuple[str, ...]
+    expanding: bool
+    busy: tuple[str, ...]
+    """The other work under way in it: backups, restores, purges, clones."""
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """The initiator of a volume, on the node of the workload."""
+
+    name: str
+    volume: str
+    node: str
+    engine: str
+    state: str
+    wanted_target: tuple[str, int]
+    target: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A replica object."""
+
+    name: str
+    volume: str
+    node: str
+    state: str
+    failed_at: str
+    healthy_at: str
+    active: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether its data is whole, as far as its own object says."""
+        return not self.failed_at and bool(self.healthy_at)
+
+
+@dataclass(frozen=True)
+class InstanceManager:
+    """An instance manager: the process in which engines, frontends and replicas of a node run."""
+
+    name: str
+    uid: str
+    image: str
+    node: str
+    data_engine: str
+    state: str
+    deleting: bool
+    api_version: int
+    instances: tuple[str, ...]
+    """The names of its instances that run or start."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs and is to stay."""
+        return self.state == RUNNING and not self.deleting
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot that a run of this collection has made."""
+
+    name: str
+    uid: str
+    volume: str
+    run: str
+    target: str
+    ready: bool
+    error: str
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A backup of a volume."""
+
+    name: str
+    volume: str
+    state: str
+
+
+@dataclass(frozen=True)
+class KubernetesNode:
+    """A Kubernetes node."""
+
+    name: str
+    ready: bool
+    unschedulable: bool
+    images: frozenset[str]
+    """Names of images that it has. The kubelet names 50 at the most, so absence proves nothing."""
+    v2_disabled: bool = False
+
+
+@dataclass(frozen=True)
+class Longhorn:
+    """All that was asked, at one moment."""
+
+    namespace: str
+    nodes: Mapping[str, Node]
+    volumes: Mapping[str, Volume]
+    engines: tuple[Engine, ...]
+    frontends: tuple[Frontend, ...]
+    replicas: tuple[Replica, ...]
+    managers: tuple[InstanceManager, ...]
+    settings: Mapping[str, str]
+    snapshots: tuple[Snapshot, ...] = ()
+    backups: tuple[Backup, ...] = ()
+    kubernetes_nodes: Mapping[str, KubernetesNode] = field(default_factory=dict)
+    settings_with_undo: frozenset[str] = frozenset()
+
+    @cached_property
+    def engine_of(self) -> Mapping[str, Engine]:
+        """The engine that counts of each volume, by the volume's name."""
+        return {each.volume: each for each in self.engines if each.active}
+
+    @cached_property
+    def replicas_of(self) -> Mapping[str, tuple[Replica, ...]]:
+        """The replicas of each volume, by the volume's name."""
+        return grouped(self.replicas, [each.volume for each in self.replicas])
+
+    @cached_property
+    def frontend_of(self) -> Mapping[str, Frontend]:
+        """The frontend of each volume, by the volume's name."""
+        return {each.volume: each for each in self.frontends}
+
+    @cached_property
+    def managers_of(self) -> Mapping[str, tuple[InstanceManager, ...]]:
+        """The v2 instance managers of each node, by the node's name."""
+        found = [each for each in self.managers if each.data_engine == V2]
+        return grouped(found, [each.node for each in found])
+
+    @cached_property
+    def running_managers(self) -> Mapping[str, InstanceManager]:
+        """The running v2 instance manager of each node that has one."""
+        return {each.node: each for each in self.managers if each.data_engine == V2 and each.running}
+
+    @cached_property
+    def engines_on(self) -> Mapping[str, tuple[Engine, ...]]:
+        """The engines of each node, spare ones of a switch included, by the node's name."""
+        return grouped(self.engines, [each.node for each in self.engines])
+
+    @cached_property
+    def v2_volumes(self) -> tuple[Volume, ...]:
+        """The volumes of the v2 data engine, in the order of their names."""
+        return tuple(each for _name, each in sorted(self.volumes.items()) if each.data_engine == V2)
+
+    @cached_property
+    def volumes_on(self) -> Mapping[str, tuple[Volume, ...]]:
+        """The v2 volumes with an engine or a replica on a node, by the node's name."""
+        places: dict[str, dict[str, Volume]] = {}
+        for volume in self.v2_volumes:
+            engine = self.engine_of.get(volume.name)
+            nodes = {each.node for each in self.replicas_of.get(volume.name, ())}
+            for node in nodes | ({engine.node} if engine else set()):
+                places.setdefault(node, {})[volume.name] = volume
+        return {node: tuple(found.values()) for node, found in places.items() if node}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything that stands in the way of a switch, all of it at once; and the order of the nodes with their proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.gate import all_whole, may_go_down
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest, is_done, order
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.preflight import (
+    judge_target,
+    preflight,
+    version_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Backup, Condition, Longhorn
+
+from tests.unit.plugins.module_utils.longhorn.world import (
+    NEW,
+    OLD,
+    Places,
+    manager,
+    marked,
+    moved,
+    with_engine,
+    with_managers,
+    with_node,
+    with_volume,
+    world,
+)
+
+NODES = ("n1", "n2", "n3")
+ACCEPTED = frozenset({"instance_manager_replacement"})
+SPREAD = ("n1", "n2", "n3")
+F1: Places = {"vol-1": ("n1", ("n1",)), "vol-2": ("n1", SPREAD), "vol-3": ("n1", SPREAD)}
+F2: Places = {"vol-1": ("n1", ("n2",)), "vol-2": ("n1", SPREAD), "vol-3": ("n1", SPREAD)}
+S1: Places = {"vol-1": ("n1", SPREAD), "vol-2": ("n1", SPREAD), "vol-3": ("n1", SPREAD)}
+S2: Places = dict.fromkeys(("vol-1", "vol-2", "vol-3"), ("n1", ("n2", "n3")))
+S3: Places = {"vol-1": ("n1", SPREAD), "vol-2": ("n2", SPREAD), "vol-3": ("n3", SPREAD)}
+
+
+def codes(seen: Longhorn, accepted: frozenset[str] = ACCEPTED) -> dict[str, State]:
+    """The codes of what stands in the way, with their states."""
+    return {each.code: each.state for each in preflight(seen, NODES, NEW, accepted).reasons}
+
+
+@pytest.mark.parametrize("places", [F1, F2], ids=["F1", "F2"])
+def test_the_failing_cases_of_the_design_are_refused_with_the_volume_named(places: Places) -> None:
+    (reason,) = preflight(world(places), NODES, NEW, ACCEPTED).reasons
+    assert (reason.code, reason.state) == ("single_replica", State.REFUSED)
+    assert "Volume vol-1 has a single replica" in reason.message
+
+
+@pytest.mark.parametrize("places", [S1, S2, S3], ids=["S1", "S2", "S3"])
+def test_the_succeeding_cases_of_the_design_pass(places: Places) -> None:
+    assert preflight(world(places), NODES, NEW, ACCEPTED).reasons == ()
+
+
+TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
+    ("replicas_on_one_node", lambda _seen: world({"vol-1": ("n1", ("n2", "n2"))}), State.REFUSED),
+    ("volume_degraded", lambda seen: with_volume(seen, "vol-1", robustness="degraded"), State.WAITING),
+    (
+        "replica_rebuilds",
+        lambda seen: with_engine(seen, "vol-1", modes={"vol-1-r-1": "RW", "vol-1-r-2": "WO", "vol-1-r-3": "RW"}),
+        State.WAITING,
+    ),
+    ("volume_busy", lambda seen: replace(seen, backups=(Backup("b-1", "vol-1", "InProgress"),)), State.WAITING),
+    ("frontend_ublk", lambda seen: with_volume(seen, "vol-1", frontend="ublk"), State.REFUSED),
+    ("strict_local", lambda seen: with_volume(seen, "vol-1", data_locality="strict-local"), State.REFUSED),
+    ("engine_moves", lambda seen: with_volume(seen, "vol-1", switchover="preparing"), State.WAITING),
+    ("volume_in_between", lambda seen: with_volume(seen, "vol-1", state="attaching"), State.WAITING),
+    ("system_not_upgraded", lambda seen: with_managers(seen, "n2", manager("n2", OLD)), State.REFUSED),
+    (
+        "node_not_ready",
+        lambda seen: with_node(seen, "n2", conditions={"HugePagesAvailable": Condition("True", "", "")}),
+        State.WAITING,
+    ),
+    (
+        "huge_pages_missing",
+        lambda seen: with_node(
+            seen,
+            "n2",
+            conditions={
+                "Ready": Condition("True", "", ""),
+                "HugePagesAvailable": Condition("False", "", "None configured"),
+            },
+        ),
+        State.REFUSED,
+    ),
+    (
+        "huge_pages_unknown",
+        lambda seen: with_node(seen, "n2", conditions={"Ready": Condition("True", "", "")}),
+        State.WAITING,
+    ),
+    (
+        "no_rebuild_slots",
+        lambda seen: replace(seen, settings={**seen.settings, "concurrent-replica-rebuild-per-node-limit": "0"}),
+        State.REFUSED,
+    ),
+    (
+        "no_other_node",
+        lambda seen: with_managers(
+            with_managers(seen, "n2", manager("n2", OLD, api_version=3), manager("n2", NEW, "stopped")),
+            "n3",
+            manager("n3", OLD, api_version=3),
+            manager("n3", NEW, "stopped"),
+        ),
+        State.REFUSED,
+    ),
+    ("detached_volumes", lambda seen: with_volume(seen, "vol-1", state="detached"), State.PASSED),
+    (
+        "too_far",
+        lambda seen: with_managers(
+            seen, "n1", manager("n1", OLD.replace("1.12", "1.10")), manager("n1", NEW, "stopped")
+        ),
+        State.REFUSED,
+    ),
+    (
+        "downgrade",
+        lambda seen: with_managers(
+            seen, "n1", manager("n1", OLD.replace("1.12.0", "1.13.0")), manager("n1", NEW, "stopped")
+        ),
+        State.REFUSED,
+    ),
+    (
+        "version_unknown",
+        lambda seen: with_managers(
+            seen, "n1", manager("n1", "mirror/manager@sha256:0a"), manager("n1", NEW, "stopped")
+        ),
+        State.REFUSED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "spoil", "state"), TABLE, ids=[row[0] for row in TABLE])
+def test_each_blocker_is_named(code: str, spoil: Callable[[Longhorn], Longhorn], state: State) -> None:
+    assert codes(spoil(world(S1)))[code] is state
+
+
+def test_all_blockers_are_told_at_once() -> None:
+    seen = with_volume(world({**F1, "vol-4": ("n2", ("n2", "n3"))}), "vol-4", frontend="ublk")
+    found = codes(with_volume(seen, "vol-2", robustness="degraded"), frozenset())
+    assert {"single_replica", "frontend_ublk", "volume_degraded", "replacement_not_accepted"} <= found.keys()
+
+
+def test_an_unknown_node_is_named() -> None:
+    (reason,) = preflight(world({}), ["n9"], NEW, ACCEPTED).reasons
+    assert reason.message == "Longhorn has no node n9."
+
+
+def test_versions_are_read_from_tags() -> None:
+    assert version_of("registry:5000/longhorn/manager:v1.12.1-rc1@sha256:00") == (1, 12, 1)
+    assert version_of("registry:5000/longhorn/manager") is None
+    assert judge_target(NEW, "1.12.1").passed
+    assert [each.code for each in judge_target(NEW, "v1.12.0").reasons] == ["target_differs"]
+    assert [each.code for each in judge_target(NEW, "newest").reasons] == ["target_not_valid"]
+
+
+def test_nodes_that_a_run_has_begun_come_first_and_finished_ones_not_at_all() -> None:
+    seen = with_managers(world(S1), "n2", manager("n2", NEW))
+    assert is_done(seen, "n2", NEW)
+    assert [turn.node for turn in order(moved(marked(seen, "n3"), "vol-1", "n2", "n3"), NEW)] == ["n3", "n1"]
+    assert [turn.node for turn in order(seen, NEW, ["n1", "n2"])] == ["n1"]
+    assert order(seen, NEW)[0].proof == "each of its 3 volumes keeps a healthy replica elsewhere"
+
+
+def test_the_digest_does_not_change_with_the_progress() -> None:
+    whole, half = world(S1), with_managers(world(S1), "n1", manager("n1", NEW))
+    assert digest(whole, NEW, (), ACCEPTED, False) == digest(half, NEW, (), ACCEPTED, False)
+    assert digest(whole, NEW, (), ACCEPTED, False) != digest(whole, NEW, (), frozenset(), False)
+    assert digest(whole, NEW, (), ACCEPTED, False) != digest(whole, NEW, ["n1"], ACCEPTED, False)
+
+
+def test_a_node_may_go_down_only_if_nobody_loses_anything() -> None:
+    seen = world(S2)
+    assert may_go_down(seen, ["n2"], NODES).passed
+    both = may_go_down(seen, ["n2", "n3"], NODES)
+    assert {each.code for each in both.reasons} == {"last_replica"}
+    away = moved(seen, "vol-1", "n2")
+    assert [each.code for each in may_go_down(away, ["n2"], NODES).reasons] == ["engine_serves_elsewhere"]
+    ill = with_node(seen, "n3", conditions={"Ready": Condition("False", "", "the manager pod is down")})
+    (reason,) = may_go_down(ill, ["n2"], NODES).reasons
+    assert reason.message == "Longhorn node n3 is not ready: the manager pod is down."
+    assert [each.code for each in may_go_down(seen, ["n1"], [*NODES, "n4"]).reasons] == ["node_missing"]
+
+
+def test_volumes_that_are_not_whole_are_waited_for() -> None:
+    seen = world(S3)
+    assert all_whole(seen, NODES).passed
+    ill = with_volume(seen, "vol-2", robustness="degraded")
+    assert [each.code for each in all_whole(ill, NODES).reasons] == ["volume_degraded"]
+    unsettled = with_volume(seen, "vol-1", engine_node="n2")
+    assert [each.code for each in all_whole(unsettled, NODES).reasons] == ["engine_moves"]

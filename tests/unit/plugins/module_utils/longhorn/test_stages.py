@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of a node, found from what is observed alone, and the acts that are due in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
+    REPLACEMENT,
+    Stage,
+    Wanted,
+    step,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
+
+from tests.unit.plugins.module_utils.longhorn.world import (
+    NEW,
+    OLD,
+    manager,
+    marked,
+    moved,
+    with_engine,
+    with_managers,
+    with_node,
+    with_volume,
+    world,
+)
+
+WANTED = Wanted("n1", NEW, frozenset({REPLACEMENT}))
+THREE = {"v1": ("n1", ("n1", "n2", "n3"))}
+
+
+def begun() -> Longhorn:
+    return marked(world(THREE), "n1", "v1")
+
+
+def away() -> Longhorn:
+    return moved(begun(), "v1", "n2")
+
+
+def swapped(state: str = "running") -> Longhorn:
+    return with_managers(away(), "n1", manager("n1", NEW, state))
+
+
+def home() -> Longhorn:
+    """The engine is home on the new image, and the node is still marked."""
+    return with_managers(begun(), "n1", manager("n1", NEW))
+
+
+TABLE: list[tuple[str, Callable[[], Longhorn], Stage, list[str]]] = [
+    ("nothing is done yet", lambda: world(THREE), Stage.INITIALIZING, ["keep_replicas", "mark_node"]),
+    ("marked, no snapshot", lambda: marked(world(THREE), "n1"), Stage.INITIALIZING, ["snapshot"]),
+    ("snapshot not ready", lambda: marked(world(THREE), "n1", "v1", ready=False), Stage.INITIALIZING, []),
+    (
+        "somebody put scheduling back",
+        lambda: with_node(begun(), "n1", allow_scheduling=True),
+        Stage.INITIALIZING,
+        ["keep_replicas", "mark_node"],
+    ),
+    ("an engine is there", begun, Stage.SWITCHING_OVER, ["move_engine"]),
+    (
+        "it is on its way",
+        lambda: with_volume(begun(), "v1", engine_node="n2", home_mark="n1", switchover="preparing"),
+        Stage.SWITCHING_OVER,
+        [],
+    ),
+    ("it has left", away, Stage.REPLACING, ["delete_manager"]),
+    ("the new one starts", lambda: swapped("starting"), Stage.REPLACING, []),
+    ("the new one runs", swapped, Stage.SWITCHING_BACK, ["return_engine"]),
+    (
+        "the engine is home, the replica not",
+        lambda: with_volume(home(), "v1", robustness="degraded"),
+        Stage.REBUILDING,
+        [],
+    ),
+    ("all is well again", home, Stage.FINALIZING, ["unmark_node"]),
+    ("nothing is left of a run", lambda: with_managers(world(THREE), "n1", manager("n1", NEW)), Stage.COMPLETED, []),
+]
+
+
+@pytest.mark.parametrize(("seen", "stage", "acts"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_the_state_is_found_from_what_is_observed(seen: Callable[[], Longhorn], stage: Stage, acts: list[str]) -> None:
+    found = step(seen(), WANTED)
+    assert (found.stage, [each.kind for each in found.acts]) == (stage, acts)
+    assert found.verdict.state is (State.PASSED if stage in {Stage.FINALIZING, Stage.COMPLETED} else State.WAITING)
+
+
+def test_an_engine_goes_to_the_healthy_replica_with_the_fewest_engines_then_by_name() -> None:
+    places = {"v1": ("n1", ("n1", "n2", "n3")), "v2": ("n2", ("n2", "n3")), "v3": ("n1", ("n1", "n4", "n3"))}
+    seen = marked(world(places, ("n1", "n2", "n3", "n4")), "n1", "v1", "v3")
+    assert {each.target: each.node for each in step(seen, WANTED).acts} == {"v1": "n3", "v3": "n3"}
+    gone = with_managers(seen, "n3", manager("n3", OLD, "error"))
+    assert {each.target: each.node for each in step(gone, WANTED).acts} == {"v1": "n2", "v3": "n4"}
+
+
+def test_a_temporary_node_that_dies_midway_is_replaced_by_another() -> None:
+    on_its_way = with_volume(begun(), "v1", engine_node="n2", home_mark="n1")
+    dead = with_managers(on_its_way, "n2", manager("n2", OLD, "error"))
+    assert [(each.kind, each.node) for each in step(dead, WANTED).acts] == [("move_engine", "n3")]
+
+
+def test_a_volume_that_is_deleted_midway_is_dropped() -> None:
+    seen = away()
+    bare = Longhorn(**{**vars_of(seen), "volumes": {}, "engines": (), "replicas": (), "frontends": ()})
+    assert step(bare, WANTED).stage is Stage.REPLACING
+
+
+def vars_of(seen: Longhorn) -> dict[str, object]:
+    """The fields alone, without what was worked out of them."""
+    return {name: getattr(seen, name) for name in seen.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda seen: with_engine(seen, "v1", busy=("a backup",)), "volume_busy"),
+        (lambda seen: with_engine(seen, "v1", expanding=True), "volume_busy"),
+        (lambda seen: with_volume(seen, "v1", migration_node="n3"), "volume_busy"),
+        (
+            lambda seen: with_engine(seen, "v1", modes={"v1-r-1": "RW", "v1-r-2": "RW", "v1-r-3": "WO"}),
+            "replica_rebuilds",
+        ),
+    ],
+)
+def test_no_engine_is_moved_and_no_manager_replaced_while_a_volume_is_busy(
+    spoil: Callable[[Longhorn], Longhorn], code: str
+) -> None:
+    for seen in (begun(), away()):
+        found = step(spoil(seen), WANTED)
+        assert not found.acts
+        assert code in {each.code for each in found.verdict.reasons}
+
+
+def test_no_manager_is_replaced_that_holds_the_last_healthy_replica() -> None:
+    seen = moved(marked(world({"v1": ("n1", ("n1", "n2"))}), "n1", "v1"), "v1", "n3")
+    alone = with_engine(seen, "v1", modes={"v1-r-1": "RW", "v1-r-2": "ERR"})
+    found = step(alone, WANTED)
+    assert (found.stage, found.acts) == (Stage.REPLACING, ())
+    assert [each.code for each in found.verdict.reasons] == ["last_replica"]
+
+
+def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
+    found = step(world(THREE), Wanted("n1", NEW))
+    assert (found.stage, found.acts) == (Stage.ERROR, ())
+    (reason,) = found.verdict.reasons
+    assert reason.code == "replacement_not_accepted"
+    assert "v1" in reason.message
+    assert "accept_unverified: [instance_manager_replacement]" in reason.remedy
+
+
+def test_without_anything_attached_longhorn_swaps_the_manager_by_itself() -> None:
+    found = step(world({}), Wanted("n1", NEW))
+    assert (found.stage, found.acts) == (Stage.REPLACING, ())
+    assert [each.code for each in found.verdict.reasons] == ["manager_swaps"]
+
+
+def test_an_evacuation_ends_once_no_engine_is_left_and_replaces_nothing() -> None:
+    evacuated = Wanted("n1", "")
+    assert [each.kind for each in step(begun(), evacuated).acts] == ["move_engine"]
+    assert step(away(), evacuated).stage is Stage.COMPLETED
+
+
+def test_a_node_without_the_new_manager_is_refused() -> None:
+    found = step(with_managers(world(THREE), "n1", manager("n1", OLD)), WANTED)
+    assert [each.code for each in found.verdict.reasons] == ["system_not_upgraded"]
