@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The state in which the switch of one node's engine is, found from what is observed alone.
 
-What a run has begun is on the objects: the mark on the Longhorn node, and on each volume the mark with the node that it
-was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of the states
-are those of the design "v2 data engine live upgrade".
+The objects carry all that a run has begun: the mark on the Longhorn node, and on each volume the mark with the node
+that it was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of the
+states are those of the design "v2 data engine live upgrade".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for one node."""
+    """The wish for one node."""
 
     node: str
     image: str
@@ -332,7 +332,7 @@ def _rebuilds(seen: Longhorn, volume: Volume) -> Reason:
 
 
 def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
-    """How much is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
+    """The amount that is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
     ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
     engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
     percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)

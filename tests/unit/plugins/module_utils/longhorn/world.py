@@ -90,7 +90,8 @@ def world(places: Places, nodes: Iterable[str] = ("n1", "n2", "n3"), **more: Any
         engines.append(engine_of(name, at, [each.name for each in own]))
         frontends.append(Frontend(f"{name}-ef", name, at, f"{name}-e-0", "running", ("10.0.0.1", 1), ("10.0.0.1", 1)))
     instances: dict[str, list[str]] = {}
-    for each in (*replicas, *engines, *frontends):
+    held_on: list[Replica | Engine | Frontend] = [*replicas, *engines, *frontends]
+    for each in held_on:
         instances.setdefault(each.node, []).append(each.name)
     managers = [
         *(manager(name, OLD, instances=tuple(instances.get(name, ()))) for name in names),
