@@ -4,8 +4,8 @@
 """The state in which the switch of one node's engine is, found from what is observed alone.
 
 The objects carry all that a run has begun: the mark on the Longhorn node, and on each volume the mark with the node
-that it was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of the
-states are those of the design "v2 data engine live upgrade".
+that it was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of
+the states are those of the design "v2 data engine live upgrade".
 """
 
 from __future__ import annotations
