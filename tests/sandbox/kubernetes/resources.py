@@ -44,6 +44,8 @@ class Writing:
     force: bool = False
 
 
+Admission = Callable[[Kind, "Json | None", "Json | None"], None]
+"""A webhook: the kind, the object before (None: it is made) and after (None: it is deleted), which it may change."""
 PLAIN = Writing()
 _PATCH_OPTIONS = Kind("meta.k8s.io", "v1", "patchoptions", "PatchOptions")
 
@@ -53,6 +55,12 @@ class Resources:
 
     def __init__(self, store: Store, kinds: Kinds) -> None:
         self.store, self.kinds = store, kinds
+        self.admission: list[Admission] = []
+        """They are asked about every write but that of a subresource, and raise Refused where they refuse it."""
+
+    def _admit(self, kind: Kind, before: Json | None, after: Json | None) -> None:
+        for each in self.admission:
+            each(kind, before, after)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
         """A copy of an object."""
@@ -78,6 +86,7 @@ class Resources:
         if kind.generations:
             metadata["generation"] = 1
         self._complete(kind, item, writing)
+        self._admit(kind, None, item)
         validation.check(kind, item, None)
         quotas.check(self.store, kind, namespace, name)
         if writing.manager:
@@ -201,6 +210,8 @@ class Resources:
         after["metadata"] = _kept(before["metadata"], after["metadata"])
         _separate(kind, before, after, writing.subresource)
         self._complete(kind, after, writing)
+        if not writing.subresource:
+            self._admit(kind, before, after)
         validation.check(kind, after, before)
         if kind.generations and _meant(after) != _meant(before):
             after["metadata"]["generation"] = before["metadata"].get("generation", 0) + 1
@@ -235,6 +246,7 @@ class Resources:
         item = self.get(kind, namespace, name)
         options = options or {}
         deletion.check_preconditions(kind, item, options)
+        self._admit(kind, item, None)
         dying, gone = deletion.begun(kind, item, options, self.store.clock.now())
         if options.get("dryRun"):
             return item, gone
