@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the stand-in controllers of Longhorn do by themselves, and when somebody writes what an upgrade writes."""
+"""The stand-in controllers of Longhorn, by themselves and when somebody writes what an upgrade writes."""
 
 from __future__ import annotations
 

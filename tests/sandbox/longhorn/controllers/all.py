@@ -63,7 +63,7 @@ class Controllers:
             each.seen(kind, item, gone=gone)
 
     def data_plane_changed(self, node: str) -> None:
-        """What runs on a Kubernetes node has come or gone: who talks to it notices."""
+        """Tell all that talk to instances on a Kubernetes node that these have come or gone."""
         self.nodes.queue.add(node)
         for replica in self._objects.of_node(REPLICAS, node):
             for engine in self._objects.of_volume(ENGINES, replica["spec"]["volumeName"]):

@@ -41,7 +41,7 @@ class Instances:
     def __init__(self, shared: Shared) -> None:
         self._shared, self._objects = shared, shared.objects
         self.refuse: Callable[[Kind, Json], str] = lambda _kind, _item: ""
-        """Why an instance cannot be made; empty where it can."""
+        """The error with which an instance cannot be made; empty where it can."""
 
     def look(self, kind: Kind, draft: Json) -> None:
         """Work on the draft of an engine, a frontend or a replica."""
