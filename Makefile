@@ -93,7 +93,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/benchmarks tests/twin tests/sandbox $(ARGS)
+	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/demo tests/benchmarks tests/twin tests/sandbox $(ARGS)
 
 branches: ## every branch, fault and kill of an upgrade, on servers in memory
 	@$(THREE_AT_A_TIME) tests/scenarios/branches $(ARGS)

@@ -25,14 +25,18 @@ class Figures:
     @property
     def good(self) -> bool:
         """Upgraded, whole, and nothing missing."""
+        return not self._faults
+
+    @property
+    def _faults(self) -> list[str]:
         loss = self.report.loss
-        return (
-            self.code == 0
-            and set(self.versions.values()) == {self.target}
-            and self.health == "green"
-            and loss is not None
-            and loss.count == 0
-        )
+        return [
+            *(["the upgrade did not succeed"] if self.code else []),
+            *([f"not every member runs {self.target}"] if set(self.versions.values()) != {self.target} else []),
+            *([f"the cluster is {self.health}"] if self.health != "green" else []),
+            *(["the documents were not checked"] if loss is None else []),
+            *(["acknowledged documents are missing"] if loss and loss.count else []),
+        ]
 
     def table(self) -> str:
         """The figures for people."""
@@ -43,5 +47,6 @@ class Figures:
             one, version = times.get(name), self.versions.get(name, "missing")
             seconds = f"{one.stop:>6.1f} s{one.start:>6.1f} s{one.away:>6.1f} s" if one else f"{'not replaced':>24}"
             lines.append(f"{name:<28}{version:<10}{seconds}")
-        verdict = "as it should be" if self.good else "NOT as it should be"
-        return "\n".join([*lines, "", self.report.table(), "", f"The cluster is {self.health}: {verdict}."])
+        whole = f"The cluster is green, every member runs {self.target}, and no acknowledged document is missing."
+        verdict = whole if self.good else f"NOT as it should be: {', '.join(self._faults)}."
+        return "\n".join([*lines, "", self.report.table(), "", verdict])

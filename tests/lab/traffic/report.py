@@ -90,7 +90,7 @@ class Report:
         for name, operations in (("writes", self.writes), ("searches", self.searches)):
             rate, gap = f"{operations.error_rate:.2%}", f"{operations.longest_gap:.2f} s"
             lines.append(_row(name, str(operations.attempted), str(operations.failed), rate, gap))
-            lines += [f"    {count} times {reason}" for reason, count in sorted(operations.failures.items())]
+            lines += [f"    {count}x {reason}" for reason, count in sorted(operations.failures.items())]
         lines.append("health    " + ", ".join(f"{status} {self.health.get(status, 0):.1f} s" for status in STATUSES))
         return "\n".join([*lines, *self._loss_lines()])
 
@@ -98,7 +98,7 @@ class Report:
         if self.loss is None:
             return ["documents not checked"]
         lines = [f"documents {self.loss.acknowledged} acknowledged, {self.loss.count} missing"]
-        lines += [f"    {count} times {reason}" for reason, count in sorted(self.loss.missing.items())]
+        lines += [f"    {count}x {reason}" for reason, count in sorted(self.loss.missing.items())]
         return lines + ([f"    for example {', '.join(self.loss.examples)}"] if self.loss.examples else [])
 
 

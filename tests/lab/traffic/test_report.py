@@ -94,8 +94,8 @@ def test_the_table_says_what_failed_and_what_is_missing() -> None:
     found = loss([Acknowledgement("traffic-0", "a")], {Acknowledgement("traffic-0", "a"): "not found"})
     table = Report(summary.seconds, summary.writes, summary.searches, summary.health, found).table()
     assert "green 3.0 s, yellow 0.0 s, red 1.0 s, unknown 0.0 s" in table
-    assert "1 times connection refused" in table
-    assert f"1 times {PARTIAL}" in table
+    assert "1x connection refused" in table
+    assert f"1x {PARTIAL}" in table
     assert "documents 1 acknowledged, 1 missing" in table
     assert "for example traffic-0/a" in table
 
