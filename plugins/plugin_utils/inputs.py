@@ -29,6 +29,8 @@ OF_ANY_SYSTEM = ("plan", *SERVING)
 OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
 BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
 """Variables of a single playbook. All playbooks may get them, since one file of variables serves several."""
+GROUPS = f"{PREFIX}groups"
+"""The groups of the inventory that are the pools of a cluster on plain hosts."""
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
 MADE = frozenset(
     f"{PREFIX}{name}"
@@ -74,6 +76,7 @@ def faults(
     return [
         *_missing(options, given),
         *_too_late(options, given, forced),
+        *_nowhere(options, given),
         *(sentence for sentence in unknown if sentence),
         *(
             sentence
@@ -90,8 +93,8 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
     else:
         all_of_them = {name: option for options in entries.values() for name, option in options.items()}
         own = {name: {**option, "required": False} for name, option in all_of_them.items()}
-        if f"{PREFIX}groups" in own:
-            own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": f"{PREFIX}groups"}
+        if GROUPS in own:
+            own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": GROUPS}
     if playbook in OF_ANY_SYSTEM:
         own[SYSTEM] = {"type": "str"}
     connections = {name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()}
@@ -135,8 +138,15 @@ def _too_late(options: Options, given: Mapping[str, Any], forced: Collection[str
         yield f"{SYSTEM} stands where it is read too late: give it with -e {SYSTEM}={given[SYSTEM]}."
 
 
+def _nowhere(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
+    """The places in Kubernetes, of which an upgrade of plain hosts has no namespace."""
+    for name in (f"{PREFIX}lock_kept_in", f"{PREFIX}record_kept_in"):
+        if name in options and given.get(name) == "kubernetes" and given.get(GROUPS) and GROUPS in options:
+            yield f"{name} is 'kubernetes', and with {GROUPS} there is no namespace: leave it out."
+
+
 def _unknown(name: str, playbook: str, options: Options, others: Collection[str], forced: bool) -> str:
-    if name in TOLD or (not forced and (name in MADE or (name == OF_HOST and f"{PREFIX}groups" in options))):
+    if name in TOLD or (not forced and (name in MADE or (name == OF_HOST and GROUPS in options))):
         return ""
     if name in MADE:
         return f"{name} is made by the run itself and cannot be given: take it out."

@@ -52,6 +52,8 @@ class System:
     """The name in the record."""
     options: Mapping[str, dict[str, Any]]
     """The options of the module in addition to those of every run."""
+    uuid: Callable[[Task], str]
+    """Gives the UUID of the cluster, which names its lock and its record."""
     order: Work
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
     preflight: Callable[[Task, Outcome], Iterable[Part]]

@@ -1,19 +1,26 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lock that a run holds: its tasks check it before they look and act, and renew it from time to time."""
+"""The lock of a run: taken, checked and renewed by the tasks that look and act under it, and given back."""
 
 from __future__ import annotations
 
+import getpass
+import os
+import socket
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..common import ancestry
 from ..common.conflicts import until_unchanged
-from ..common.errors import Refusal
+from ..common.errors import Conflict, Refusal
 from ..common.moments import now_text
-from ..common.task import Task
+from ..common.task import Outcome, Task
+from ..common.verdict import Verdict, remark, waiting
 from ..common.waiting import Clock
-from .lock import Lock, LockStore, judge_ours
+from .lock import Lock, LockStore, held_sentence, judge_free, judge_ours
+from .lock_watch import Watch, shown
 
 RENEWALS = 6
 """Renewals of a lock within the time it lasts, so that an act that began under it ends while it still holds."""
@@ -77,3 +84,107 @@ class HeldLock:
 def processes_of(task: Task) -> tuple[str, ...]:
     """The processes whose end is the end of the run: controller and worker. None are known for a shipped module."""
     return (*task.parents, ancestry.identity()) if task.in_controller else ()
+
+
+def see_free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
+    """See whether no other run that lives holds the lock."""
+    sight = watch.look()
+    verdict = judge_free(sight, lock["run"], task.params["take_over"])
+    return Outcome(verdict, before=shown(sight.lock), more={"name": lock["name"]})
+
+
+def take(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
+    """Take the lock, unless another run that lives holds it."""
+    sight = watch.look()
+    verdict = judge_free(sight, wanted["run"], task.params["take_over"])
+    before = shown(sight.lock)
+    if not verdict.passed:
+        return Outcome(verdict, before=before)
+    ours = sight.lock is not None and sight.lock.run == wanted["run"]
+    fresh = _fresh(task, wanted)
+    following, more = "plan again, then act", {"lock": dict(wanted)}
+    if ours:
+        return Outcome(verdict, False, before, before, following, more)
+    try:
+        with task.journal.doing(("take_lock", wanted["name"], {"run": wanted["run"]})):
+            if not task.check_mode:
+                watch.store.write(fresh, sight.lock)
+    except Conflict:
+        return Outcome(_contended(), before=before)
+    return Outcome(verdict, True, before, shown(fresh), following, more)
+
+
+def ask_to_stop(task: Task, watch: Watch) -> Outcome:
+    """Ask the holder of the lock to stop, and wait until the lock is free, or its holder turns out to be dead."""
+    sight = watch.look()
+    held, before = sight.lock, watch.before or {}
+    verdict = judge_free(sight, "", "")
+    if held is None or verdict.passed:
+        reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
+        return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
+    if sight.renewed_meanwhile:
+        watch.begin(held)  # the holder may die later, so the watch begins again at its last renewal
+    if not held.stop:
+        asked = replace(held, stop=f"by {who()} at {now_text()}")
+        try:
+            with task.journal.doing(("ask_to_stop", held.run, {})):
+                if not task.check_mode:
+                    watch.store.write(asked, held)
+        except Conflict:
+            task.progress("the lock was renewed at this moment; asking again")
+    if task.check_mode:
+        return Outcome(Verdict(), not held.stop, before)
+    said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
+    doing = f" ({held.doing.rstrip('.')})" if held.doing else ""
+    return Outcome(Verdict((waiting("run_is_stopping", f"{said}{doing}."),)), bool(task.journal.as_result()), before)
+
+
+def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:
+    """Give the lock back, if the run still holds it."""
+
+    def attempt() -> Outcome:
+        held = store.read()
+        before = shown(held)
+        if held is None or held.run != lock["run"]:
+            text = f"Run {lock['run']} no longer holds the lock. {held_sentence(held) if held else ''}".rstrip()
+            return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
+        with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
+            if not task.check_mode:
+                store.remove(held)
+        return Outcome(Verdict(), True, before, shown(None))
+
+    def looked() -> Outcome:
+        try:
+            return attempt()
+        except Conflict:
+            return Outcome(_contended())
+
+    outcome, verdict = task.wait(looked, lambda done: done.verdict)
+    return replace(outcome, verdict=verdict)
+
+
+def _contended() -> Verdict:
+    return Verdict((waiting("lock_contended", "Another run writes the lock at this moment."),))
+
+
+def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
+    now = now_text("microseconds")
+    processes = processes_of(task)
+    return Lock(
+        run=wanted["run"],
+        who=who(),
+        since=now,
+        renewed=now,
+        seconds=wanted["lease_duration"],
+        place=ancestry.place() if processes else "",
+        processes=processes,
+    )
+
+
+def who() -> str:
+    """The person and the machine behind this run, for others to read."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"

@@ -37,7 +37,7 @@ class Event(str, Enum):
     BEGUN = "begun"
     """A batch begins, or comes further."""
     STOPPED = "stopped"
-    """A batch could not be finished, and the run ends."""
+    """A batch could not begin or not be finished, and the run ends."""
     PAUSED = "paused"
     COMPLETED = "completed"
     FAILED = "failed"

@@ -100,8 +100,8 @@ class Record:
         return dict(json.loads(json.dumps(asdict(self))))
 
 
-def parse_record(kept: str, where: str) -> Record:
-    """The record that is kept as `kept`.
+def parse_record(kept: str, where: str, every: str = "it") -> Record:
+    """The record that is kept as `kept`; `every` names, for people, all that goes when it is deleted.
 
     Raises:
         Refusal: it cannot be read.
@@ -112,7 +112,7 @@ def parse_record(kept: str, where: str) -> Record:
         raise refusal(
             "record_not_readable",
             f"The record in {where} is not what this collection writes: {error}.",
-            "Look at it, then delete it: nothing but the history of earlier runs is lost.",
+            f"Look at it, then delete {every}: nothing but the history of earlier runs is lost.",
         ) from error
 
 

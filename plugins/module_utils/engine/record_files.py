@@ -121,7 +121,9 @@ class Files:
             raise _written_meanwhile(name) from None
         with os.fdopen(descriptor, "rb") as file:
             content = file.read(LONGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-        return Kept(content.decode("utf-8", errors="replace"), f"file {path}", str(number))
+        return Kept(
+            content.decode("utf-8", errors="replace"), f"file {path}", str(number), f"{self.folder / name}.*.json"
+        )
 
     @contextmanager
     def _usable(self) -> Iterator[None]:

@@ -7,19 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..common.conflicts import until_unchanged
-from ..common.errors import Refusal
-from ..common.task import Task
-from ..common.verdict import Reason, Verdict, remark
-from .record import Record, parse_record
+from ..common.errors import Refusal, refusal
+from ..common.moments import now_seconds, now_text
+from ..common.task import Outcome, Task
+from ..common.verdict import Reason, Verdict, combine, remark
+from .held_lock import who
+from .lock import Lock
+from .lock_watch import life_of
+from .pace import duration_text, seconds_left
+from .phases import Event
+from .record import Record, batch_changed, begun, ended, parse_record
 from .size import record_text
 
 ATTEMPTS = 10
 """Conflicts in a row before a change is given up. Hardly anybody else writes the record, so they are no accident."""
 
 Change = Callable[["Record | None"], "Record | None"]
+
+
+OF_THE_RECORD = ("kubernetes_", "phase_", "record_")
+"""The beginnings of the codes of causes that keep a record from being written, and no upgrade from going on."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Kept:
     """The place, for people, such as the name of a ConfigMap."""
     version: str = ""
     """The version that guards a write: only this one is replaced."""
+    every: str = "it"
+    """All that goes when the record is deleted, for people."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,7 @@ def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
     remarks = list(found.verdict.reasons)
     for name, kept in found.kept.items():
         try:
-            records[name] = parse_record(kept.text, kept.where)
+            records[name] = parse_record(kept.text, kept.where, kept.every)
         except Refusal as error:
             remarks += unreadable(error)
     return records, Verdict(tuple(remarks))
@@ -112,7 +124,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
 
     def attempt() -> tuple[Record | None, Record | None]:
         kept = store.read(name)
-        before = parse_record(kept.text, kept.where) if kept is not None else None
+        before = parse_record(kept.text, kept.where, kept.every) if kept is not None else None
         after = change(before)
         if after is None or after == before:
             return before, before
@@ -128,3 +140,91 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
 
 def _summary(record: Record) -> str:
     return f"{record.phase.value}: to {record.target_version}, updated {record.updated}"
+
+
+def unwritten(error: Refusal) -> Verdict:
+    """No upgrade needs its record: what kept it from being written is a remark.
+
+    Raises:
+        Refusal: something else has failed, such as the lock.
+    """
+    cause = error.verdict.reasons[0]
+    if not cause.code.startswith(OF_THE_RECORD):
+        raise error
+    return Verdict((remark("record_not_written", f"The record was not written. {cause.message}", cause.remedy),))
+
+
+def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -> Outcome:
+    """All records of the place, and the locks that were seen beside them, with the verdict on seeing these."""
+    records, broken = read_records(store)
+    locks, denied = seen
+    shown = [
+        {"name": name, **records[name].as_result(), "lock": _holder(locks.get(name))}
+        for name in sorted(records, key=lambda name: records[name].updated)
+    ]
+    unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
+    return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
+
+
+def _holder(lock: Lock | None) -> dict[str, Any] | None:
+    if lock is None or not lock.run:
+        return None
+    names = ("run", "who", "since", "renewed", "seconds", "doing", "stop")
+    return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value}
+
+
+def note(task: Task, store: RecordStore) -> Outcome:
+    """Write a transition into the record of the run.
+
+    Raises:
+        Refusal: the record cannot be written, or the time of the run is over.
+    """
+    params, at = task.params, now_seconds()
+    if params["state"] == "batch" and params["batch_state"] == "upgrading" and 0 < params["deadline"] <= at:
+        raise refusal(
+            "run_time_over",
+            f"The time of the run is over, so batch {params['batch']} is not begun.",
+            "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
+        )
+    if isinstance(store, Nowhere):
+        return Outcome(Verdict(), more={"record": {}, "at": at})
+    if not params["lock"]:
+        raise refusal(
+            "lock_missing",
+            "A record is written by a run, and this task has no lock of one.",
+            "Give the option lock, or keep no record (record_kept_in=none).",
+        )
+    try:
+        before, after = change_record(task, store, params["lock"]["name"], _change(task))
+    except Refusal as error:
+        # It is never needed, and what a person might want to see is not written over.
+        return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
+    if after is not None and params["batch_state"] == "done":
+        task.progress(_how_far(after))
+    shown = [each.as_result() if each is not None else {} for each in (before, after)]
+    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1], "at": at})
+
+
+def _how_far(record: Record) -> str:
+    done = sum(batch.state == "done" for batch in record.batches)
+    left = seconds_left(record)
+    to_go = f", about {duration_text(left)} to go" if left else ""
+    return f"{done} of {len(record.batches)} batches done{to_go}"
+
+
+def _missing(task: Task, record: Record | None) -> Verdict:
+    batch = task.params["batch"]
+    if task.params["state"] != "batch" or (record is not None and any(each.name == batch for each in record.batches)):
+        return Verdict()
+    said = f"There is no record of batch {batch} of run {task.run}, so nothing was noted."
+    return Verdict((remark("record_missing", said, "Something removed it; the upgrade does not need it."),))
+
+
+def _change(task: Task) -> Callable[[Record | None], Record | None]:
+    params, at = task.params, now_text()
+    if params["state"] == "begun":
+        return lambda previous: begun(previous, params["plan"], task.run, who(), at)
+    if params["state"] == "batch":
+        how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
+        return lambda record: batch_changed(record, params["batch"], *how)
+    return lambda record: ended(record, Event(params["event"]), params["summary"], at)

@@ -16,6 +16,11 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.warning_events import warn
 from ..pools import image_pull
 from . import health_gate, pool_order, shard_allocation
+from .observe.cluster import uuid_for
+
+
+def _uuid(task: Task) -> str:
+    return uuid_for(task)
 
 
 def _order(task: Task) -> Outcome:
@@ -68,6 +73,7 @@ SYSTEM = System(
         "image_timeout": {"type": "int", "default": 300},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
     },
+    uuid=_uuid,
     order=_order,
     preflight=_preflight,
     put_back=_put_back,

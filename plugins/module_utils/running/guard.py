@@ -1,7 +1,12 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guard of a task: its run must still hold the lock, which every task renews first and then from time to time."""
+"""The guard of a task: its run must still hold the lock, which every task renews first and then from time to time.
+
+The place of a lock is chosen here, the only place of a system that `running` knows: a task of any room may belong to a
+run whose lock an OpenSearch cluster keeps, since the modules of its pools are guarded by it, too. A system whose lock
+is a Lease needs nothing of this. A file is no place, since runs of other controllers would not see it.
+"""
 
 from __future__ import annotations
 

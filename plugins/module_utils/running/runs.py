@@ -67,7 +67,9 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
 
 def _parts_of(system: System) -> Parts:
     def hold(task: Task) -> Outcome:
-        return part_of(task, upgrade_lock.CONTRACT, upgrade_lock.run, state="held", lock=None)
+        return part_of(
+            task, upgrade_lock.CONTRACT, upgrade_lock.run, state="held", lock=None, cluster_uuid=system.uuid(task)
+        )
 
     def release(task: Task) -> Outcome:
         return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, upgrade_lock.run, state="released")
@@ -91,10 +93,11 @@ def _plan(task: Task, system: System) -> Outcome:
     found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
-    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same))
+    place, seconds = _predicted(task, order.more)
+    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     if verdict.state is State.REFUSED and task.params["announce"] and not task.check_mode:
         system.announce(task, order, verdict)
-    return replace(order, verdict=verdict, more={**order.more, "predicted_seconds": _predicted(task, order.more)})
+    return replace(order, verdict=verdict, more={**order.more, "predicted_seconds": seconds})
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
@@ -109,11 +112,15 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
 
 
-def _predicted(task: Task, more: Mapping[str, Any]) -> int | None:
-    """The seconds that the batches will take, by those measured on this cluster; None if none was."""
+def _predicted(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, int | None]:
+    """Whether the record can have a place, and the seconds that the batches will take; None if none was measured."""
     try:
-        records, _remarks = read_records(upgrade_record.store_of(task.params))
+        store = upgrade_record.store_of(task.params)
+    except Refusal as error:
+        return error.verdict, None
+    try:
+        records, _remarks = read_records(store)
     except Refusal:
-        return None
+        return Verdict(), None
     pace = seconds_a_batch(record for record in records.values() if record.cluster == more["cluster_uuid"])
-    return None if pace is None else round(pace * len(more["batches"]))
+    return Verdict(), None if pace is None else round(pace * len(more["batches"]))

@@ -14,10 +14,11 @@ from typing import Any
 
 from ...common.errors import Refusal, Unreachable
 from ...common.reading import FOREIGN, Json, Unreadable, named, optional_text, part, text, whole, whole_part, within
-from ...common.verdict import refused
+from ...common.task import Task
+from ...common.verdict import Verdict, refused
 from ...common.words import enumerate_few
 from .answers import reading
-from .client import OpenSearchClient
+from .client import OpenSearchClient, connect
 from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
@@ -145,6 +146,12 @@ def cluster_uuid(client: OpenSearchClient) -> str:
     answer = client.get(path, filter_path="cluster_uuid")
     with reading(f"GET {path}"):
         return _uuid(answer)
+
+
+def uuid_for(task: Task) -> str:
+    """The identity of the cluster of a task, once it can be had."""
+    client = connect(task.params["opensearch"], task.params["kubernetes"])
+    return task.wait(lambda: cluster_uuid(client), lambda _uuid: Verdict())[0]
 
 
 def _uuid(answer: Json) -> str:

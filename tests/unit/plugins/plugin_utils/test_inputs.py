@@ -152,6 +152,16 @@ def test_a_value_that_cannot_be_told_yet_is_left_to_the_tasks() -> None:
     assert faults("plan", given, (), ENTRIES, ["upgrade_gate_timeout"]) == []
 
 
+@pytest.mark.parametrize("playbook", ["opensearch_hosts", "settle"])
+def test_on_plain_hosts_nothing_is_kept_in_a_namespace(playbook: str) -> None:
+    assert said(playbook, upgrade_record_kept_in="kubernetes", upgrade_gate_timeout=0) == [
+        "upgrade_record_kept_in is 'kubernetes', and with upgrade_groups there is no namespace: leave it out.",
+        "upgrade_gate_timeout is '0', and must be a whole number, 1 or more.",
+    ]
+    assert said(playbook, upgrade_record_kept_in="file") == []
+    assert said("status", upgrade_record_kept_in="kubernetes") == []
+
+
 def test_all_faults_are_said_at_once() -> None:
     assert len(said(upgrade_member="a", upgrade_gate_timeout="soon", upgrade_opensearch={"hosts": []})) == 3
 

@@ -11,10 +11,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order, shard_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
+    pool_order,
+    shard_allocation,
+    upgrade_plan,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import (
     guard,
-    upgrade_lock,
     upgrade_record,
 )
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
@@ -49,7 +52,7 @@ class Begins(Runs):
         self.then: dict[str, Callable[[], None]] = {}
         """The acts of others once a part is asked."""
         monkeypatch.setattr(guard, "store_of", lambda _params: self.store)
-        monkeypatch.setattr(upgrade_lock, "_uuid", lambda _task: "uuid")
+        monkeypatch.setattr(upgrade_plan, "uuid_for", lambda _task: "uuid")
         for name, (room, contract, outcome) in PARTS.items():
             monkeypatch.setattr(room, "run", self._standing_for(name, contract, outcome))
 

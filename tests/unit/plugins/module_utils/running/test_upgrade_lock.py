@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.held_lock import who
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Life, name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock_watch import life_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import (
     DEAD,
     DEFAULTS,
@@ -54,7 +55,7 @@ def test_the_lock_says_who_holds_it_and_with_which_processes(monkeypatch: pytest
     assert lock is not None
     assert (lock.processes, lock.place) == (HERE["processes"], HERE["place"])
     assert (lock.seconds, lock.since, lock.stop) == (30, lock.renewed, "")
-    assert lock.who == upgrade_lock.who()
+    assert lock.who == who()
     assert taken["lock"] == {
         "run": lock.run,
         "name": name_for("uuid"),
@@ -206,8 +207,8 @@ def test_the_cluster_that_names_the_lock_is_waited_for(monkeypatch: pytest.Monke
             raise answer
         return answer
 
-    monkeypatch.setattr(upgrade_lock, "connect", lambda *_options: None)
-    monkeypatch.setattr(upgrade_lock, "cluster_uuid", uuid)
+    monkeypatch.setattr(cluster, "connect", lambda *_options: None)
+    monkeypatch.setattr(cluster, "cluster_uuid", uuid)
     taken = runs.task("held", cluster_uuid=None)
     assert (taken["changed"], taken["lock"]["name"]) == (True, name_for("uuid"))
     assert answers == []

@@ -252,7 +252,21 @@ def test_a_file_that_is_no_record_is_not_written_over(records: Records, tmp_path
     assert (codes(result), result["verdict"]["state"], result["changed"]) == (["record_not_readable"], "passed", False)
     assert f"file {path}" in result["verdict"]["reasons"][0]["message"]
     assert codes(records.task("read", **kept_in("file", tmp_path))) == ["record_not_readable"]
+    remedy = result["verdict"]["reasons"][0]["remedy"]
+    assert f"delete {path.parent}/lock.*.json: nothing but" in remedy, "the version before would count again"
     assert [each.name for each in path.parent.iterdir()] == ["lock.7.json"]
+
+
+def test_without_a_home_no_folder_is_called_after_it(
+    records: Records, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOME")
+    path = "~nobody-is-called-so/records"
+    result = records.task("begun", plan=PLAN, **{**kept_in("file", tmp_path), "record_path": path})
+    assert (codes(result), result["failed"]) == (["record_file_unusable"], True)
+    assert f"The folder of the records is {path}, and it is not known which home that is." in result["msg"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_used_fails_no_upgrade(records: Records, tmp_path: Path) -> None:
