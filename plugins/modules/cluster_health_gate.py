@@ -150,6 +150,7 @@ notes:
     C(longhorn.io) in the namespace, and of C(nodes) in the whole cluster."
 seealso:
   - module: stateful.upgrade.pool_order
+  - module: stateful.upgrade.node_engine_switch
 """
 
 EXAMPLES = r"""

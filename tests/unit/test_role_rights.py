@@ -5,16 +5,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 
-FILE = Path(__file__).resolve().parents[2] / "roles" / "opensearch" / "files" / "role.yml"
+ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 
-def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for() -> None:
-    role = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    assert role["kind"] == "Role", "nothing in the whole cluster"
+@pytest.mark.parametrize(
+    ("file", "kind", "rights"),
+    [
+        ("opensearch/files/role.yml", "Role", (*ROLE, *PORT_FORWARD)),
+        ("longhorn/files/role.yml", "Role", longhorn.ROLE),
+        ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
+    ],
+)
+def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for(
+    file: str, kind: str, rights: tuple[Right, ...]
+) -> None:
+    role = yaml.safe_load((ROLES / file).read_text(encoding="utf-8"))
+    assert role["kind"] == kind
     given = [
         (verb, group, resource)
         for rule in role["rules"]
@@ -22,7 +34,7 @@ def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for() -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     ]
-    assert sorted(given) == sorted((right.verb, right.group, right.resource) for right in (*ROLE, *PORT_FORWARD))
+    assert sorted(given) == sorted((right.verb, right.group, right.resource) for right in rights)
     assert all(rule.keys() == {"apiGroups", "resources", "verbs"} for rule in role["rules"]), (
         "no narrower than it looks"
     )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -42,18 +43,24 @@ def change(task: Task, client: KubernetesClient, path: str, wanted: Mapping[Path
         # A value that another has changed since goes back to what that one wanted.
         void = [each for each in undo.split(at)[1] if each.path in wanted]
         undo = undo.without(void).extended(writer, fresh)
-        _send(task, client, path, found, undo, {each.path: each.set_to for each in fresh})
+        _send(task, client, path, found, undo, {each.path: each.set_to for each in fresh}, back=False)
         return True
 
     return until_unchanged(attempt, ATTEMPTS)
 
 
 def put_back(
-    task: Task, client: KubernetesClient, path: str, is_known: Known, judge_writer: Callable[[Writer], None]
+    task: Task,
+    client: KubernetesClient,
+    path: str,
+    is_known: Known,
+    judge_writer: Callable[[Writer], None],
+    part: Callable[[Change], bool] = lambda _change: True,
 ) -> tuple[bool, tuple[Reason, ...]]:
     """Put back what the undo of the object at `path` names, and remove it. `judge_writer` refuses while its run lives.
 
-    The result says whether anything was to do, and has a remark on each value that another has changed since.
+    With `part` only the changes of which it is true are put back, and the undo keeps the others. The result says
+    whether anything was to do, and has a remark on each value that another has changed since.
 
     Raises:
         Refusal: the undo cannot be read, its run lives, or the change was not made.
@@ -62,11 +69,15 @@ def put_back(
     def attempt() -> tuple[bool, tuple[Reason, ...]]:
         found = client.get(path)
         undo = carried_undo(found, is_known) if found is not None else None
-        if found is None or undo is None:
+        going = [each for each in undo.changes if part(each)] if undo else []
+        if found is None or undo is None or not going:
             return False, ()
         judge_writer(undo.writer)
-        ours, others = undo.split(partial(value_at, found))
-        _send(task, client, path, found, None, {each.path: each.was for each in ours})
+        left = undo.without(going)
+        ours, others = replace(undo, changes=tuple(going)).split(partial(value_at, found))
+        _send(
+            task, client, path, found, left if left.changes else None, {each.path: each.was for each in ours}, back=True
+        )
         return True, tuple(
             left_alone(undo.writer, each, f"{dotted(each.path)} of {named(found)}", value_at(found, each.path))
             for each in others
@@ -76,10 +87,17 @@ def put_back(
 
 
 def _send(
-    task: Task, client: KubernetesClient, path: str, found: Json, undo: Undo | None, values: Mapping[Path, Any]
+    task: Task,
+    client: KubernetesClient,
+    path: str,
+    found: Json,
+    undo: Undo | None,
+    values: Mapping[Path, Any],
+    *,
+    back: bool,
 ) -> None:
     if not task.check_mode:
         task.still_wanted()
     shown = {dotted(each): value for each, value in values.items()}
-    with task.journal.doing(("changed" if undo else "restored", named(found), {"set": shown})):
+    with task.journal.doing(("restored" if back else "changed", named(found), {"set": shown})):
         client.patch(path, patch_of(found, undo, values), "merge", dry_run=task.check_mode)

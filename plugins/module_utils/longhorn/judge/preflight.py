@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, Verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from ..observe.kinds import REBUILDS
+from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
 from .stages import REPLACEMENT, busy, node_unknown, not_accepted, system_not_upgraded, touched
@@ -75,13 +76,11 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
         cause = node.conditions.get("Ready")
         why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
         yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
-    pages = node.conditions.get("HugePagesAvailable")
-    if pages is None:
-        said = f"Longhorn does not say whether node {name} has huge pages."
-        yield waiting("huge_pages_unknown", said, "Wait until longhorn-manager has checked the node.", about=name)
-    elif pages.status != "True":
-        said = f"Node {name} has not the huge pages that an instance manager needs: {pages.message.rstrip('.')}."
-        yield refused("huge_pages_missing", said, "Give the Kubernetes node 2 MiB huge pages, and restart its kubelet.")
+    known = seen.kubernetes_nodes.get(name)
+    if known is None or known.unschedulable:
+        said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
+        yield waiting("node_cordoned", said, "Uncordon it: replicas are rebuilt only where they may run.", about=name)
+    yield from _of_huge_pages(seen, node)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
     for each in old:
         yield from _of_versions(name, each.image, image, accepted)
@@ -93,6 +92,37 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     if detached:
         said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
         yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+
+
+def _of_huge_pages(seen: Longhorn, node: Node) -> Iterator[Reason]:
+    """Longhorn's own condition decides; without it, the capacity that the Kubernetes node tells."""
+    if _of_v2(seen, HUGE_PAGES) == "false":
+        return
+    remedy = "Give the Kubernetes node 2 MiB huge pages, and restart its kubelet."
+    pages = node.conditions.get("HugePagesAvailable")
+    if pages is not None and pages.status != "True":
+        said = f"Node {node.name} has not the huge pages that an instance manager needs: {pages.message.rstrip('.')}."
+        yield refused("huge_pages_missing", said, remedy)
+    if pages is not None:
+        return
+    known = seen.kubernetes_nodes.get(node.name)
+    wanted = _of_v2(seen, MEMORY)
+    if known is None or known.huge_pages is None or not wanted.isdecimal():
+        said = f"It is not known whether node {node.name} has the huge pages that an instance manager needs."
+        yield waiting("huge_pages_unknown", said, "Wait until longhorn-manager has checked the node.", about=node.name)
+    elif known.huge_pages < int(wanted):
+        said = f"Node {node.name} has {known.huge_pages} MiB of huge pages, and an instance manager needs {wanted} MiB."
+        yield refused("huge_pages_missing", said, remedy)
+
+
+def _of_v2(seen: Longhorn, setting: str) -> str:
+    """The value of a setting for the v2 data engine, whether it is given for all or by data engine."""
+    value = seen.settings.get(setting, "")
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    return str(found.get("v2", "")) if isinstance(found, dict) else value
 
 
 def _of_versions(name: str, old: str, new: str, accepted: Collection[str]) -> Iterator[Reason]:

@@ -308,7 +308,9 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
         return Step(Stage.COMPLETED)
     ill = [each for each in touched(seen, node.name) if not is_whole(seen, each)]
     if ill:
-        return _waits(Stage.REBUILDING, *(_rebuilds(seen, each) for each in ill))
+        # Longhorn rebuilds a failed replica only on a node that takes replicas (replica_scheduler.go of 1.12).
+        acts = () if node.allow_scheduling else (Act("open_node", node.name),)
+        return _waits(Stage.REBUILDING, *(_rebuilds(seen, each) for each in ill), acts=acts)
     return Step(Stage.FINALIZING, (Act("unmark_node", node.name),))
 
 

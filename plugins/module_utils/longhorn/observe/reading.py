@@ -9,12 +9,14 @@ never taken for one that is fine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
 from ...kubernetes.answers import reading_object
-from .kinds import HOME_MARK, NODE_MARK, RUN, TARGET, UNDO
+from ...kubernetes.undo_annotation import UNDO
+from .kinds import HOME_MARK, NODE_MARK, RUN, TARGET
 from .state import (
     RUNNING,
     Backup,
@@ -31,6 +33,9 @@ from .state import (
 )
 
 Read = TypeVar("Read")
+
+_QUANTITY = re.compile(r"(\d+)(Ki|Mi|Gi|Ti|)")
+_UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 
 def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
@@ -255,15 +260,20 @@ def carries_undo(item: Json) -> bool:
 def kubernetes_node(name: str, item: Json) -> KubernetesNode:
     """A Kubernetes node."""
     spec, status = part(item, "spec", {}), part(item, "status", {})
-    labels = within(item, "metadata", lambda data: text_map(data, "labels"))
     found = conditions(status).get("Ready")
     return KubernetesNode(
         name=name,
         ready=found is not None and found.status == "True",
         unschedulable=flag(spec, "unschedulable", default=False),
         images=frozenset(_images(status)),
-        v2_disabled=labels.get("node.longhorn.io/disable-v2-data-engine") == "true",
+        huge_pages=_mebibytes(text(part(status, "capacity", {}), "hugepages-2Mi", "")),
     )
+
+
+def _mebibytes(quantity: str) -> int | None:
+    """The whole MiB of a quantity as Kubernetes writes it; None for another text."""
+    found = _QUANTITY.fullmatch(quantity)
+    return int(found[1]) * _UNITS[found[2]] >> 20 if found else None
 
 
 def _images(status: Json) -> Iterator[str]:

@@ -212,7 +212,8 @@ class KubernetesNode:
     unschedulable: bool
     images: frozenset[str]
     """Names of images that it has. The kubelet names 50 at the most, so absence proves nothing."""
-    v2_disabled: bool = False
+    huge_pages: int | None = None
+    """The MiB of its huge pages of 2 MiB; None if it does not say."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,11 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
         State.WAITING,
     ),
     (
+        "node_cordoned",
+        lambda seen: replace(seen, kubernetes_nodes={}),
+        State.WAITING,
+    ),
+    (
         "huge_pages_missing",
         lambda seen: with_node(
             seen,

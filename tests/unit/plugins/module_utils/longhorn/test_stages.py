@@ -74,7 +74,7 @@ TABLE: list[tuple[str, Callable[[], Longhorn], Stage, list[str]]] = [
         "the engine is home, the replica not",
         lambda: with_volume(home(), "v1", robustness="degraded"),
         Stage.REBUILDING,
-        [],
+        ["open_node"],
     ),
     ("all is well again", home, Stage.FINALIZING, ["unmark_node"]),
     ("nothing is left of a run", lambda: with_managers(world(THREE), "n1", manager("n1", NEW)), Stage.COMPLETED, []),

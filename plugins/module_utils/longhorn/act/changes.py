@@ -1,0 +1,169 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each change that the switch of a node's engine makes, with its undo in the same patch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...common.errors import Conflict, Refusal
+from ...common.moments import now_text
+from ...common.task import Task
+from ...common.verdict import Reason, waiting
+from ...engine.lock_watch import Writers
+from ...engine.undo import Change, Path
+from ...kubernetes.client import Json, KubernetesClient
+from ...kubernetes.temporary_changes import change, put_back
+from ..judge.stages import Act, run_of
+from ..observe.kinds import (
+    HOME_MARK,
+    INSTANCE_MANAGERS,
+    NODE_MARK,
+    NODES,
+    REPLENISHMENT,
+    RUN,
+    SETTINGS,
+    SNAPSHOTS,
+    TARGET,
+    VOLUMES,
+    path_of,
+)
+from ..observe.state import Longhorn
+
+SCHEDULING: Path = ("spec", "allowScheduling")
+ENGINE: Path = ("spec", "engineNodeID")
+REPLICAS: Path = ("spec", "numberOfReplicas")
+VALUE: Path = ("value",)
+MARK: Path = ("metadata", "annotations", NODE_MARK)
+HOME: Path = ("metadata", "annotations", HOME_MARK)
+
+OF_RUN = frozenset({REPLICAS})
+"""Changes that last for the whole run. The others last for one node."""
+LONG = 86_400
+"""Seconds for which Longhorn waits for a failed replica during a run, before it makes another elsewhere."""
+GONE = "kubernetes_not_found"
+"""The code of the refusal to change an object that is not there."""
+
+
+def is_known(made: Change) -> bool:
+    """Whether a run of this collection makes such a change of an object of Longhorn."""
+    was, set_to = made.was, made.set_to
+    if made.path == SCHEDULING:
+        return isinstance(was, bool) and isinstance(set_to, bool)
+    if made.path == REPLICAS:
+        return (was, set_to) == (1, 2)
+    if made.path == VALUE:
+        return isinstance(was, str) and was.isdecimal() and set_to == str(LONG)
+    named = {ENGINE, MARK, HOME}
+    return made.path in named and isinstance(set_to, str) and (was is None or isinstance(was, str))
+
+
+def label_of(image: str) -> str:
+    """The image as the value of a label."""
+    return hashlib.sha256(image.encode()).hexdigest()[:16] if image else "maintenance"
+
+
+@dataclass(frozen=True)
+class At:
+    """The place of the acts of one look."""
+
+    task: Task
+    client: KubernetesClient
+    seen: Longhorn
+    image: str
+    """The image that the node is to run; empty if its engines are only moved away."""
+    writers: Writers
+
+    def change(self, kind: str, name: str, wanted: Mapping[Path, Any]) -> None:
+        """Change an object, with its undo."""
+        change(self.task, self.client, path_of(self.seen.namespace, kind, name), wanted, is_known)
+
+    def put_back(self, kind: str, name: str) -> None:
+        """Put back what the undo of an object names."""
+        path = path_of(self.seen.namespace, kind, name)
+        put_back(self.task, self.client, path, is_known, self.writers.judge, lambda made: made.path not in OF_RUN)
+
+    def still_wanted(self) -> None:
+        """Called before an act that is no change with an undo."""
+        if not self.task.check_mode:
+            self.task.still_wanted()
+
+
+def perform(at: At, acts: Iterable[Act]) -> list[Reason]:
+    """Make the acts that are due. The result has a waiting reason for each that Longhorn has refused for now.
+
+    An object that is gone needs no act: the next look shows what is left.
+
+    Raises:
+        Refusal: the run may not act any more, a right is missing, or the API does not answer.
+    """
+    refusals = []
+    for act in acts:
+        try:
+            _ACTS[act.kind](at, act)
+        except Conflict:
+            continue
+        except Refusal as error:
+            cause = error.verdict.reasons[0]
+            if cause.code == "kubernetes_refused":
+                refusals.append(waiting("act_refused", cause.message, cause.remedy, about=act.target))
+            elif cause.code != GONE:
+                raise
+    return refusals
+
+
+def _keep_replicas(at: At, _act: Act) -> None:
+    """Have Longhorn wait for the replicas of the node instead of making others elsewhere."""
+    present = at.seen.settings.get(REPLENISHMENT, "")
+    if present.isdecimal() and int(present) < LONG:
+        at.change(SETTINGS, REPLENISHMENT, {VALUE: str(LONG)})
+
+
+def _mark_node(at: At, act: Act) -> None:
+    outside = f"outside-{''.join(each for each in now_text() if each.isdigit())}"
+    mark = at.seen.nodes[act.target].mark or at.task.run or outside
+    at.change(NODES, act.target, {SCHEDULING: False, MARK: mark})
+
+
+def _snapshot(at: At, act: Act) -> None:
+    run = run_of(at.seen.nodes[act.node])
+    name = f"upgrade-{hashlib.sha256(f'{run} {act.node} {act.target}'.encode()).hexdigest()[:20]}"
+    labels = {RUN: run, TARGET: label_of(at.image)}
+    made: Json = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Snapshot",
+        "metadata": {"name": name, "namespace": at.seen.namespace, "labels": labels},
+        "spec": {"volume": act.target, "createSnapshot": True, "labels": {RUN: run}},
+    }
+    at.still_wanted()
+    with at.task.journal.doing(("snapshot", act.target, {"snapshot": name})):
+        at.client.post(path_of(at.seen.namespace, SNAPSHOTS), made, dry_run=at.task.check_mode)
+
+
+def _move_engine(at: At, act: Act) -> None:
+    volume = at.seen.volumes[act.target]
+    at.change(VOLUMES, act.target, {ENGINE: act.node, HOME: volume.home_mark or volume.home})
+
+
+def _delete_manager(at: At, act: Act) -> None:
+    at.still_wanted()
+    with at.task.journal.doing(("delete_instance_manager", act.target, {"node": act.node})):
+        path = path_of(at.seen.namespace, INSTANCE_MANAGERS, act.target)
+        at.client.delete(path, act.uid, dry_run=at.task.check_mode)
+
+
+_ACTS: Mapping[str, Callable[[At, Act], None]] = {
+    "keep_replicas": _keep_replicas,
+    "mark_node": _mark_node,
+    "snapshot": _snapshot,
+    "add_replica": lambda at, act: at.change(VOLUMES, act.target, {REPLICAS: 2}),
+    "move_engine": _move_engine,
+    "delete_manager": _delete_manager,
+    "open_node": lambda at, act: at.change(NODES, act.target, {SCHEDULING: True}),
+    "return_engine": lambda at, act: at.put_back(VOLUMES, act.target),
+    "unmark_node": lambda at, act: at.put_back(NODES, act.target),
+}

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Putting back what runs have changed in Longhorn: engines first, then nodes, then settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ...common.errors import Refusal
+from ...common.task import Task
+from ...common.verdict import Reason, State, Verdict, refused, waiting
+from ...engine.lock_watch import Writers
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.temporary_changes import put_back
+from ..judge.copies import at_rest
+from ..judge.stages import busy
+from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
+from ..observe.look import look
+from ..observe.state import Longhorn, Volume
+from .changes import GONE, is_known
+
+
+@dataclass
+class Return:
+    """The way back, look by look."""
+
+    task: Task
+    client: KubernetesClient
+    namespace: str
+    writers: Writers
+    keep: Collection[str] = ()
+    """Nodes whose switch goes on, so that nothing of them is put back."""
+    changed: bool = False
+    remarks: list[Reason] = field(default_factory=list)
+    _returning: set[str] = field(default_factory=set)
+
+    def again(self) -> tuple[Longhorn, Verdict]:
+        """Look, and put back what can be put back now."""
+        seen = look(self.client, self.namespace)
+        reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]
+        under_way = [each for each in reasons if each.state is State.WAITING]
+        if under_way:
+            # An engine that stays away is told once the others are back.
+            return seen, Verdict((*under_way, *self.remarks))
+        for node in seen.nodes.values():
+            if node.carries_undo and node.name not in self.keep:
+                self._put_back(NODES, node.name)
+        for name in sorted(seen.settings_with_undo) if not self.keep else ():
+            self._put_back(SETTINGS, name)
+        return seen, Verdict((*reasons, *self.remarks))
+
+    def _engine(self, seen: Longhorn, volume: Volume) -> list[Reason]:
+        if volume.name in self._returning and volume.attached and not at_rest(seen, volume):
+            said = f"The engine of volume {volume.name} returns to node {volume.home}."
+            return [waiting("engines_return", said, about=volume.name)]
+        if not volume.carries_undo or volume.home_mark in self.keep:
+            return []
+        if volume.home_mark and volume.attached:
+            if volume.home_mark not in seen.running_managers:
+                return [_stays(volume)]
+            if found := list(busy(seen, volume)):
+                return found
+        self.bring_back(volume.name)
+        if volume.home_mark and volume.attached and not self.task.check_mode:
+            said = f"The engine of volume {volume.name} returns to node {volume.home_mark}."
+            return [waiting("engines_return", said, about=volume.name)]
+        return []
+
+    def bring_back(self, volume: str) -> None:
+        """Put back what the undo of a volume names."""
+        self._returning.add(volume)
+        self._put_back(VOLUMES, volume)
+
+    def _put_back(self, kind: str, name: str) -> None:
+        try:
+            changed, remarks = put_back(
+                self.task, self.client, path_of(self.namespace, kind, name), is_known, self.writers.judge
+            )
+        except Refusal as error:
+            if error.verdict.reasons[0].code != GONE:
+                raise
+            return
+        self.changed |= changed
+        self.remarks += [each for each in remarks if each not in self.remarks]
+
+
+def _stays(volume: Volume) -> Reason:
+    return refused(
+        "engine_stays",
+        f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
+        f" {volume.home_mark}, from which it was moved.",
+        "Bring that instance manager up, then settle again.",
+    )
+
+
+def remove_snapshots(task: Task, client: KubernetesClient, seen: Longhorn, target: str) -> None:
+    """Remove the snapshots that runs have made for this image, which is given as the value of their label."""
+    for each in seen.snapshots:
+        if each.target != target:
+            continue
+        if not task.check_mode:
+            task.still_wanted()
+        with task.journal.doing(("delete_snapshot", each.name, {"volume": each.volume})):
+            client.delete(path_of(seen.namespace, SNAPSHOTS, each.name), each.uid, dry_run=task.check_mode)

@@ -1,0 +1,204 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `node_engine_switch`: the v2 data engine of Longhorn nodes, one node after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, WAIT
+from ..common.errors import refusal
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from ..common.waiting import Remaining
+from ..engine.lock import LockStore
+from ..engine.lock_watch import Writers
+from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.lease import Lease
+from .act.changes import At, label_of
+from .act.putting_back import Return, remove_snapshots
+from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, moved_from, touched
+from .observe.kinds import NAMESPACE
+from .observe.look import image_of, look
+from .observe.state import Longhorn
+from .way import Way, offered_way
+
+UNVERIFIED = (REPLACEMENT, "unknown_versions")
+"""The steps that nobody has verified, by the names under which a user accepts them."""
+EARLY = frozenset({Stage.UNDEFINED, Stage.INITIALIZING, Stage.SWITCHING_OVER})
+"""The states in which a run may be stopped: all that it did can be put back at once."""
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **WAIT,
+        "namespace": {"type": "str", "default": NAMESPACE},
+        "state": {
+            "type": "str",
+            "default": "switched",
+            "choices": ["switched", "evacuated", "restored", "cleaned"],
+        },
+        "nodes": {"type": "list", "elements": "str", "default": []},
+        "data_engine": {"type": "str", "default": "v2", "choices": ["v1", "v2"]},
+        "accept_unverified": {"type": "list", "elements": "str", "default": [], "choices": list(UNVERIFIED)},
+        "extra_replicas": {"type": "bool", "default": False},
+        "keep": {"type": "list", "elements": "str", "default": []},
+        "take_over": {"type": "str", "default": ""},
+        "wait_limit": {"type": "int"},
+    },
+    required_if=[("state", "switched", ("nodes",)), ("state", "evacuated", ("nodes",))],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Bring the nodes into the state, one after the other."""
+    params = task.params
+    if params["data_engine"] != "v2":
+        raise refusal(
+            "engine_v1",
+            "The v1 data engine is not upgraded node by node.",
+            "Upgrade v1 volumes by their engine image, each by itself, as Longhorn's own documentation says.",
+        )
+    if task.check_mode:
+        # Nothing is done that could be waited for.
+        task = replace(task, params={**params, "wait": False})
+    client = connect(params["kubernetes"])
+    if params["state"] == "restored":
+        return restore(task, client, params["keep"])
+    if params["state"] == "cleaned":
+        return _clean(task, client)
+    return _switch_all(task, client)
+
+
+def writers_of(task: Task, client: KubernetesClient) -> Writers:
+    """The runs that wrote undos, for the question whether they live."""
+
+    def store_of(place: Mapping[str, str]) -> LockStore:
+        if place["kept_in"] != "kubernetes":
+            raise refusal(
+                "undo_lock_not_readable",
+                f"The lock {place['name']} is kept in {place['kept_in']}, where this module cannot read it.",
+                "Name that run with take_over if it is certainly dead.",
+            )
+        return Lease(client, place["namespace"], place["name"])
+
+    return Writers(task, store_of, "node_engine_switch")
+
+
+def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
+    """Put back everything that runs have changed, except for the nodes in `keep`, whose switch goes on."""
+    way = Return(task, client, task.params["namespace"], writers_of(task, client), frozenset(keep))
+    (seen, _verdict), verdict = task.wait(way.again, lambda found: found[1])
+    return Outcome(verdict, way.changed, _shown(seen), next="nothing")
+
+
+def _clean(task: Task, client: KubernetesClient) -> Outcome:
+    task.may_look()
+    seen = look(client, task.params["namespace"])
+    remove_snapshots(task, client, seen, label_of(image_of(seen)))
+    return Outcome(Verdict(), bool(task.journal.as_result()), _shown(seen))
+
+
+@dataclass
+class _Switch:
+    """The switch of one node, look by look."""
+
+    task: Task
+    client: KubernetesClient
+    way: Way
+    writers: Writers
+    node: str
+    stage: Stage | None = None
+    acted: bool = False
+    moved_on: bool = False
+
+    def again(self) -> tuple[Longhorn, Step, Verdict]:
+        """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
+        seen = look(self.client, self.task.params["namespace"])
+        image = image_of(seen) if self.task.params["state"] == "switched" else ""
+        accepted = frozenset(self.task.params["accept_unverified"])
+        found = self.way.step(seen, Wanted(self.node, image, accepted, self.task.params["extra_replicas"]))
+        if found.stage in EARLY:
+            self.task.may_look(stoppable=True)
+        new = found.stage is not self.stage
+        self.moved_on, self.stage = new and self.stage is not None, found.stage
+        if new:
+            self.task.progress(f"node {self.node}: {found.stage.value}")
+        refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers), found.acts)
+        self.acted |= bool(found.acts)
+        return seen, found, combine((found.verdict, Verdict(tuple(refusals))))
+
+    def remaining(self, found: tuple[Longhorn, Step, Verdict]) -> Remaining:
+        """The amount that is left to rebuild: less than ever begins the time anew."""
+        left = left_to_rebuild(found[0], self.node)
+        return {"volume_degraded": left, "replica_rebuilds": left}
+
+    def judge(self, found: tuple[Longhorn, Step, Verdict]) -> Verdict:
+        """The verdict of a look; a new state ends the wait."""
+        return Verdict() if self.moved_on and found[2].state is State.WAITING else found[2]
+
+    def finish(self) -> tuple[Longhorn, Verdict]:
+        """Wait through all states until the node is done or refused. Each state has the whole time."""
+        while True:
+            (seen, _found, said), verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
+            if said.state is not State.WAITING or verdict.state is State.REFUSED:
+                return seen, verdict
+            if not self.task.params["wait"]:
+                return seen, said
+
+
+def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
+    way, writers, nodes, verdicts = offered_way(client), writers_of(task, client), [], []
+    before: Mapping[str, Any] = {}
+    seen = None
+    for name in task.params["nodes"]:
+        began = task.clock.now()
+        switch = _Switch(task, client, way, writers, name)
+        seen, verdict = switch.finish()
+        before = before or _shown(seen)
+        verdicts.append(verdict)
+        took = task.clock.now() - began
+        nodes.append(_result(seen, name, switch, verdict, took))
+        if not verdict.passed:
+            break
+    changed = bool(task.journal.as_result())
+    after = _shown(seen) if seen else {}
+    following = "restored" if task.params["state"] == "evacuated" else "the next node"
+    return Outcome(
+        combine(verdicts), changed, before, after, following, {"members": nodes, "nodes": nodes, "way": way.name}
+    )
+
+
+def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:
+    volumes = {
+        each.name: {
+            "original": each.home_mark,
+            "temporary": each.engine_at,
+            "state": each.switchover or each.robustness,
+        }
+        for each in moved_from(seen, name)
+    }
+    stage = Stage.COMPLETED if verdict.passed else switch.stage or Stage.UNDEFINED
+    return {
+        "name": name,
+        "state": stage.value,
+        "message": " ".join(each.message for each in verdict.deciding()),
+        "volumes": volumes,
+        "touched": [each.name for each in touched(seen, name)],
+        "action": "switched" if switch.acted else "kept" if verdict.passed else "untouched",
+        "total_seconds": round(took, 1) if verdict.passed else None,
+    }
+
+
+def _shown(seen: Longhorn) -> dict[str, Any]:
+    return {
+        "images": {
+            node: {each.name: f"{each.image} ({each.state or 'unknown'})" for each in found}
+            for node, found in sorted(seen.managers_of.items())
+        },
+        "scheduling": {name: node.allow_scheduling for name, node in sorted(seen.nodes.items())},
+        "engines": {each.name: each.engine_node for each in seen.v2_volumes if each.engine_node or each.home_mark},
+    }

@@ -1,0 +1,41 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rights in Kubernetes that a switch of Longhorn's data engine needs, which are those of the shipped roles."""
+
+from __future__ import annotations
+
+from ..kubernetes.rights import Right
+
+GROUP = "longhorn.io"
+_VERBS = {
+    "engines": ("list",),
+    "enginefrontends": ("list",),
+    "replicas": ("list",),
+    "backups": ("list",),
+    "nodes": ("get", "list", "patch"),
+    "volumes": ("get", "list", "patch"),
+    "settings": ("get", "list", "patch"),
+    "instancemanagers": ("list", "delete"),
+    "snapshots": ("list", "create", "delete"),
+}
+
+ROLE = (
+    *(Right(verb, GROUP, resource) for resource, verbs in _VERBS.items() for verb in verbs),
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
+)
+"""The rights in the namespace of Longhorn."""
+CLUSTER_ROLE = (Right("list", "", "nodes"),)
+"""The rights in the whole cluster."""
+
+
+def rights_for(*, records: bool, replaces: bool) -> tuple[Right, ...]:
+    """The rights that a run needs in the namespace: without ConfigMaps if its record is kept elsewhere, and without
+    removing instance managers if the user has not accepted that."""
+    spared = {("delete", "instancemanagers")} if not replaces else set()
+    return tuple(
+        right
+        for right in ROLE
+        if (records or right.resource != "configmaps") and (right.verb, right.resource) not in spared
+    )

@@ -1,0 +1,251 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module node_engine_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_engine_plan
+short_description: Plan the switch of Longhorn's v2 data engine, and begin and end the run that carries it out
+description:
+  - Orders the Longhorn nodes that do not run the default instance manager image yet. Nodes that an interrupted run has
+    begun come first. Nodes that run it are done.
+  - One verdict tells everything that stands in the way, each with volume, node and remedy.
+  - Planning changes nothing. Once the plan is agreed to, the run that carries it out begins with O(state=begun), and
+    ends with O(state=ended).
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  namespace:
+    description: The namespace of Longhorn, and of the lock and the record of the run.
+    type: str
+    default: longhorn-system
+  state:
+    description:
+      - V(planned) plans, and looks for everything that stands in the way.
+      - V(begun) takes the lock, plans again, puts back what an interrupted run has left on nodes that are not in this
+        plan, and records the begin of the run.
+      - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
+    type: str
+    choices: [planned, begun, ended]
+    default: planned
+  target_version:
+    description:
+      - The version to upgrade to, which has to be the one of Longhorn's default instance manager image. Needed unless
+        O(state=ended).
+    type: str
+    required: false
+  nodes:
+    description: Plan for these nodes only. By default all nodes of the v2 data engine are planned for.
+    type: list
+    elements: str
+    default: []
+  extra_replicas:
+    description: Whether volumes with a single replica get a second one for the time of the run.
+    type: bool
+    default: false
+  accept_unverified:
+    description: Steps that nobody has verified, accepted by name; see M(stateful.upgrade.node_engine_switch).
+    type: list
+    elements: str
+    default: []
+    choices: [instance_manager_replacement, unknown_versions]
+  kept_in:
+    description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
+    type: str
+    choices: [kubernetes, opensearch]
+    default: kubernetes
+  take_over:
+    description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
+    type: str
+    default: ''
+  lease_duration:
+    description: The time for which the lock lasts without being renewed, see M(stateful.upgrade.upgrade_lock).
+    type: int
+    default: 60
+  confirmed:
+    description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
+    type: str
+  event:
+    description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
+    type: str
+    choices: [completed, paused, stopped, failed, aborted]
+  summary:
+    description: With O(state=ended), the cause of an end that is not V(completed).
+    type: str
+    default: ''
+  announce:
+    description: It has no effect for this system.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait for an answer of the Kubernetes API, then for the volumes to be fit, and for a free lock.
+    default: 120
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.kubernetes
+  - stateful.upgrade.opensearch
+  - stateful.upgrade.lock
+  - stateful.upgrade.record
+  - stateful.upgrade.wait
+  - stateful.upgrade.attributes
+seealso:
+  - module: stateful.upgrade.node_engine_switch
+  - module: stateful.upgrade.upgrade_lock
+  - module: stateful.upgrade.upgrade_record
+"""
+
+EXAMPLES = r"""
+- name: Plan the switch of all nodes
+  stateful.upgrade.node_engine_plan:
+    target_version: v1.12.1
+  register: plan
+
+- name: Begin to carry it out
+  stateful.upgrade.node_engine_plan:
+    state: begun
+    target_version: v1.12.1
+    confirmed: "{{ plan.digest }}"
+  register: begun
+
+- name: End the run
+  stateful.upgrade.node_engine_plan:
+    state: ended
+    lock: "{{ begun.lock }}"
+    event: completed
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the switch may begin, with all refusals at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The version of each node of the v2 data engine; empty with O(state=ended).
+  returned: always
+  type: dict
+  sample: {worker-1: v1.12.0, worker-2: v1.12.1}
+image:
+  description: The default instance manager image.
+  returned: unless O(state=ended)
+  type: str
+  sample: longhornio/longhorn-instance-manager:v1.12.1
+way:
+  description: The way that the API server offers; C(outside) is the one with the fields of Longhorn 1.12.
+  returned: unless O(state=ended)
+  type: str
+  sample: outside
+target_version:
+  description: The version that is upgraded to.
+  returned: unless O(state=ended)
+  type: str
+  sample: v1.12.1
+cluster_uuid:
+  description: The name under which the lock and the record are kept.
+  returned: unless O(state=ended)
+  type: str
+  sample: longhorn
+deployed_version:
+  description: The lowest version of a node.
+  returned: unless O(state=ended)
+  type: str
+  sample: v1.12.0
+pools:
+  description: The nodes of the v2 data engine, as one pool.
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+batches:
+  description: The nodes in their order, one a batch, each with its reason and its proof.
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+  sample:
+    - name: node-01
+      members: [worker-1]
+      reason: next by name
+      proof: each of its 3 volumes keeps a healthy replica elsewhere
+members:
+  description: Names of all nodes of the v2 data engine.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: [worker-1, worker-2]
+volumes:
+  description: The v2 volumes with an engine or a replica on a node, by node.
+  returned: unless O(state=ended)
+  type: dict
+  sample: {worker-1: [vol-1], worker-2: [vol-1]}
+left:
+  description: Nodes that are neither planned for nor on the image.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+digest:
+  description: The digest of the plan, which consent names.
+  returned: unless O(state=ended)
+  type: str
+  sample: p5f0c1d2e3a4
+predicted_seconds:
+  description: The seconds that the nodes will take, judged by those measured before; null if none was.
+  returned: with O(state=planned)
+  type: int
+  sample: 720
+lock:
+  description: The lock as M(stateful.upgrade.upgrade_lock) returns it.
+  returned: with O(state=begun), if the run has begun
+  type: dict
+  sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
+record:
+  description: The record as written.
+  returned: with O(state=ended)
+  type: dict
+  sample: {phase: Completed}
+actions:
+  description: Each act with its time.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+waited:
+  description: Each reason that was waited for, with its seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: replica_rebuilds, message: Volume vol-1 rebuilds its replica on node worker-2 (40%)., seconds: 4.2}
+next:
+  description: The next step.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.longhorn.node_engine_plan import SYSTEM
+from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.runs import contract_of, work_of
+
+CONTRACT = contract_of(SYSTEM)
+run = work_of(SYSTEM)
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The modules on Longhorn in memory: tasks on its clock, with the real client and without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, attempt
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_plan, node_engine_switch
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import health_gate
+from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of, work_of
+
+from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.rights import User
+from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.longhorn import Longhorn
+
+ACCEPTED = ["instance_manager_replacement"]
+NODES_OF_THREE = ("n1", "n2", "n3")
+SPREAD = ("n1", "n2", "n3")
+FILES = Path(__file__).resolve().parents[5] / "roles" / "longhorn" / "files"
+
+
+def three(
+    *volumes: Volume, nodes: tuple[str, ...] = NODES_OF_THREE, settings: dict[str, str] | None = None
+) -> Longhorn:
+    """A Longhorn of some nodes with these volumes."""
+    return Longhorn(Described(tuple(Machine(name) for name in nodes), volumes, settings or {}))
+
+
+def _rights() -> Iterator[Json]:
+    """The shipped roles, bound to the user of the tasks."""
+    for file in ("role", "cluster_role"):
+        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
+        kind, name = role["kind"], role["metadata"]["name"]
+        place = {"namespace": NAMESPACE} if kind == "Role" else {}
+        yield {**role, "metadata": {"name": name, **place}}
+        yield {
+            "apiVersion": role["apiVersion"],
+            "kind": f"{kind}Binding",
+            "metadata": {"name": name, **place},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "upgrader"}],
+        }
+
+
+class Driver:
+    """The work of the modules, asked of one Longhorn."""
+
+    def __init__(self, longhorn: Longhorn) -> None:
+        self.longhorn = longhorn
+        server = longhorn.kubernetes.server
+        server.rights.users[TOKEN] = User("upgrader")
+        longhorn.kubernetes.apply(list(_rights()))
+        self.api = InProcess(server=server, namespaces=())
+        self.said: list[str] = []
+
+    def connect(self, _options: object) -> Any:
+        """The client of the collection."""
+        return self.api.client()
+
+    def _asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
+        check = bool(given.pop("check_mode", False))
+        params = contract.arguments({"kubernetes": {}, "opensearch": {}, **given})
+        task = Task(params, check_mode=check, progress=self.said.append, clock=self.longhorn.clock, parents=())
+        return attempt(run, task)
+
+    def switch(self, *nodes: str, **more: Any) -> Outcome:
+        """The module node_engine_switch."""
+        given = {"nodes": list(nodes), "accept_unverified": ACCEPTED, "wait_timeout": 300, **more}
+        return self._asked(node_engine_switch.CONTRACT, node_engine_switch.run, given)
+
+    def plan(self, **more: Any) -> Outcome:
+        """The module node_engine_plan."""
+        system = node_engine_plan.SYSTEM
+        given = {"target_version": "v1.12.0", "accept_unverified": ACCEPTED, "wait_timeout": 60, **more}
+        return self._asked(contract_of(system), work_of(system), given)
+
+    def gate(self, moment: str, **more: Any) -> Outcome:
+        """The module cluster_health_gate with the subject longhorn."""
+        given = {"subject": "longhorn", "moment": moment, "wait_timeout": 60, **more}
+        return self._asked(health_gate.CONTRACT, health_gate.run, given)
+
+    def images(self) -> dict[str, str]:
+        """The image of the running instance manager of each node."""
+        names = [each.name for each in self.longhorn.described.machines]
+        return {name: self.longhorn.manager(name)["spec"]["image"].rpartition(":")[2] for name in names}
+
+    def leftovers(self) -> list[str]:
+        """The objects that carry an undo or a mark of a run, and the engines that are not at home."""
+        found = []
+        for kind in (NODES, VOLUMES, SETTINGS):
+            for item in self.longhorn.objects.all(kind):
+                notes = item["metadata"].get("annotations") or {}
+                found += [
+                    f"{item['metadata']['name']}: {name}" for name in notes if name.startswith("upgrade.stateful/")
+                ]
+        for item in self.longhorn.objects.all(VOLUMES):
+            if item["spec"].get("engineNodeID"):
+                found.append(f"{item['metadata']['name']}: engine on {item['spec']['engineNodeID']}")
+        for item in self.longhorn.objects.all(NODES):
+            if not item["spec"]["allowScheduling"]:
+                found.append(f"{item['metadata']['name']}: unschedulable")
+        return found
+
+    def snapshots(self) -> int:
+        """The number of snapshots that runs have made."""
+        return sum(
+            "upgrade.stateful/run" in (each["metadata"].get("labels") or {})
+            for each in self.longhorn.objects.all(SNAPSHOTS)
+        )
