@@ -129,7 +129,7 @@ def test_what_fails_stops_the_run_and_is_gone_on_with(
         for beside in ("status", "settle", "abort"):
             said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), ansible_environment)
             assert said.code == 0, said.message
-            assert ("Nobody is at work" if beside == "status" else "Nothing: all is as it was") in said.output
+            assert ("Nobody is at work" if beside == "status" else "Everything is put back.") in said.output
             if beside == "status":
                 assert f": Upgrading, to {TO}, " in said.output
                 assert f"Stopped at batch-02.{second}" in said.output

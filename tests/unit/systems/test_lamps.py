@@ -134,6 +134,13 @@ def test_a_batch_that_does_not_come_back_stops_the_run_and_all_is_put_back(house
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 
 
+def test_a_settle_that_fails_does_not_say_that_everything_is_put_back(house: House) -> None:
+    house.write(undo="scratched")
+    said = house.play("stateful.upgrade.settle", 2, upgrade_system=SYSTEM)
+    assert "JSONDecodeError" in said
+    assert "Everything is put back." not in said
+
+
 def test_what_a_killed_run_leaves_is_settled_and_the_run_goes_on(house: House) -> None:
     agreed = digest(house)
     house.write(stuck=["1"])
@@ -145,7 +152,7 @@ def test_what_a_killed_run_leaves_is_settled_and_the_run_goes_on(house: House) -
     said = house.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     assert "was interrupted" in said
 
-    house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    assert "Everything is put back." in house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 
     lamps = house.read()["lamps"]
