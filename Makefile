@@ -28,7 +28,7 @@ ARGS ?=
 .PHONY: branches soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go to tests.demo)
 	@$(RUN) -m tests.demo $(ARGS)
@@ -36,10 +36,10 @@ demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go t
 benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tests.benchmarks)
 	@$(RUN) -m tests.benchmarks $(ARGS)
 
-benchmark-plans: ## what it costs to plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
+benchmark-plans: ## the cost of a plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
 	@$(RUN) -m tests.benchmarks.plans $(ARGS)
 
-benchmark-gates: ## what a look of each gate costs at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
+benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
 
 test: ## everything, as continuous integration does
@@ -85,7 +85,7 @@ ansible-lint: ## ansible-lint, production profile
 sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
-stock: ## what the lab needs and is made once per machine: a control plane, the servers, their class archives, Longhorn's definitions
+stock: ## the parts of the lab that are made once per machine: a control plane, the servers, their class archives, Longhorn's definitions
 	@$(RUN) -m tests.lab.stock
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) -c pass
 ifneq ($(NEWEST_PYTHON),)

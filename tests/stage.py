@@ -30,9 +30,9 @@ def parser(target: str, description: str | None) -> argparse.ArgumentParser:
     """The options that say which cluster is upgraded, for the Makefile's target of this name."""
     options = argparse.ArgumentParser(prog=f"make {target} ARGS=…", description=description)
     options.add_argument("--members", choices=sorted(LAYOUTS), default="three", help="size of the cluster")
-    options.add_argument("--from", dest="origin", choices=OPEN, default="2.19.6")
-    options.add_argument("--to", dest="target", choices=OPEN, default="3.8.0")
-    options.add_argument("--documents", type=int, default=20_000)
+    options.add_argument("--from", dest="origin", choices=OPEN, default="2.19.6", help="version before (%(default)s)")
+    options.add_argument("--to", dest="target", choices=OPEN, default="3.8.0", help="version after (%(default)s)")
+    options.add_argument("--documents", type=int, default=20_000, help="their number at the beginning (%(default)s)")
     return options
 
 

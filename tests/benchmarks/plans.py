@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tests.benchmarks.plans`: what it costs to plan the upgrade of a large cluster, from the servers' answers.
+"""`python -m tests.benchmarks.plans`: the cost of planning the upgrade of a large cluster, from the servers' answers.
 
 The answers are made up in the shape of real ones: indices of ten shards with one replica, spread by chance, and across
 zones where there are any.

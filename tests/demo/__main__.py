@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tests.demo`: sets everything up, upgrades a real cluster under traffic, prints what it cost, cleans up."""
+"""`python -m tests.demo`: sets everything up, upgrades a real cluster under traffic, prints the cost, cleans up."""
 
 from __future__ import annotations
 
