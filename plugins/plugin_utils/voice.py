@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from ansible.module_utils.common.parameters import remove_values
 
 from ..module_utils.common.waiting import SIGN_OF_LIFE
-from ..module_utils.common.words import printable
+from ..module_utils.common.words import printable, shortened
 
 LONGEST = 200
 """The most characters of a line, host included: job consoles cut longer ones."""
@@ -56,13 +56,9 @@ class Voice:
         count, self._left_out = self._left_out, 0
         self._last = text
         self._said_at.append(at)
-        self._say(_shortened(f"[{self._host}] {f'({count} lines left out) ' if count else ''}{text}"))
+        self._say(shortened(f"[{self._host}] {f'({count} lines left out) ' if count else ''}{text}", LONGEST))
 
     def finish(self) -> None:
         """Say the number of last lines that were left out, if any."""
         if self._left_out:
             self._say(f"[{self._host}] ({self._left_out} lines left out)")
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

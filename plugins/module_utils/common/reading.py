@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .errors import NotUnderstood
+from .words import shortened
 
 Json = Mapping[str, Any]
 Read = TypeVar("Read")
@@ -54,7 +55,9 @@ def understood(refuse: Callable[[str], NotUnderstood]) -> Iterator[None]:
     except Unreadable as error:
         raise refuse(str(error)) from error
     except FOREIGN as error:
-        raise refuse(f"it is not of the known shape ({type(error).__name__}: {_cut(str(error))})") from error
+        raise refuse(
+            f"it is not of the known shape ({type(error).__name__}: {shortened(str(error), LONGEST)})"
+        ) from error
 
 
 def text(of: Json, name: str, default: str | None = None) -> str:
@@ -234,7 +237,7 @@ def parsed(kept: str) -> Json:
     try:
         found = json.loads(kept)
     except (RecursionError, TypeError, ValueError) as error:
-        raise Unreadable(f"it is not JSON ({_cut(str(error))})") from error
+        raise Unreadable(f"it is not JSON ({shortened(str(error), LONGEST)})") from error
     if not isinstance(found, dict):
         raise Unreadable("it is not a JSON object")
     return found
@@ -255,8 +258,4 @@ def _typed(of: Json, name: str, kind: type[Type], called: str, default: Any) -> 
 def _quoted(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "a list"
-    return _cut(json.dumps(value))
-
-
-def _cut(said: str) -> str:
-    return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
+    return shortened(json.dumps(value), LONGEST)

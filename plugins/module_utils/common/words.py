@@ -26,6 +26,11 @@ def enumerate_few(things: Iterable[str]) -> str:
     return shown if len(ordered) <= NAMED else f"{shown} and {len(ordered) - NAMED} more"
 
 
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning if it has more characters than this."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def printable(text: str) -> str:
     """A text of a server or of another person, as one line that can do nothing to a terminal.
 

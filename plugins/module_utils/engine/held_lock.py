@@ -19,6 +19,7 @@ from ..common.moments import now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, remark, waiting
 from ..common.waiting import Clock
+from ..common.words import shortened
 from .lock import Lock, LockStore, held_sentence, judge_free, judge_ours
 from .lock_watch import Watch, shown
 
@@ -57,7 +58,7 @@ class HeldLock:
         self._ask("", stoppable=False)
 
     def _ask(self, waiting_for: str, stoppable: bool) -> None:
-        doing = waiting_for if len(waiting_for) <= LONGEST else f"{waiting_for[:LONGEST]}…"
+        doing = shortened(waiting_for, LONGEST)
         until_unchanged(lambda: self._renew_if_due(doing, stoppable), ATTEMPTS)
         self._asked_at = self._clock.now()
 

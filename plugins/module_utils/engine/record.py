@@ -16,6 +16,7 @@ from typing import Any
 
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
+from ..common.words import shortened
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
 
@@ -303,8 +304,3 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
 def one_sentence(text: str) -> str:
     """The first sentence of a text; what follows stays in the history."""
     return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST_REASON)
-
-
-def shortened(text: str, most: int) -> str:
-    """The text, or its beginning if it has more characters than this."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"

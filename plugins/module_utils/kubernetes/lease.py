@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ..common.errors import refusal
 from ..common.reading import part, text, text_map, whole, within
 from ..engine.lock import Lock
 from .answers import reading_object
@@ -46,6 +49,21 @@ class Lease:
         """Remove exactly this lock."""
         uid, version = _parts(lock)
         self._client.delete(lease_path(self._namespace, self._name), uid, resource_version=version)
+
+
+def lease_at(client: KubernetesClient, place: Mapping[str, str]) -> Lease:
+    """The lock at the place that an undo names.
+
+    Raises:
+        Refusal: it is kept elsewhere.
+    """
+    if place["kept_in"] != "kubernetes":
+        raise refusal(
+            "undo_lock_not_readable",
+            f"The lock is not kept in Kubernetes, but in {place['kept_in']}.",
+            "Settle under that lock.",
+        )
+    return Lease(client, place["namespace"], place["name"])
 
 
 def lease_path(namespace: str, name: str = "") -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..common.errors import Refusal
 from ..common.moments import now_text
+from ..common.words import shortened
 from .client import KubernetesClient
 from .paths import CORE, in_namespace
 
@@ -32,7 +33,7 @@ def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message:
         },
         "type": "Warning",
         "reason": REASON,
-        "message": message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…",
+        "message": shortened(message, LONGEST),
         "source": {"component": COMPONENT},
         "firstTimestamp": at,
         "lastTimestamp": at,

@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.conflicts import until_unchanged
-from ..common.errors import Refusal, Unreachable, refusal
+from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
-from ..engine.lock import LockStore
 from ..engine.lock_watch import Writers, writer_of
 from ..engine.undo import Undo
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.lease import Lease
+from ..kubernetes.lease import lease_at
 from ..kubernetes.pods import pods_of
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
@@ -53,7 +51,7 @@ def run(task: Task) -> Outcome:
     """Make the image and strategy as wanted, or put the strategy back. A second run changes nothing."""
     client = connect(task.params["kubernetes"])
     restored: dict[str, Outcome] = {}
-    writers = Writers(task, lambda place: _store(client, place), "pool_image")
+    writers = Writers(task, partial(lease_at, client), "pool_image")
 
     def step() -> Outcome:
         if task.params["state"] == "present":
@@ -119,17 +117,6 @@ def _restore(task: Task, client: KubernetesClient, writers: Writers, pool: State
     if why is not None:
         return _unchanged(pool, "", Verdict((why,)))
     return _patched(task, client, pool, "", way_back(pool, undo), (), undo)
-
-
-def _store(client: KubernetesClient, place: Mapping[str, str]) -> LockStore:
-    """The store of the lock of an undo. This module can read only a Lease of a namespace."""
-    if place["kept_in"] != "kubernetes":
-        raise refusal(
-            "undo_lock_not_readable",
-            f"The lock is not kept in Kubernetes, but in {place['kept_in']}.",
-            "Settle under that lock.",
-        )
-    return Lease(client, place["namespace"], place["name"])
 
 
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:

@@ -15,7 +15,7 @@ from ...engine.lock import LockStore
 from ...engine.lock_watch import Writers
 from ...engine.undo import Change, Undo, left_alone
 from ...kubernetes import client as kubernetes
-from ...kubernetes.lease import Lease
+from ...kubernetes.lease import lease_at
 from ..judge.changes import request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Settings, excluded_by, with_excluded
@@ -72,7 +72,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
     if place["kept_in"] == "opensearch":
         return ClusterLock(client)
-    return Lease(kubernetes.connect(task.params["kubernetes"]), place["namespace"], place["name"])
+    return lease_at(kubernetes.connect(task.params["kubernetes"]), place)
 
 
 def _is_asked_for(task: Task, change: Change) -> bool:

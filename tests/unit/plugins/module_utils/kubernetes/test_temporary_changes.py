@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock_watch import Writers
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Path
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease, lease_at
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.temporary_changes import change, put_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Passing
@@ -92,7 +93,7 @@ def carried(api: InProcess) -> Json:
 
 def back(api: InProcess, task: Task) -> tuple[bool, list[str]]:
     client = api.client()
-    writers = Writers(task, lambda place: Lease(client, place["namespace"], place["name"]), "shelf_repair")
+    writers = Writers(task, partial(lease_at, client), "shelf_repair")
     changed, said = put_back(task, client, PATH, is_known, writers.judge)
     return changed, [reason.message for reason in said]
 
