@@ -10,6 +10,7 @@ from tests.sandbox.longhorn.controllers.nodes import manager_of
 from tests.sandbox.longhorn.controllers.shares import IMAGE as SHARE_IMAGE
 from tests.sandbox.longhorn.description import ENGINE_IMAGE, GIB, SETTINGS, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import checksum
+from tests.sandbox.longhorn.unverified.control import SETTINGS_OF_V1_13
 
 DISK = "block-disk"
 _LONG_AGO = 86400.0
@@ -22,7 +23,7 @@ def disk_of(node: str) -> str:
 
 def setting_objects(described: Described) -> list[Json]:
     """The settings. A value that the description gives for an unknown one is written as well."""
-    values = {**SETTINGS, **described.settings}
+    values = {**SETTINGS, **(SETTINGS_OF_V1_13 if described.offers == "v1.13" else {}), **described.settings}
     return [{"metadata": {"name": name}, "value": value} for name, value in values.items()]
 
 

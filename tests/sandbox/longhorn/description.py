@@ -85,6 +85,8 @@ class Described:
     volumes: tuple[Volume, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Values that are not the defaults."""
+    offers: str = ""
+    """The unverified kinds that it has: `design`, `v1.13`, or none."""
 
 
 @dataclass(frozen=True)

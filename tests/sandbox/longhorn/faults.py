@@ -119,6 +119,14 @@ class Faults:
         """From now on a frontend dies with the pod of its instance manager, as the sources of v1.12.0 expect it."""
         self._controllers.frontends.die = True
 
+    def upgrade_stalls(self, kind: Kind, state: str) -> None:
+        """Upgrades of an unverified kind do not leave a state."""
+        self._controllers.troubles.stalls.add((kind, state))
+
+    def upgrade_fails(self, kind: Kind, state: str, message: str) -> None:
+        """Upgrades of an unverified kind end with an error in a state."""
+        self._controllers.troubles.errors[kind, state] = message
+
     def when(self, kind: Kind, holds: Callable[[Json], bool], fault: Callable[[], None]) -> None:
         """Make a fault as soon as an object of a kind is so, once."""
         done: list[bool] = []
@@ -133,6 +141,7 @@ class Faults:
     def mend_all(self, nodes: Sequence[str] = ()) -> None:
         """End every fault; the Kubernetes nodes given have power again."""
         self._reverting.clear()
+        self._controllers.troubles.clear()
         self._controllers.engines.stuck.clear()
         self._controllers.replicas.taken.clear()
         self._controllers.snapshots.stuck.clear()

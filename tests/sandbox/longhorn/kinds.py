@@ -26,6 +26,12 @@ SNAPSHOTS = _kind("snapshots", "Snapshot")
 ATTACHMENTS = _kind("volumeattachments", "VolumeAttachment")
 SHARES = _kind("sharemanagers", "ShareManager")
 BACKUPS = _kind("backups", "Backup")
+DATA_ENGINE_UPGRADES = _kind("dataengineupgrademanagers", "DataEngineUpgradeManager")
+NODE_UPGRADES = _kind("nodedataengineupgrades", "NodeDataEngineUpgrade")
+MANAGER_UPGRADES = _kind("instancemanagerupgrades", "InstanceManagerUpgrade")
+CONTROLS = _kind("instancemanagerupgradecontrols", "InstanceManagerUpgradeControl")
+UNVERIFIED = (DATA_ENGINE_UPGRADES, NODE_UPGRADES, MANAGER_UPGRADES, CONTROLS)
+"""Those that v1.12.0 lacks."""
 OWN = (
     VOLUMES,
     ENGINES,

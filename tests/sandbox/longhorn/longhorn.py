@@ -35,6 +35,7 @@ from tests.sandbox.longhorn.kinds import (
 from tests.sandbox.longhorn.memory import InMemory
 from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.observer import Observer
+from tests.sandbox.longhorn.unverified.definitions import of_the_design, of_v1_13
 from tests.sandbox.longhorn.webhook import Webhook
 
 BUILT_IN = 120.0
@@ -52,12 +53,13 @@ class Longhorn:
         resources = self.kubernetes.server.resources
         self._resources = resources
         self.kubernetes.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
-        self.kubernetes.apply(definitions())
+        offered = {"design": of_the_design, "v1.13": of_v1_13}.get(described.offers, list)
+        self.kubernetes.apply([*definitions(), *offered()])
         server = InMemory(resources)
         self.objects = Objects(server)
         self.observer = Observer(self.objects)
         shared = Shared(self.objects, pace or Durations(), self.kubernetes.nodes.dead.__contains__)
-        self.controllers = Controllers(shared)
+        self.controllers = Controllers(shared, described.offers)
         self.webhook = Webhook(self.objects)
         self.faults = Faults(self.objects, self.controllers, self.observer, self.webhook, self.kubernetes.faults)
         server.follow(self.objects)
@@ -72,7 +74,7 @@ class Longhorn:
             self._machine(machine)
         for manager in building.manager_objects(self.described):
             made = self.objects.create(MANAGERS, manager)
-            self.objects.create(PODS, pod_of(made))
+            self.objects.create(PODS, pod_of(made, self.controllers.managers.restart_policy))
         self._until("the instance managers", self._managers_run)
         for volume in self.described.volumes:
             self._volume(volume)

@@ -155,13 +155,13 @@ def _setting(before: Json | None, after: Json | None) -> None:
     name, value = found["metadata"]["name"], str(found.get("value", ""))
     if after is None:
         raise denied(f"setting {name} can be modified but not deleted")
-    if name not in KNOWN:
+    if before is None and name not in KNOWN:
         raise denied(f"setting {name} does not exist")
     told = {**((before or {}).get("metadata", {}).get("annotations") or {})}
     told |= after["metadata"].get("annotations") or {}
     if before is not None and before.get("value") != value and name in _READ_ONLY and BY_LONGHORN not in told:
         raise denied(f"setting {name} is read-only")
-    default = KNOWN[name]
+    default = KNOWN.get(name, "")
     if name in _NUMBERS and not value.isdigit():
         raise denied(f"failed to parse value {value} of setting {name}: it should be a number of 0 or more")
     if default in {"true", "false"} and value not in {"true", "false"}:

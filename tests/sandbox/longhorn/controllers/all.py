@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.attachments import Attachments
 from tests.sandbox.longhorn.controllers.engines import Engines
@@ -16,12 +18,25 @@ from tests.sandbox.longhorn.controllers.snapshots import Backups, Snapshots
 from tests.sandbox.longhorn.controllers.volumes import Volumes
 from tests.sandbox.longhorn.controllers.work import Queue, Shared
 from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, REPLICAS
+from tests.sandbox.longhorn.unverified.control import Control
+from tests.sandbox.longhorn.unverified.design import OneNode, Whole
+from tests.sandbox.longhorn.unverified.in_place import OneManager
+from tests.sandbox.longhorn.unverified.steps import Troubles
+
+
+class Controller(Protocol):
+    """A controller: it is told of every change, and looks at what it has queued."""
+
+    queue: Queue
+
+    def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
+        """Take note of a change."""
 
 
 class Controllers:
-    """Each looks at what it is told of, a moment later."""
+    """Each looks at what it is told of, a moment later. `offers` names the unverified kinds that there are."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, offers: str = "") -> None:
         self._objects = shared.objects
         self.instances = Instances(shared)
         self.engines = Engines(shared, self.instances)
@@ -34,32 +49,22 @@ class Controllers:
         self.snapshots = Snapshots(shared)
         self.backups = Backups(shared)
         self.shares = Shares(shared)
+        self.troubles = Troubles()
+        self._each: list[Controller] = [self.engines, self.frontends, self.replicas, self.managers, self.nodes]
+        self._each += [self.volumes, self.attachments, self.snapshots, self.backups, self.shares]
+        if offers == "design":
+            self._each += [Whole(shared, self.troubles), OneNode(shared, self.troubles)]
+        elif offers == "v1.13":
+            self.managers.restart_policy, self.nodes.beside = "Always", False
+            self._each += [OneManager(shared, self.managers, self.troubles), Control(shared, self.troubles)]
         shared.objects.listeners.append(self._seen)
-
-    def _each(
-        self,
-    ) -> tuple[
-        Engines | Frontends | Replicas | Managers | Nodes | Volumes | Attachments | Snapshots | Backups | Shares, ...
-    ]:
-        return (
-            self.engines,
-            self.frontends,
-            self.replicas,
-            self.managers,
-            self.nodes,
-            self.volumes,
-            self.attachments,
-            self.snapshots,
-            self.backups,
-            self.shares,
-        )
 
     def queues(self) -> list[Queue]:
         """Their queues."""
-        return [each.queue for each in self._each()]
+        return [each.queue for each in self._each]
 
     def _seen(self, kind: Kind, item: Json, gone: bool) -> None:
-        for each in self._each():
+        for each in self._each:
             each.seen(kind, item, gone=gone)
 
     def data_plane_changed(self, node: str) -> None:

@@ -119,7 +119,7 @@ class Instances:
             status |= {**_NO_ADDRESS, "currentState": "unknown" if started else "stopped"}
         elif state == "starting" and not started:
             status.setdefault("currentState", "stopped")
-        elif instance is None or state in {"stopped", "error", "starting"}:
+        elif instance is None or state in {"stopped", "error", "starting", "upgrading"}:
             status |= {**_NO_ADDRESS, "currentState": "error" if started else "stopped"}
             if state != "running":
                 status["starting"] = False

@@ -22,14 +22,14 @@ API_VERSION = 6
 LOOK_AGAIN = 5.0
 
 
-def pod_of(manager: Json, image: str = "") -> Json:
+def pod_of(manager: Json, restart_policy: str = "Never") -> Json:
     """The pod of an instance manager."""
     spec, name = manager["spec"], manager["metadata"]["name"]
-    container = {"name": "instance-manager", "image": image or spec["image"]}
+    container = {"name": "instance-manager", "image": spec["image"]}
     metadata = {"name": name, "namespace": NAMESPACE, "labels": manager_labels(spec["nodeID"], spec["image"])}
     owner = {**owner_of(MANAGERS, manager)}
     metadata["ownerReferences"] = [owner]
-    body = {"containers": [container], "nodeName": spec["nodeID"], "restartPolicy": "Never"}
+    body = {"containers": [container], "nodeName": spec["nodeID"], "restartPolicy": restart_policy}
     body["terminationGracePeriodSeconds"] = 10
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body}
 
@@ -43,7 +43,9 @@ class Managers:
         self.held: set[str] = set()
         """Kubernetes nodes on which no pod of an instance manager is made."""
         self.in_place: set[str] = set()
-        """Those whose pod gets another image in place, as v1.13 does it: its restart is not made good here."""
+        """Instance managers whose pod gets another image in its place, as v1.13 does it."""
+        self.restart_policy = "Never"
+        """`Always` where the pod gets another image in its place."""
 
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
         """Take note of a change."""
@@ -77,7 +79,9 @@ class Managers:
             drafts.write()
             return
         self._from_node(manager)
-        if status["currentState"] in {"stopped", "error", "starting"}:
+        if status["currentState"] == "starting" and name in self.in_place:
+            status["currentState"] = "upgrading"
+        if status["currentState"] in {"stopped", "error", "starting", "upgrading"}:
             for key in MAPS.values():
                 status[key] = {}
         if status["currentState"] == "running":
@@ -149,7 +153,7 @@ class Managers:
         if any(each["spec"].get("nodeName") == node for each in self._pods_beside(name)):
             self.queue.add(name, 1.0)
             return
-        self._objects.create(PODS, pod_of(manager))
+        self._objects.create(PODS, pod_of(manager, self.restart_policy))
 
     def _pods_beside(self, name: str) -> list[Json]:
         key = "longhorn.io/data-engine"

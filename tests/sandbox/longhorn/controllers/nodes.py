@@ -29,6 +29,8 @@ class Nodes:
         self.queue = shared.queue(self._look)
         self.lost: set[str] = set()
         """Kubernetes nodes whose disks are not found after the next start of an instance manager."""
+        self.beside = True
+        """Whether a default instance manager is made beside an old one; v1.13 changes the old one in its place."""
         self._served: dict[str, str] = {}
         """The instance manager, and its pod's address, by which the disks of a Kubernetes node were found."""
         self._searching: set[tuple[str, str]] = set()
@@ -124,8 +126,10 @@ class Nodes:
         for each in self._objects.of_node(MANAGERS, node):
             if each["spec"]["image"] == image:
                 there = True
-            elif not _holds(each) and state_of(each) != "unknown":
+            elif self.beside and not _holds(each) and state_of(each) != "unknown":
                 self._objects.delete(MANAGERS, each["metadata"]["name"])
+        if not self.beside and self._objects.of_node(MANAGERS, node):
+            return
         if not there and image:
             self._objects.create(MANAGERS, manager_of(node, image))
 

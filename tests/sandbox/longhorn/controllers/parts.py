@@ -94,6 +94,8 @@ class Parts:
         status = node.get("status", {})
         if condition(status, "Ready") != "True" or condition(status, "Schedulable") != "True":
             return False
+        if node["metadata"]["name"] in self.shared.closed:
+            return False
         if not node["spec"].get("allowScheduling") or "deletionTimestamp" in node["metadata"]:
             return False
         disks = (status.get("diskStatus") or {}).values()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.objects import Json, Refused, timestamp
@@ -59,6 +59,8 @@ class Shared:
     durations: Durations
     dead: Callable[[str], bool]
     """Whether a Kubernetes node has no power, whoever has noticed."""
+    closed: set[str] = field(default_factory=set)
+    """Kubernetes nodes to which nothing is scheduled or rebuilt because Longhorn itself upgrades them (v1.13)."""
 
     def now(self) -> str:
         """The present moment, as a status tells it."""
