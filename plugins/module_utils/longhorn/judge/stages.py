@@ -24,7 +24,9 @@ class Stage(Enum):
     """The states of one node, in their order."""
 
     UNDEFINED = "undefined"
+    PENDING = "pending"
     INITIALIZING = "initializing"
+    FAILING_REPLICAS = "failing-replicas"
     SWITCHING_OVER = "switching-over"
     REPLACING = "upgrading-instance-manager"
     SWITCHING_BACK = "switching-back"
@@ -260,7 +262,7 @@ def _switch_over(seen: Longhorn, node: Node) -> Step | None:
         if volume.home == node.name or (lost and not volume.switchover):
             best = next(lenders(seen, volume, node.name), "")
             if not best:
-                reasons.append(_no_lender(volume, node.name))
+                reasons.append(no_lender(volume, node.name))
             elif blocked or engine is None:
                 reasons += blocked
             else:
@@ -277,7 +279,8 @@ def _switching(volume: Volume, node: str) -> Reason:
     return waiting("engine_moves", said, about=volume.name)
 
 
-def _no_lender(volume: Volume, node: str) -> Reason:
+def no_lender(volume: Volume, node: str) -> Reason:
+    """The wait for a node that can run the engine of the volume meanwhile."""
     return waiting(
         "no_other_node",
         f"No node can run the engine of volume {volume.name} while node {node} is changed.",
@@ -310,7 +313,7 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
     if ill:
         # Longhorn rebuilds a failed replica only on a node that takes replicas (replica_scheduler.go of 1.12).
         acts = () if node.allow_scheduling else (Act("open_node", node.name),)
-        return _waits(Stage.REBUILDING, *(_rebuilds(seen, each) for each in ill), acts=acts)
+        return _waits(Stage.REBUILDING, *(rebuilds(seen, each) for each in ill), acts=acts)
     return Step(Stage.FINALIZING, (Act("unmark_node", node.name),))
 
 
@@ -326,7 +329,8 @@ def is_whole(seen: Longhorn, volume: Volume) -> bool:
     )
 
 
-def _rebuilds(seen: Longhorn, volume: Volume) -> Reason:
+def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
+    """The wait for an attached volume to be whole."""
     engine = seen.engine_of.get(volume.name)
     errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
     said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"

@@ -1,0 +1,252 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of a node whose engine is switched by an upgrade of Longhorn itself, and what is due.
+
+An upgrade that is active is followed, whoever made it, and no second one is made. A node is done when its instance
+manager runs the image and its volumes are whole, and not when an upgrade says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from ...common.verdict import Reason, Verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import Longhorn
+from ..observe.upgrades import AUTOMATIC, UNDEFINED, NodeProgress, Upgrade, Upgrades, VolumeProgress, Way
+from .stages import Act, Stage, Step, Wanted, is_whole, judge_copies, node_unknown, rebuilds, touched
+from .stalls import causes
+
+STAGES: Mapping[str, Stage] = {
+    UNDEFINED: Stage.UNDEFINED,
+    "pending": Stage.PENDING,
+    "initializing": Stage.INITIALIZING,
+    "failing-replicas": Stage.FAILING_REPLICAS,
+    "switching-over": Stage.SWITCHING_OVER,
+    "relocating-engines": Stage.SWITCHING_OVER,
+    "upgrading-instance-manager": Stage.REPLACING,
+    "waiting-for-source-im": Stage.REPLACING,
+    "switching-back": Stage.SWITCHING_BACK,
+    "restoring-engines": Stage.SWITCHING_BACK,
+    "rebuilding-replica": Stage.REBUILDING,
+    "waiting-for-healthy-volumes": Stage.REBUILDING,
+    "finalizing": Stage.FINALIZING,
+    "completed": Stage.COMPLETED,
+    "error": Stage.ERROR,
+    "failed": Stage.ERROR,
+}
+"""The stage for each state of a node, of both kinds of objects."""
+
+
+@dataclass(frozen=True)
+class Follower:
+    """The one who asks: the name of the run, and the upgrades that it has seen under way."""
+
+    run: str = ""
+    followed: frozenset[str] = frozenset()
+
+    def knows(self, upgrade: Upgrade) -> bool:
+        """Whether the run has made or followed this upgrade, so that the end of it is the end of its own attempt."""
+        return upgrade.name in self.followed or bool(self.run and upgrade.run == self.run)
+
+
+def step(seen: Longhorn, found: Upgrades, wanted: Wanted, follower: Follower) -> Step:
+    """The state of the node, and what is due."""
+    node = wanted.node
+    if node not in seen.nodes:
+        return _ended(node_unknown(node))
+    under_way = found.active()
+    at_node = next((each for each in under_way if _is_at(each, node)), None)
+    if at_node is not None:
+        return _follow(seen, found, wanted, at_node)
+    if runs_image(seen, node, wanted.image):
+        return _settle(seen, node, [each for each in found.upgrades if follower.knows(each)])
+    own = [each for each in found.upgrades if follower.knows(each) and each.image in {"", wanted.image}]
+    failed = [each for each in own if _has_failed(each, node)]
+    if failed:
+        return _ended(*(_failed(seen, each, node) for each in failed))
+    if under_way:
+        return Step(Stage.PENDING, (), Verdict(tuple(_other(each, node) for each in under_way)))
+    ended = [each for each in own if each.covers(node)]
+    if ended:
+        return Step(Stage.REPLACING, (), Verdict(tuple(_without_effect(seen, each, wanted) for each in ended)))
+    return _begin(seen, found, wanted)
+
+
+def _is_at(upgrade: Upgrade, node: str) -> bool:
+    progress = upgrade.of(node)
+    return upgrade.covers(node) and not (progress and progress.ended)
+
+
+def _has_failed(upgrade: Upgrade, node: str) -> bool:
+    """Whether the upgrade has failed at the node, or as a whole before it was done with the node."""
+    progress = upgrade.of(node)
+    if progress is not None and progress.ended:
+        return progress.failed
+    return upgrade.covers(node) and not upgrade.active and upgrade.state != "completed"
+
+
+def runs_image(seen: Longhorn, node: str, image: str) -> bool:
+    """Whether the only instance manager of the node runs the image."""
+    there = [each for each in seen.managers_of.get(node, ()) if each.image != image]
+    present = seen.running_managers.get(node)
+    return not there and present is not None and present.image == image
+
+
+def _ended(*reasons: Reason) -> Step:
+    return Step(Stage.ERROR, (), Verdict(reasons))
+
+
+def _settle(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Step:
+    """The step once the node runs the image, and no upgrade is at it. `own` are the upgrades that the run knows."""
+    away = sorted(_homeless(seen, node, own))
+    if away:
+        said = f"Engines have not returned to node {node}: {enumerate_few(away)}."
+        remedy = "See the events of the volumes; set their engineNodeID to that node if nothing moves them."
+        return Step(Stage.SWITCHING_BACK, (), Verdict((waiting("engines_return", said, remedy, about=node),)))
+    ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
+    if ill:
+        return Step(Stage.REBUILDING, (), Verdict(tuple(rebuilds(seen, each) for each in ill)))
+    return Step(Stage.COMPLETED)
+
+
+def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str]:
+    """The attached volumes whose engine was on the node before these upgrades, and is not there now."""
+    for upgrade in own:
+        progress = upgrade.of(node)
+        for name, each in progress.volumes.items() if progress else ():
+            volume = seen.volumes.get(name)
+            if volume and volume.attached and each.original_node == node and volume.engine_at != node:
+                yield name
+
+
+def _begin(seen: Longhorn, found: Upgrades, wanted: Wanted) -> Step:
+    """The step in which an upgrade of the node is made, once nothing stands in the way."""
+    blocked = (*automatic(seen, found), *judge_copies(seen, wanted.node).reasons)
+    if blocked:
+        return Step(Stage.UNDEFINED, (), Verdict(blocked))
+    said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
+    # Longhorn v1.13 keeps the replicas of the node by itself; the design leaves that open.
+    keep = (Act("keep_replicas", wanted.node),) if found.way is Way.ENGINE_UPGRADES else ()
+    acts = (*keep, Act("create_upgrade", wanted.node))
+    return Step(Stage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
+
+
+def automatic(seen: Longhorn, found: Upgrades) -> Iterator[Reason]:
+    """The refusal to make an upgrade of one node while Longhorn goes from node to node by itself."""
+    if found.way is not Way.INSTANCE_MANAGER_UPGRADES:
+        return
+    for name in AUTOMATIC:
+        if seen.settings.get(name) == "true":
+            at = f" It is at node {found.current_node}." if found.current_node else ""
+            yield refused(
+                "upgrades_automatic",
+                f"The setting {name} is true, so Longhorn upgrades node after node by itself, with no gate between"
+                f" them.{at}",
+                "Set it to false: Longhorn ends the node that it is at, and begins no other. Then run again.",
+            )
+
+
+def _follow(seen: Longhorn, found: Upgrades, wanted: Wanted, upgrade: Upgrade) -> Step:
+    """The step while an upgrade is at the node, or will be."""
+    node = wanted.node
+    if upgrade.image and upgrade.image != wanted.image:
+        return _ended(_other_image(upgrade, wanted))
+    progress = upgrade.of(node)
+    if progress is None or (progress.state == UNDEFINED and upgrade.current_node not in {"", node}):
+        return Step(*_in_turn(seen, upgrade, node))
+    stage = STAGES.get(progress.state)
+    if stage is None:
+        said = f"Upgrade {upgrade.name} of node {node} is in an unknown state, {progress.state!r}."
+        remedy = "Wait until it has ended, or look for a newer version of this collection."
+        return Step(Stage.UNDEFINED, (), Verdict((waiting("upgrade_state_unknown", said, remedy, about=node),)))
+    reasons = (_under_way(upgrade, node, progress, found), *causes(seen, upgrade, node, stage))
+    return Step(stage, (), Verdict(reasons))
+
+
+def _in_turn(seen: Longhorn, upgrade: Upgrade, node: str) -> tuple[Stage, tuple[Act, ...], Verdict]:
+    """The step of a node whose turn has not come in the upgrade."""
+    state = upgrade.state or "undefined"
+    at = f", and is at node {upgrade.current_node}" if upgrade.current_node else ""
+    said = f"Upgrade {upgrade.name} is {state}{at}; node {node} has not had its turn.{_quoted(upgrade.message)}"
+    first = waiting("upgrade_in_turn", said, about=upgrade.current_node or state)
+    stage = Stage.PENDING if upgrade.state else Stage.UNDEFINED
+    return stage, (), Verdict((first, *causes(seen, upgrade, upgrade.current_node, stage)))
+
+
+def _under_way(upgrade: Upgrade, node: str, progress: NodeProgress, found: Upgrades) -> Reason:
+    state = progress.state or "undefined"
+    retried = found.nodes.get(node, progress).attempts
+    again = f" Longhorn has tried {retried} {'time' if retried == 1 else 'times'} before." if retried else ""
+    said = f"Upgrade {upgrade.name} of node {node} is in state {state}.{_quoted(progress.message)}{again}"
+    return waiting("upgrade_under_way", said, about=f"{node} {state}")
+
+
+def _quoted(message: str) -> str:
+    return f" Longhorn says: {message.rstrip('.')}." if message else ""
+
+
+def _other_image(upgrade: Upgrade, wanted: Wanted) -> Reason:
+    return refused(
+        "upgrade_of_other_image",
+        f"Upgrade {upgrade.name}, which is under way at node {wanted.node}, brings image {upgrade.image}, and not"
+        f" {wanted.image}.",
+        "Wait until it has ended, and see which image Longhorn has as its default; then run again.",
+    )
+
+
+def _other(upgrade: Upgrade, node: str) -> Reason:
+    nodes = enumerate_few(upgrade.nodes) if upgrade.nodes else "all nodes"
+    said = (
+        f"Upgrade {upgrade.name} of {nodes} is {upgrade.state or 'undefined'}, and no second one is made meanwhile for"
+        f" node {node}.{_quoted(upgrade.message)}"
+    )
+    return waiting("upgrade_elsewhere", said, "Wait until it has ended.", about=upgrade.name)
+
+
+def _failed(seen: Longhorn, upgrade: Upgrade, node: str) -> Reason:
+    progress = upgrade.of(node) or NodeProgress(upgrade.state)
+    message = progress.message or upgrade.message
+    volumes = sorted(name for name, each in progress.volumes.items() if each.state in {"error", "failed"})
+    of_volumes = f" The volumes at fault: {enumerate_few(volumes)}." if volumes else ""
+    state = progress.state if progress.failed else upgrade.state
+    found = [f" {each.sentence()}" for each in causes(seen, upgrade, node, Stage.ERROR)]
+    goes_on = f" Longhorn goes on with node {upgrade.current_node}." if upgrade.active and upgrade.current_node else ""
+    return refused(
+        "upgrade_failed",
+        f"Upgrade {upgrade.name} of node {node} has ended in state {state}"
+        f"{': ' + message.rstrip('.') if message else ', without a message'}.{of_volumes}{''.join(found)}{goes_on}",
+        "Cure the cause; the next run makes another upgrade, which goes on with what is left.",
+    )
+
+
+def _without_effect(seen: Longhorn, upgrade: Upgrade, wanted: Wanted) -> Reason:
+    there = sorted(f"{each.image} ({each.state or 'unknown'})" for each in seen.managers_of.get(wanted.node, ()))
+    said = (
+        f"Upgrade {upgrade.name} is completed, and the instance managers of node {wanted.node} are"
+        f" {enumerate_few(there) or 'missing'}, where only {wanted.image} should run."
+    )
+    return waiting("upgrade_without_effect", said, "See the log of longhorn-manager on this node.", about=wanted.node)
+
+
+def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
+    """The volumes of a node with their original node, temporary node and state, as the newest upgrade of it says."""
+    for each in sorted(found.upgrades, key=lambda each: (each.active, each.name), reverse=True):
+        progress = each.of(node)
+        if progress is not None and progress.volumes:
+            return progress.volumes
+    return {}
+
+
+def blockers(seen: Longhorn, found: Upgrades, nodes: Collection[str], image: str) -> Verdict:
+    """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
+    reasons = [*automatic(seen, found)]
+    reasons += [
+        _other_image(each, Wanted(node, image))
+        for each in found.active()
+        for node in nodes
+        if each.image and each.image != image and _is_at(each, node)
+    ]
+    return Verdict(tuple(dict.fromkeys(reasons)))

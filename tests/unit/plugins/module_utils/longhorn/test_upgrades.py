@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Upgrades by Longhorn itself: what is read of them, the state of a node in them, stalls, and what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood, Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import Stage, Step, Wanted
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.upgrades import (
+    Follower,
+    blockers,
+    step,
+    volumes_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Condition, Longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades, Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.ways import way_of
+
+from tests.unit.plugins.module_utils.longhorn.upgrading import (
+    instance_manager_upgrade,
+    manager,
+    node_upgrade,
+    of_instance_managers,
+    of_managers,
+)
+from tests.unit.plugins.module_utils.longhorn.world import (
+    NEW,
+    OLD,
+    with_engine,
+    with_managers,
+    with_node,
+    with_volume,
+    world,
+)
+from tests.unit.plugins.module_utils.longhorn.world import manager as instance_manager
+
+WANTED = Wanted("n1", NEW)
+THREE = {"v1": ("n1", ("n1", "n2", "n3"))}
+MINE = Follower("run-1")
+AUTOMATIC = "allow-v2-instance-manager-automatic-upgrade"
+BOTH = {"dataengineupgrademanagers", "nodedataengineupgrades"}
+NEWER = {"instancemanagerupgrades", "instancemanagerupgradecontrols"}
+
+
+def old() -> Longhorn:
+    return world(THREE)
+
+
+def done() -> Longhorn:
+    return with_managers(old(), "n1", instance_manager("n1", NEW))
+
+
+def ask(seen: Longhorn, found: Upgrades, follower: Follower = MINE) -> Step:
+    return step(seen, found, WANTED, follower)
+
+
+def codes(found: Step) -> list[str]:
+    return [each.code for each in found.verdict.reasons]
+
+
+def acts(found: Step) -> list[str]:
+    return [each.kind for each in found.acts]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "way"),
+    [
+        ({"volumes"}, Way.OUTSIDE),
+        (BOTH | {"volumes"}, Way.ENGINE_UPGRADES),
+        (NEWER | {"instancemanagerupgrades/status"}, Way.INSTANCE_MANAGER_UPGRADES),
+    ],
+)
+def test_the_way_is_what_the_api_server_offers(kinds: set[str], way: Way) -> None:
+    assert way_of(kinds) is way
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [
+        ({"dataengineupgrademanagers"}, "kinds_incomplete"),
+        ({"instancemanagerupgradecontrols"}, "kinds_incomplete"),
+        (BOTH | NEWER, "kinds_ambiguous"),
+    ],
+)
+def test_the_way_is_never_a_guess(kinds: set[str], code: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        way_of(kinds)
+    assert refused.value.verdict.reasons[0].code == code
+
+
+STATES_OF_A_NODE = [
+    ("undefined", Stage.UNDEFINED),
+    ("", Stage.UNDEFINED),
+    ("pending", Stage.PENDING),
+    ("initializing", Stage.INITIALIZING),
+    ("failing-replicas", Stage.FAILING_REPLICAS),
+    ("switching-over", Stage.SWITCHING_OVER),
+    ("upgrading-instance-manager", Stage.REPLACING),
+    ("switching-back", Stage.SWITCHING_BACK),
+    ("rebuilding-replica", Stage.REBUILDING),
+    ("finalizing", Stage.FINALIZING),
+]
+
+
+@pytest.mark.parametrize(("state", "stage"), STATES_OF_A_NODE)
+@pytest.mark.parametrize("run", ["", "run-1", "another"])
+def test_every_state_of_the_design_is_followed_whoever_made_the_upgrade(state: str, stage: Stage, run: str) -> None:
+    found = ask(old(), of_managers(manager("upgrading", state, run=run), nodes=(node_upgrade(state),)))
+    assert (found.stage, found.acts) == (stage, ())
+    assert found.verdict.state is State.WAITING
+    assert codes(found)[0] == "upgrade_under_way"
+    assert f"is in state {state or 'undefined'}" in found.verdict.reasons[0].message
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"),
+    [
+        ("", Stage.UNDEFINED),
+        ("pending", Stage.PENDING),
+        ("relocating-engines", Stage.SWITCHING_OVER),
+        ("waiting-for-source-im", Stage.REPLACING),
+        ("restoring-engines", Stage.SWITCHING_BACK),
+        ("waiting-for-healthy-volumes", Stage.REBUILDING),
+    ],
+)
+def test_every_state_of_an_instance_manager_upgrade_is_followed(state: str, stage: Stage) -> None:
+    found = ask(old(), of_instance_managers(instance_manager_upgrade(state)))
+    assert (found.stage, found.acts, codes(found)[0]) == (stage, (), "upgrade_under_way")
+
+
+OVERALL = [("undefined", Stage.UNDEFINED), ("", Stage.UNDEFINED), ("initializing", Stage.PENDING)]
+
+
+@pytest.mark.parametrize(("state", "stage"), [*OVERALL, ("upgrading", Stage.PENDING)])
+def test_a_node_waits_for_its_turn_in_every_overall_state(state: str, stage: Stage) -> None:
+    found = ask(old(), of_managers(manager(state, nodes=(), upgradingNode="n2", message="n2 takes its time")))
+    assert (found.stage, found.acts, codes(found)[0]) == (stage, (), "upgrade_in_turn")
+    assert "is at node n2" in found.verdict.reasons[0].message
+    assert "n2 takes its time" in found.verdict.reasons[0].message
+
+
+def test_an_upgrade_is_made_where_none_is() -> None:
+    assert acts(ask(old(), of_managers())) == ["keep_replicas", "create_upgrade"]
+    assert acts(ask(old(), of_instance_managers())) == ["create_upgrade"]
+
+
+def test_no_second_upgrade_is_made_while_one_is_elsewhere() -> None:
+    for found in (
+        of_managers(manager("upgrading", nodes=("n2",))),
+        of_instance_managers(instance_manager_upgrade("pending", node="n2")),
+    ):
+        asked = ask(old(), found)
+        assert (asked.acts, codes(asked)) == ((), ["upgrade_elsewhere"])
+        assert "n2" in asked.verdict.reasons[0].message
+
+
+def test_an_upgrade_is_only_made_while_every_volume_keeps_a_copy_and_none_is_busy() -> None:
+    alone = ask(world({"v1": ("n1", ("n1",))}), of_managers())
+    assert (alone.acts, codes(alone)) == ((), ["last_replica"])
+    busy = ask(with_engine(old(), "v1", busy=("a backup",)), of_instance_managers())
+    assert (busy.acts, codes(busy)) == ((), ["volume_busy"])
+
+
+@pytest.mark.parametrize("found", [of_managers(), of_instance_managers()])
+def test_a_node_that_runs_the_image_is_done_once_its_volumes_are_whole(found: Upgrades) -> None:
+    assert ask(done(), found) == Step(Stage.COMPLETED)
+    ill = ask(with_volume(done(), "v1", robustness="degraded"), found)
+    assert (ill.stage, codes(ill)) == (Stage.REBUILDING, ["volume_degraded"])
+
+
+def test_a_node_is_done_while_the_upgrade_of_all_nodes_goes_on() -> None:
+    found = of_managers(manager("upgrading", "completed", nodes=(), upgradingNode="n2"))
+    assert ask(done(), found).stage is Stage.COMPLETED
+
+
+def test_what_an_upgrade_says_is_not_what_counts() -> None:
+    found = ask(old(), of_managers(manager("completed", "completed", run="run-1")))
+    assert (found.stage, found.acts, codes(found)) == (Stage.REPLACING, (), ["upgrade_without_effect"])
+    assert OLD in found.verdict.reasons[0].message
+
+
+def test_an_engine_that_did_not_come_home_is_waited_for() -> None:
+    engines = {"v1": {"originalNodeID": "n1", "temporaryNodeID": "n2"}}
+    found = of_instance_managers(instance_manager_upgrade("completed", run="run-1", engines=engines))
+    away = ask(with_volume(done(), "v1", engine_at="n2"), found)
+    assert (away.stage, codes(away)) == (Stage.SWITCHING_BACK, ["engines_return"])
+    assert ask(done(), found).stage is Stage.COMPLETED
+    assert ask(with_volume(done(), "v1", engine_at="n2"), found, Follower("later")).stage is Stage.COMPLETED
+
+
+ERRORS: list[tuple[str, Callable[[str], Upgrades]]] = [
+    ("the image is missing", lambda run: of_managers(manager("error", run=run, errorMessage="the image is missing"))),
+    ("the image is missing", lambda run: of_managers(manager("error", run=run, message="the image is missing"))),
+    (
+        "v1: no node to go to",
+        lambda run: of_managers(
+            manager("error", "error", run=run),
+            nodes=(node_upgrade("error", errorMessage="v1: no node to go to", volumes={"v1": {"state": "error"}}),),
+        ),
+    ),
+    (
+        "The volumes at fault: v1",
+        lambda run: of_managers(
+            manager("error", "error", run=run), nodes=(node_upgrade("error", volumes={"v1": {"state": "error"}}),)
+        ),
+    ),
+    (
+        "single replica",
+        lambda run: of_instance_managers(instance_manager_upgrade("failed", run=run, errorMsg="single replica")),
+    ),
+    (
+        "took longer than Longhorn allows",
+        lambda run: of_instance_managers(
+            instance_manager_upgrade("failed", run=run, abortRequested=True, abortReason="timeout")
+        ),
+    ),
+    (
+        "somebody asked for it",
+        lambda run: of_instance_managers(instance_manager_upgrade("failed", run=run, abortRequested=True)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "found"), ERRORS)
+def test_an_error_ends_the_run_that_made_the_upgrade_and_the_next_one_resumes(
+    said: str, found: Callable[[str], Upgrades]
+) -> None:
+    refused = ask(old(), found("run-1"))
+    assert (refused.stage, refused.acts, codes(refused)) == (Stage.ERROR, (), ["upgrade_failed"])
+    assert said in refused.verdict.reasons[0].message
+    assert refused.verdict.state is State.REFUSED
+    name = found("").upgrades[0].name
+    assert ask(old(), found(""), Follower("run-1", frozenset({name}))).stage is Stage.ERROR
+    assert acts(ask(old(), found("run-1"), Follower("run-2")))[-1] == "create_upgrade"
+
+
+def test_an_error_of_one_node_is_told_while_the_upgrade_goes_on() -> None:
+    found = of_managers(manager("upgrading", "error", nodes=(), upgradingNode="n2"))
+    refused = ask(old(), found, Follower("run-1", frozenset({"upgrade"})))
+    assert codes(refused) == ["upgrade_failed"]
+    assert "Longhorn goes on with node n2." in refused.verdict.reasons[0].message
+    assert codes(ask(old(), found)) == ["upgrade_elsewhere"]
+
+
+def test_an_upgrade_to_another_image_is_not_taken_for_the_own_one() -> None:
+    found = ask(old(), of_instance_managers(instance_manager_upgrade("pending", image="other:v1.12.2")))
+    assert (found.stage, codes(found)) == (Stage.ERROR, ["upgrade_of_other_image"])
+    assert acts(ask(old(), of_instance_managers(instance_manager_upgrade("failed", image="other:v1", run="run-1"))))
+    both = blockers(old(), of_instance_managers(instance_manager_upgrade("pending", image="o:v1")), ["n1", "n2"], NEW)
+    assert [each.code for each in both.reasons] == ["upgrade_of_other_image"]
+
+
+@pytest.mark.parametrize("name", [AUTOMATIC, "allow-instance-manager-automatic-upgrade"])
+def test_no_upgrade_is_made_while_longhorn_goes_from_node_to_node_by_itself(name: str) -> None:
+    seen = replace(old(), settings={**old().settings, name: "true"})
+    found = ask(seen, of_instance_managers(control={"currentNode": "n3"}))
+    assert (found.acts, codes(found)) == ((), ["upgrades_automatic"])
+    assert "It is at node n3." in found.verdict.reasons[0].message
+    assert blockers(seen, of_instance_managers(), ["n1"], NEW).state is State.REFUSED
+    under_way = ask(seen, of_instance_managers(instance_manager_upgrade("pending")))
+    assert under_way.verdict.state is State.WAITING
+
+
+def test_attempts_before_this_one_are_told() -> None:
+    control = {"currentNode": "n1", "nodes": {"n1": {"state": "in-progress", "imuName": "imu-n1", "retryCount": 3}}}
+    found = ask(old(), of_instance_managers(instance_manager_upgrade("pending"), control=control))
+    assert "Longhorn has tried 3 times before." in found.verdict.reasons[0].message
+
+
+def test_an_unknown_state_is_no_success() -> None:
+    found = ask(done(), of_instance_managers(instance_manager_upgrade("marvelling")))
+    assert codes(found) == ["upgrade_state_unknown"]
+    assert found.verdict.state is State.WAITING
+
+
+STALLS: list[tuple[str, str, Callable[[], Longhorn], str]] = [
+    ("nobody works on it", "pending", old, "upgrade_without_owner"),
+    ("its worker is away", "pending", lambda: with_node(old(), "n3", conditions={}), "upgrade_owner_away"),
+    (
+        "the node is not ready",
+        "switching-over",
+        lambda: with_node(old(), "n1", conditions={"Ready": Condition("False", "", "kubelet is gone")}),
+        "node_not_ready",
+    ),
+    ("a volume is degraded", "pending", lambda: with_volume(old(), "v1", robustness="degraded"), "volume_degraded"),
+    ("a volume is busy", "switching-over", lambda: with_engine(old(), "v1", busy=("a purge",)), "volume_busy"),
+    ("there is nowhere to go", "switching-over", lambda: world({"v1": ("n1", ("n1",))}), "no_other_node"),
+    ("a switch reverts", "switching-over", lambda: with_volume(old(), "v1", switchover="reverting"), "switch_reverts"),
+    (
+        "the instance manager does not start",
+        "upgrading-instance-manager",
+        lambda: with_managers(old(), "n1", instance_manager("n1", NEW, "starting")),
+        "manager_starts",
+    ),
+    (
+        "a rebuild is stuck",
+        "rebuilding-replica",
+        lambda: with_volume(done(), "v1", robustness="degraded"),
+        "volume_degraded",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "state", "seen", "code"), STALLS)
+def test_a_stall_is_explained(what: str, state: str, seen: Callable[[], Longhorn], code: str) -> None:
+    owner = {"upgrade_without_owner": "", "upgrade_owner_away": "n3"}.get(code, "n2")
+    upgrade = manager("upgrading", state, ownerID=owner)
+    found = ask(seen(), of_managers(upgrade, nodes=(node_upgrade(state),)))
+    assert code in codes(found), what
+    assert next(each for each in found.verdict.reasons if each.code == code).remedy
+    quiet = codes(ask(old(), of_managers(manager("upgrading", state, ownerID="n2"), nodes=(node_upgrade(state),))))
+    assert code not in quiet
+
+
+def test_an_upgrade_that_is_taken_back_says_why() -> None:
+    upgrade = instance_manager_upgrade("restoring-engines", abortRequested=True, abortReason="no-temporary-node")
+    found = ask(old(), of_instance_managers(upgrade))
+    told = next(each for each in found.verdict.reasons if each.code == "upgrade_aborts")
+    assert "no other node can run an engine any more" in told.message
+    unknown = ask(old(), of_instance_managers({**upgrade, "status": {**upgrade["status"], "abortReason": "a whim"}}))
+    assert "'a whim'" in next(each for each in unknown.verdict.reasons if each.code == "upgrade_aborts").message
+
+
+def test_the_volumes_of_a_node_are_told_from_the_upgrade() -> None:
+    engines = {"v1": {"originalNodeID": "n1", "temporaryNodeID": "n2"}}
+    told = volumes_of(of_instance_managers(instance_manager_upgrade("restoring-engines", engines=engines)), "n1")
+    assert (told["v1"].original_node, told["v1"].temporary_node) == ("n1", "n2")
+    states = {"v1": {"state": "switched-over"}}
+    of_node = of_managers(
+        manager("upgrading", "switching-over"), nodes=(node_upgrade("switching-over", volumes=states),)
+    )
+    assert volumes_of(of_node, "n1")["v1"].state == "switched-over"
+    assert volumes_of(of_node, "n2") == {}
+
+
+def test_an_unknown_node_is_refused() -> None:
+    assert codes(step(old(), of_managers(), Wanted("n9", NEW), MINE)) == ["node_unknown"]
+
+
+def test_fields_of_another_type_are_not_understood() -> None:
+    with pytest.raises(NotUnderstood, match=r"DataEngineUpgradeManager upgrade .*state is 3"):
+        of_managers({**manager("upgrading"), "status": {"state": 3}})
+    with pytest.raises(NotUnderstood, match=r"InstanceManagerUpgrade imu-n1 .*targetImage is missing"):
+        of_instance_managers({**instance_manager_upgrade("pending"), "spec": {"nodeID": "n1"}})
