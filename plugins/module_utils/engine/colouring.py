@@ -11,7 +11,7 @@ done greedily, the unit with the fewest batches left to it first (Brélaz 1979, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -148,3 +148,23 @@ def most_of(text: str | None, size: int) -> int | None:
     if not digits.isdigit() or int(digits) < 1 or (text.strip().endswith("%") and int(digits) > 100):
         raise ValueError(f"{text!r} is neither a number from 1 on nor a percentage up to 100%")
     return max(1, int(digits) * size // 100) if text.strip().endswith("%") else int(digits)
+
+
+def safe_part(names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:
+    """A set of names that may go together, the earlier ones first, to which none of the others could be added.
+
+    `passes` says whether names may go together; if they may, any part of them may, too. It is called about as often as
+    there are names that cannot go, times the logarithm of the number of all names.
+    """
+    return _extended([], names, passes)
+
+
+def _extended(base: Sequence[str], names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:
+    """Those of the names that can go with all of `base`."""
+    if not names or passes([*base, *names]):
+        return list(names)
+    if len(names) == 1:
+        return []
+    half = len(names) // 2
+    first = _extended(base, names[:half], passes)
+    return first + _extended([*base, *first], names[half:], passes)

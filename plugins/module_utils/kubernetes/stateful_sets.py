@@ -1,22 +1,22 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading StatefulSets."""
+"""Reading StatefulSets, and a whole namespace: its sets, and its pods of any owner."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..common.errors import Refusal
+from ..common.errors import NotUnderstood, Refusal
 from ..common.reading import Json as Part
 from ..common.reading import flag, listed, one_of, optional_text, part, text, text_map, texts, whole, within
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .owners import missing
 from .paths import in_namespace
-from .pods import list_pods
-from .state import Namespace, Owner, Pod, StatefulSet
+from .pods import list_pods, name_in, pod, pod_path
+from .state import Namespace, Owner, Pod, StatefulSet, Unread
 
 
 def path_of(namespace: str, name: str = "") -> str:
@@ -46,6 +46,35 @@ def get_stateful_set(client: KubernetesClient, namespace: str, name: str) -> Sta
     if item is None:
         raise Refusal(missing(namespace, name, _pods_left(client, namespace)))
     return stateful_set(item)
+
+
+def observe_namespace(client: KubernetesClient, namespace: str) -> Namespace:
+    """The StatefulSets and pods of a namespace now, in two calls.
+
+    Pods are asked for after the sets: a pod that names a set of this look as its owner then belongs to that set. Most
+    pods may be strangers, so one that cannot be read is kept apart; the judging code says which ones matter.
+
+    Raises:
+        Refusal: an answer cannot be had.
+    """
+    sets = list_stateful_sets(client, namespace)
+    read: list[Pod] = []
+    unread: list[Unread] = []
+    for item in client.list(pod_path(namespace)):
+        try:
+            read.append(pod(item))
+        except NotUnderstood as error:
+            unread.append(_unread(item, error))
+    return Namespace(namespace, sets, tuple(read), tuple(unread))
+
+
+def _unread(item: Json, error: NotUnderstood) -> Unread:
+    """The pod with its name, its address and the error. A pod without a name may be any, so the error is raised."""
+    name, status = name_in(item), item.get("status")
+    address = status.get("podIP") if isinstance(status, dict) else None
+    if not name:
+        raise error
+    return Unread(name, address if isinstance(address, str) else "", error)
 
 
 def named_in(seen: Namespace, name: str) -> StatefulSet:

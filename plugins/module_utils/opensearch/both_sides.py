@@ -14,11 +14,10 @@ from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.budgets import list_budgets
-from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned, missing, pods_left
 from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
-from ..kubernetes.stateful_sets import list_stateful_sets
+from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.judge import pod_is_current
 from .judge.set_pools import SERVER, belongs
 from .judge.standing import Standing, judge_leaving, judge_unread, need_pods

@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
 from ..common.words import enumerate_few
-from ..engine.parts import safe_part
+from ..engine.colouring import safe_part
 from .act.restricting import RESTRICTING, wait_proven
 from .judge.back import judge_back
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection

@@ -22,10 +22,9 @@ from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few
 from ..kubernetes.budgets import list_budgets
 from ..kubernetes.client import KubernetesClient
-from ..kubernetes.namespace import observe_namespace
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.state import Namespace, Pod, StatefulSet
-from ..kubernetes.stateful_sets import get_stateful_set, named_in, path_of
+from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
 from .disruption import judge_budgets
 from .follow import Follower, View, pool_named_in, timings_text, verdict_of
 from .judge import (

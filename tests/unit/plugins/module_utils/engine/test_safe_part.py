@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.parts import safe_part
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.colouring import safe_part
 from hypothesis import given
 from hypothesis import strategies as st
 
