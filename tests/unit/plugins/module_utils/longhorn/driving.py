@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, attempt
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_plan, node_engine_switch
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import health_gate
@@ -16,13 +18,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs impo
 from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.rights import User
-from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.description import Described, Durations, Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 
 ACCEPTED = ["instance_manager_replacement"]
 NODES_OF_THREE = ("n1", "n2", "n3")
 SPREAD = ("n1", "n2", "n3")
+QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
 FILES = Path(__file__).resolve().parents[5] / "roles" / "longhorn" / "files"
 
 
@@ -30,7 +33,7 @@ def three(
     *volumes: Volume, nodes: tuple[str, ...] = NODES_OF_THREE, settings: dict[str, str] | None = None
 ) -> Longhorn:
     """A Longhorn of some nodes with these volumes."""
-    return Longhorn(Described(tuple(Machine(name) for name in nodes), volumes, settings or {}))
+    return Longhorn(Described(tuple(Machine(name) for name in nodes), volumes, settings or {}), pace=QUICK)
 
 
 def _rights() -> Iterator[Json]:
@@ -49,6 +52,29 @@ def _rights() -> Iterator[Json]:
         }
 
 
+class Killed(BaseException):
+    """The controller is killed here."""
+
+
+@dataclass
+class Killing:
+    """A guard that kills before one act, or has the run asked to stop from some look on."""
+
+    acts_left: int = 1_000_000
+    stopped: bool = False
+
+    def before_look(self, _doing: str, stoppable: bool) -> None:
+        """See `Guard`."""
+        if self.stopped and stoppable:
+            raise refusal("stopped_by_request", "Somebody asked the run to stop.", "Run again.")
+
+    def before_act(self) -> None:
+        """See `Guard`."""
+        if self.acts_left == 0:
+            raise Killed
+        self.acts_left -= 1
+
+
 class Driver:
     """The work of the modules, asked of one Longhorn."""
 
@@ -59,6 +85,8 @@ class Driver:
         longhorn.kubernetes.apply(list(_rights()))
         self.api = InProcess(server=server, namespaces=())
         self.said: list[str] = []
+        self.run = "run-1"
+        self.guard: Killing | None = None
 
     def connect(self, _options: object) -> Any:
         """The client of the collection."""
@@ -66,13 +94,14 @@ class Driver:
 
     def _asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
         check = bool(given.pop("check_mode", False))
-        params = contract.arguments({"kubernetes": {}, "opensearch": {}, **given})
-        task = Task(params, check_mode=check, progress=self.said.append, clock=self.longhorn.clock, parents=())
+        lock = {"run": self.run, "name": "stateful-upgrade", "kept_in": "kubernetes", "namespace": NAMESPACE}
+        params = contract.arguments({"kubernetes": {}, "opensearch": {}, "lock": lock, **given})
+        task = Task(params, check, progress=self.said.append, clock=self.longhorn.clock, parents=(), guard=self.guard)
         return attempt(run, task)
 
     def switch(self, *nodes: str, **more: Any) -> Outcome:
         """The module node_engine_switch."""
-        given = {"nodes": list(nodes), "accept_unverified": ACCEPTED, "wait_timeout": 300, **more}
+        given = {"nodes": list(nodes), "accept_unverified": ACCEPTED, "wait_timeout": 120, "wait_sleep": 2.0, **more}
         return self._asked(node_engine_switch.CONTRACT, node_engine_switch.run, given)
 
     def plan(self, **more: Any) -> Outcome:
@@ -90,6 +119,10 @@ class Driver:
         """The image of the running instance manager of each node."""
         names = [each.name for each in self.longhorn.described.machines]
         return {name: self.longhorn.manager(name)["spec"]["image"].rpartition(":")[2] for name in names}
+
+    def manager_runs(self, node: str) -> bool:
+        """Whether the instance manager of a node comes to run."""
+        return self.longhorn.until(lambda: self.longhorn.manager(node)["status"].get("currentState") == "running", 600)
 
     def leftovers(self) -> list[str]:
         """The objects that carry an undo or a mark of a run, and the engines that are not at home."""

@@ -3,36 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import (
-    health_gate,
-    node_engine_plan,
-    node_engine_switch,
-)
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
 
 from tests.sandbox.longhorn.description import Volume
-from tests.sandbox.longhorn.longhorn import Longhorn
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, three
+from tests.sandbox.longhorn.kinds import NODES, VOLUMES
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, three
 
 S1 = tuple(Volume(f"vol-{number}", SPREAD, "n1") for number in (1, 2, 3))
 S2 = tuple(Volume(f"vol-{number}", ("n2", "n3"), "n1") for number in (1, 2, 3))
 S3 = tuple(Volume(f"vol-{number}", SPREAD, f"n{number}") for number in (1, 2, 3))
-
-
-@pytest.fixture
-def drive(monkeypatch: pytest.MonkeyPatch) -> type[Driver]:
-    """Makes the modules ask the Longhorn of the latest driver."""
-
-    class Driving(Driver):
-        def __init__(self, longhorn: Longhorn) -> None:
-            super().__init__(longhorn)
-            for module in (node_engine_switch, node_engine_plan, health_gate, upgrade_record, client):
-                monkeypatch.setattr(module, "connect", self.connect)
-
-    return Driving
 
 
 @pytest.mark.parametrize("volumes", [S1, S2, S3], ids=["S1", "S2", "S3"])
@@ -53,3 +35,191 @@ def test_the_succeeding_cases_of_the_design_are_completed(drive: type[Driver], v
     assert driver.longhorn.until(lambda: driver.snapshots() == 0)
     again = driver.switch(*NODES_OF_THREE)
     assert (again.verdict.state, again.changed) == (State.PASSED, False)
+
+
+F1 = (Volume("vol-1", ("n1",), "n1"), Volume("vol-2", SPREAD, "n1"))
+F2 = (Volume("vol-1", ("n2",), "n1"), Volume("vol-2", SPREAD, "n1"))
+
+
+@pytest.mark.parametrize("volumes", [F1, F2], ids=["F1", "F2"])
+def test_the_failing_cases_of_the_design_are_refused_and_nothing_is_touched(
+    drive: type[Driver], volumes: tuple[Volume, ...]
+) -> None:
+    driver = drive(three(*volumes))
+    planned = driver.plan()
+    assert [each.code for each in planned.verdict.deciding()] == ["single_replica"]
+    assert "Volume vol-1 has a single replica" in planned.verdict.reasons[0].message
+    assert driver.leftovers() == []
+
+
+@pytest.mark.parametrize("volumes", [F1, F2], ids=["F1", "F2"])
+def test_with_an_extra_replica_for_a_while_they_are_completed(drive: type[Driver], volumes: tuple[Volume, ...]) -> None:
+    driver = drive(three(*volumes))
+    assert driver.plan(extra_replicas=True).verdict.passed
+    done = driver.switch("n1", "n2", extra_replicas=True)
+    assert done.verdict.passed, done.verdict
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 2
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 1
+    assert driver.leftovers() == []
+    assert driver.longhorn.observer.by_acts == []
+
+
+TWO = (Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n2", engine="n1"))
+MOST_ACTS = 20
+
+
+def switched_but_killed(driver: Driver, acts: int) -> bool:
+    """Whether a run was killed before this act of the switch of one node."""
+    driver.guard = Killing(acts)
+    try:
+        assert driver.switch("n1").verdict.passed
+    except Killed:
+        return True
+    return False
+
+
+def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]) -> None:
+    for acts in range(MOST_ACTS):
+        driver = drive(three(*TWO))
+        killed = switched_but_killed(driver, acts)
+        driver.run, driver.guard = "run-2", None
+        done = driver.switch("n1")
+        assert done.verdict.passed, (acts, done.verdict, driver.said)
+        assert driver.switch(state="restored").verdict.passed
+        # The engine of the second volume was on n1 before, by its own wish.
+        assert driver.leftovers() == ["vol-2: engine on n1"], acts
+        assert driver.longhorn.observer.by_acts == [], acts
+        assert driver.images()["n1"] == "v1.12.0"
+        if not killed:
+            break
+    assert not killed
+    assert acts > 8
+
+
+def test_what_a_killed_run_leaves_is_put_back_before_any_act(drive: type[Driver]) -> None:
+    for acts in range(MOST_ACTS):
+        driver = drive(three(*TWO))
+        killed = switched_but_killed(driver, acts)
+        driver.run, driver.guard = "run-2", None
+        assert driver.manager_runs("n1")
+        back = driver.switch(state="restored")
+        assert back.verdict.passed, (acts, back.verdict)
+        assert driver.leftovers() == ["vol-2: engine on n1"], acts
+        assert driver.longhorn.observer.by_acts == [], acts
+        if not killed:
+            break
+    assert not killed
+
+
+def test_one_pass_at_a_time_comes_to_the_same_end(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    for number in range(60):
+        driver.run = f"run-{number}"
+        done = driver.switch("n1", wait=False)
+        if done.verdict.passed:
+            break
+        assert done.verdict.state is State.WAITING
+        driver.longhorn.clock.advance(2.0)
+    assert done.verdict.passed
+    assert driver.images()["n1"] == "v1.12.0"
+    assert driver.longhorn.observer.by_acts == []
+
+
+def test_check_mode_asks_for_the_acts_that_are_due_and_makes_none(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    done = driver.switch("n1", check_mode=True)
+    assert (done.verdict.state, done.changed) == (State.WAITING, True)
+    assert driver.leftovers() == ["vol-2: engine on n1"]
+
+
+def test_engines_are_moved_away_for_maintenance_and_brought_home(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    gone = driver.switch("n1", state="evacuated", accept_unverified=[])
+    assert gone.verdict.passed, gone.verdict
+    assert {driver.longhorn.engine(name)["spec"]["nodeID"] for name in ("vol-1", "vol-2")} <= {"n2", "n3"}
+    assert driver.images()["n1"] == "v1.11.2"
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == ["vol-2: engine on n1"]
+    assert {driver.longhorn.engine(name)["spec"]["nodeID"] for name in ("vol-1", "vol-2")} == {"n1"}
+
+
+def test_offline_longhorn_swaps_the_manager_and_nothing_is_accepted(drive: type[Driver]) -> None:
+    driver = drive(three(Volume("vol-1", SPREAD, "n1")))
+    refused = driver.switch("n1", accept_unverified=[])
+    assert [each.code for each in refused.verdict.deciding()] == ["replacement_not_accepted"]
+    driver.longhorn.detach("vol-1")
+    assert driver.longhorn.until(lambda: driver.longhorn.volume("vol-1")["status"]["state"] == "detached")
+    done = driver.switch(*NODES_OF_THREE, accept_unverified=[])
+    assert done.verdict.passed, done.verdict
+    assert driver.images() == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
+    assert driver.leftovers() == []
+
+
+def faults() -> list[tuple[str, Callable[[Driver], None]]]:
+    """Faults that a run survives, each by its name."""
+    return [
+        ("a switch reverts twice", lambda driver: driver.longhorn.faults.switch_reverts("vol-1", 2)),
+        ("the webhook refuses", lambda driver: driver.longhorn.faults.webhook_refuses(NODES)),
+        ("the webhook refuses volumes", lambda driver: driver.longhorn.faults.webhook_refuses(VOLUMES, times=3)),
+        ("the controllers are away", lambda driver: driver.longhorn.faults.controllers_away(30)),
+        ("a backup begins", lambda driver: driver.longhorn.faults.backup_starts("vol-1") and None),
+        (
+            "a volume is deleted",
+            lambda driver: driver.longhorn.faults.when(
+                VOLUMES,
+                lambda item: item["metadata"]["name"] == "vol-1" and bool(item["spec"].get("engineNodeID")),
+                lambda: driver.longhorn.faults.volume_deleted("vol-1"),
+            ),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("spoil", [each[1] for each in faults()], ids=[each[0] for each in faults()])
+def test_a_fault_that_passes_is_waited_for(drive: type[Driver], spoil: Callable[[Driver], None]) -> None:
+    driver = drive(three(*TWO))
+    spoil(driver)
+    done = driver.switch("n1")
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert driver.images()["n1"] == "v1.12.0"
+    assert driver.longhorn.observer.by_acts == []
+
+
+def test_a_manager_that_never_runs_stops_the_run_and_the_engines_that_stay_are_named(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    driver.longhorn.faults.manager_never_runs("n1")
+    done = driver.switch("n1", wait_timeout=30)
+    assert {"manager_starts", "timed_out"} <= {each.code for each in done.verdict.deciding()}
+    back = driver.switch(state="restored")
+    assert {each.code for each in back.verdict.deciding()} == {"engine_stays"}
+    assert driver.longhorn.engine("vol-1")["spec"]["nodeID"] in {"n2", "n3"}
+    driver.longhorn.faults.manager_runs("n1")
+    assert driver.manager_runs("n1")
+    driver.switch(state="restored")
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == ["vol-2: engine on n1"]
+
+
+def test_a_rebuild_that_is_stuck_is_named_with_its_volume(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    driver.longhorn.faults.rebuild_stuck("vol-1")
+    done = driver.switch("n1", wait_timeout=30)
+    assert "timed_out" in {each.code for each in done.verdict.deciding()}
+    assert any("vol-1" in each.message for each in done.verdict.deciding())
+
+
+def test_a_run_that_is_asked_to_stop_stops_before_the_manager_goes(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    driver.guard = Killing(stopped=True)
+    done = driver.switch("n1")
+    assert [each.code for each in done.verdict.deciding()] == ["stopped_by_request"]
+    driver.guard = None
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == ["vol-2: engine on n1"]
+
+
+def test_the_gate_answers_for_other_tools(drive: type[Driver]) -> None:
+    driver = drive(three(*S2))
+    assert driver.gate("before_batch", batch=["n2"], expected=list(NODES_OF_THREE)).verdict.passed
+    both = driver.gate("before_batch", batch=["n2", "n3"], expected=list(NODES_OF_THREE))
+    assert {each.code for each in both.verdict.deciding()} == {"last_replica"}

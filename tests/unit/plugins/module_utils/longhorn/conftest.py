@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The driver whose Longhorn the modules ask."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import (
+    health_gate,
+    node_engine_plan,
+    node_engine_switch,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
+
+from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.unit.plugins.module_utils.longhorn.driving import Driver
+
+
+@pytest.fixture
+def drive(monkeypatch: pytest.MonkeyPatch) -> type[Driver]:
+    """Makes the modules ask the Longhorn of the latest driver."""
+
+    class Driving(Driver):
+        def __init__(self, longhorn: Longhorn) -> None:
+            super().__init__(longhorn)
+            for module in (node_engine_switch, node_engine_plan, health_gate, upgrade_record, client):
+                monkeypatch.setattr(module, "connect", self.connect)
+
+    return Driving
