@@ -53,7 +53,7 @@ options:
     type: list
     elements: str
     default: []
-    choices: [instance_manager_replacement, unknown_versions]
+    choices: [instance_manager_replacement, unknown_versions, unlisted_images]
   kept_in:
     description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
     type: str

@@ -59,10 +59,11 @@ options:
       - V(instance_manager_replacement) replaces an instance manager while volumes on it are attached.
       - V(unknown_versions) goes on where the tag of an image tells no version, so that more than one minor version
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).
+      - V(unlisted_images) goes on where a Kubernetes node does not name the new image. It counts there, too.
     type: list
     elements: str
     default: []
-    choices: [instance_manager_replacement, unknown_versions]
+    choices: [instance_manager_replacement, unknown_versions, unlisted_images]
   extra_replicas:
     description:
       - Whether volumes with a single replica get a second one before their node is changed. O(state=restored) takes it

@@ -202,7 +202,9 @@ def test_every_variable_that_a_user_gives_has_a_place_in_the_documentation(entry
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_what_the_documentation_names_is_there(page: str) -> None:
     known = {name for role in ROLES for name in specification(role)} | MADE | TOLD | MODULES | BESIDE
-    assert set(NAMED.findall((ROOT / page).read_text(encoding="utf-8"))) - known == set()
+    text = (ROOT / page).read_text(encoding="utf-8")
+    codes = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)) if page == "docs/reasons.md" else set()
+    assert set(NAMED.findall(text)) - known - codes == set()
 
 
 def test_what_a_playbook_uses_is_documented() -> None:

@@ -20,13 +20,14 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import Lease
 from .act.changes import At, label_of
 from .act.putting_back import Return, remove_snapshots
+from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look
 from .observe.state import Longhorn
 from .way import Way, offered_way
 
-UNVERIFIED = (REPLACEMENT, "unknown_versions")
+UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
 """The steps that nobody has verified, by the names under which a user accepts them."""
 EARLY = frozenset({Stage.UNDEFINED, Stage.INITIALIZING, Stage.SWITCHING_OVER})
 """The states in which a run may be stopped: all that it did can be put back at once."""

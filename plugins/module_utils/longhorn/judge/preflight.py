@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ...common.verdict import Reason, Verdict, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -17,6 +17,8 @@ from .copies import LEAST_API, healthy_nodes, lenders
 from .stages import REPLACEMENT, busy, node_unknown, not_accepted, system_not_upgraded, touched
 
 UNKNOWN_VERSIONS = "unknown_versions"
+UNLISTED_IMAGES = "unlisted_images"
+"""The names under which a user accepts that something cannot be known."""
 _TAG = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 Version = tuple[int, int, int]
@@ -81,6 +83,13 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
         said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
         yield waiting("node_cordoned", said, "Uncordon it: replicas are rebuilt only where they may run.", about=name)
     yield from _of_huge_pages(seen, node)
+    if known is not None and image not in known.images and UNLISTED_IMAGES not in accepted:
+        said = f"Image {image} is not among those that Kubernetes node {name} names."
+        remedy = (
+            "Pull it there first. A node names 50 images at the most: if it is certainly there, accept_unverified:"
+            f" [{UNLISTED_IMAGES}]."
+        )
+        yield refused("image_not_there", said, remedy)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
     for each in old:
         yield from _of_versions(name, each.image, image, accepted)
@@ -200,13 +209,3 @@ def _of_lenders(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
         f"No other node can run the engine of volume {volume.name} while node {volume.home} is changed.{why}",
         "It takes a ready node with a healthy replica of the volume and a running v2 instance manager.",
     )
-
-
-def images_missing(seen: Longhorn, nodes: Sequence[str], image: str) -> Mapping[str, bool]:
-    """The Kubernetes nodes in whose status the image is not named: it may be there all the same."""
-    found: dict[str, bool] = {}
-    for name in nodes:
-        known = seen.kubernetes_nodes.get(name)
-        if known is None or image not in known.images:
-            found[name] = known is not None
-    return found
