@@ -68,6 +68,8 @@ def resolve(image: str) -> Image:
         return ProbeImage(tag)
     if repository == "busybox":
         return IdleImage()
+    if repository in {"longhorn-instance-manager", "longhorn-share-manager"}:
+        return RestingImage()
     if repository == "opensearch":
         # Imported late: the kubelet's own tests need no OpenSearch.
         from tests.lab.opensearch.image import image as opensearch_image  # noqa: PLC0415
@@ -112,6 +114,14 @@ class IdleImage:
 
     def launch(self, context: ContainerContext) -> Launch:
         return Launch(("true",), {**context.env}, context.scratch)
+
+
+@dataclass(frozen=True)
+class RestingImage:
+    """A part of Longhorn: its process only has to be there, for `tests.lab.longhorn` does its work."""
+
+    def launch(self, context: ContainerContext) -> Launch:
+        return Launch(("sleep", "infinity"), {**context.env}, context.scratch)
 
 
 @dataclass(frozen=True)

@@ -8,34 +8,17 @@ from collections.abc import Callable
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.kinds import NODES as KUBERNETES_NODES
-from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
-from tests.sandbox.longhorn import building
+from tests.sandbox.longhorn.bringing_up import bring_up, offered
 from tests.sandbox.longhorn.controllers.all import Controllers
-from tests.sandbox.longhorn.controllers.managers import pod_of
-from tests.sandbox.longhorn.controllers.shares import share_pod
 from tests.sandbox.longhorn.controllers.work import Shared
-from tests.sandbox.longhorn.definitions import definitions
-from tests.sandbox.longhorn.description import Described, Durations, Machine, Volume
+from tests.sandbox.longhorn.description import Described, Durations, Machine
 from tests.sandbox.longhorn.faults import Faults
-from tests.sandbox.longhorn.kinds import (
-    ATTACHMENTS,
-    ENGINES,
-    FRONTENDS,
-    MANAGERS,
-    NAMESPACE,
-    NODES,
-    REPLICAS,
-    SETTINGS,
-    SHARES,
-    VOLUMES,
-    checksum,
-)
+from tests.sandbox.longhorn.kinds import ATTACHMENTS, ENGINES, MANAGERS, NAMESPACE, SETTINGS, VOLUMES, checksum
 from tests.sandbox.longhorn.memory import InMemory
 from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.observer import Observer
-from tests.sandbox.longhorn.unverified.definitions import of_the_design, of_v1_13
 from tests.sandbox.longhorn.webhook import Webhook
 
 BUILT_IN = 120.0
@@ -53,8 +36,7 @@ class Longhorn:
         resources = self.kubernetes.server.resources
         self._resources = resources
         self.kubernetes.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
-        offered = {"design": of_the_design, "v1.13": of_v1_13}.get(described.offers, list)
-        self.kubernetes.apply([*definitions(), *offered()])
+        self.kubernetes.apply(offered(described))
         server = InMemory(resources)
         self.objects = Objects(server)
         self.observer = Observer(self.objects)
@@ -68,20 +50,9 @@ class Longhorn:
         self.observer.start()
 
     def _build(self) -> None:
-        for each in building.setting_objects(self.described):
-            self.objects.create(SETTINGS, each)
         for machine in self.described.machines:
             self._machine(machine)
-        for manager in building.manager_objects(self.described):
-            made = self.objects.create(MANAGERS, manager)
-            self.objects.create(PODS, pod_of(made, self.controllers.managers.restart_policy))
-        self._until("the instance managers", self._managers_run)
-        for volume in self.described.volumes:
-            self._volume(volume)
-        self._until("the volumes", self._volumes_attached)
-        for machine in self.described.machines:
-            self.controllers.nodes.known(machine.name)
-            self.objects.create(NODES, building.node_object(machine, self.clock.now()))
+        bring_up(self.objects, self.controllers, self.described, self._until)
         self.clock.advance(2.0)
 
     def _machine(self, machine: Machine) -> None:
@@ -95,29 +66,6 @@ class Longhorn:
                 item["status"][field]["hugepages-2Mi"] = machine.huge_pages
 
         self._resources.change(KUBERNETES_NODES, "", machine.name, tell, Writing("kubelet", subresource="status"))
-
-    def _volume(self, volume: Volume) -> None:
-        made = self.objects.create(VOLUMES, building.volume_object(volume))
-        for replica in building.replica_objects(volume, made, self.clock.now()):
-            self.objects.create(REPLICAS, replica)
-        self.objects.create(FRONTENDS, building.frontend_object(volume, made))
-        self.objects.create(ENGINES, building.engine_object(volume, made))
-        self.objects.create(ATTACHMENTS, building.attachment_object(volume, made))
-        if volume.access == "rwx" and volume.attached:
-            share = self.objects.create(SHARES, building.share_object(volume, made))
-            self.share(share, volume.attached)
-
-    def share(self, share: Json, node: str) -> None:
-        """Let the pod of a share manager run on a Kubernetes node."""
-        self.objects.create(PODS, share_pod(share, node))
-
-    def _managers_run(self) -> bool:
-        found = list(self.objects.all(MANAGERS))
-        return all(each.get("status", {}).get("currentState") == "running" for each in found)
-
-    def _volumes_attached(self) -> bool:
-        wanted = {each.name for each in self.described.volumes if each.attached and each.data_engine == "v2"}
-        return all(self.volume(name)["status"].get("robustness") in {"healthy", "degraded"} for name in wanted)
 
     def _until(self, what: str, holds: Callable[[], object]) -> None:
         if not self.kubernetes.until(holds, BUILT_IN):
