@@ -23,10 +23,13 @@ LONGEST = (
     "test_runs",
     "test_meanwhile",
     "test_hand_over",
-    "test_upgrade",
-    "test_hop",
+    "test_hosts",
     "test_helm",
-    "test_segment_replication",
+    "test_gate_checks",
+    "test_upgrade",
+    "test_secured",
+    "test_remote_store",
+    "test_hop",
 )
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
 

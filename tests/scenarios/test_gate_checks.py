@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks of the gates on real servers: full disks, a running snapshot, long tasks, an index that stays yellow."""
+"""One real cluster: the checks of the gates (full disks, a running snapshot, long tasks, an index that stays yellow),
+settings that are put back by hand as docs/running.md says, and one that the new version does not know."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import contextlib
 import json
 import secrets
 import tempfile
+import urllib.error
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,13 @@ import pytest
 
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
-from tests.lab.traffic import Traffic, check, seed
+from tests.lab.traffic import Report, Traffic, seed
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.interruptions import ACTS, Siege
-from tests.scenarios.playbook import PLAN, play
+from tests.scenarios.documented import curl_lines, sample_of, send
+from tests.scenarios.interruptions import ACTS, VOTING, Siege
+from tests.scenarios.playbook import PLAN, Played, play
 from tests.scenarios.tasks import Result, Tasks, step
 from tests.scenarios.wire import Trap
 
@@ -32,6 +35,8 @@ ROOMY = {f"{WATERMARK}.low": "99.7%", f"{WATERMARK}.high": "99.8%", f"{WATERMARK
 """Watermarks that the disk of no machine which runs these tests is above."""
 FULL = {**ROOMY, f"{WATERMARK}.low": "0.1%"}
 """Watermarks of which every disk in the world is above the first."""
+FORGOTTEN = "compatibility.override_main_response_version"
+"""A setting of 2.19 that 3.0 has taken away."""
 
 
 @pytest.fixture(scope="module")
@@ -97,25 +102,17 @@ def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cl
     assert "disk_threshold on 3" in message
 
 
-def test_members_above_a_watermark_are_refused_by_name(
-    cluster: Cluster, tasks: Tasks, ansible_environment: Mapping[str, str]
-) -> None:
+def test_members_above_a_watermark_are_refused_by_name(cluster: Cluster, tasks: Tasks) -> None:
     look: dict[str, Any] = {"moment": "before_upgrade", "expected": MEMBERS, "target_version": TO}
     with full_disks(cluster):
         refuses, skips = tasks.play(
             step("cluster_health_gate", **look), step("cluster_health_gate", **look, skip_checks=["disk"])
         )
-        plan = play(PLAN, cluster.variables(TO), ansible_environment)
-        allowed = play(PLAN, cluster.variables(TO, upgrade_skip_checks=["disk"]), ansible_environment)
     assert said(refuses) == [("refused", "disk_watermark")]
     (message,) = sentences(refuses, "disk_watermark")
     for word in (*MEMBERS, "low watermark", "(0.1%)", "% used", "GiB free"):
         assert word in message
     assert said(skips) == [("passed", "check_skipped")]
-    assert plan.code != 0
-    assert f"raise {WATERMARK}.low" in plan.message
-    assert allowed.code == 0
-    assert "Note: The check disk was not made before the upgrade (upgrade_skip_checks)." in allowed.output
     assert said(tasks.one("cluster_health_gate", **look)) == []
 
 
@@ -194,49 +191,98 @@ def test_a_long_task_is_waited_for_by_name(cluster: Cluster, tasks: Tasks) -> No
     assert f"POST _tasks/{task}/_cancel" in gives_up["msg"]
 
 
+def test_the_commands_of_the_documentation_put_everything_back(cluster: Cluster, tasks: Tasks) -> None:
+    before = cluster.fingerprint()
+    look, write, vote = curl_lines()
+    tasks.play(
+        step("shard_allocation", state="prepared", rebalance="none"), step("shard_allocation", state="restricted")
+    )
+    other = next(name for name in MEMBERS if name != cluster.elected())
+    cluster.ask(f"{VOTING}?node_names={other}", "POST")
+    assert cluster.excluded() == [other]
+
+    undo, shown = json.loads(send(cluster, look)), sample_of(look)
+    assert undo["changes"] == shown["changes"]
+    assert shown.keys() <= undo.keys()
+    send(cluster, vote)
+    send(cluster, write)
+
+    assert cluster.excluded() == []
+    assert cluster.fingerprint() == before
+
+
 def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun_meanwhile_is_waited_for(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    """Comes last: it upgrades the cluster."""
-    seed(cluster.target, tmp_path, documents=2_000)
+    """Upgrades the cluster, so that only what comes after an upgrade can come after it."""
+    seed(cluster.target, tmp_path, documents=1_000)
     cluster.ask("/traffic-0/_settings", "PUT", {"index": {"number_of_replicas": 0}})
     cluster.until_green()
-    pinned = {"number_of_shards": 1, "number_of_replicas": 2, "index.routing.allocation.exclude._name": MEMBERS[2]}
-    cluster.ask("/pinned", "PUT", {"settings": pinned})
-    until("two copies of it", lambda: len(started(cluster, "pinned")) == 2, BOOT)
-    plan = play(PLAN, cluster.variables(TO), ansible_environment)
+    pin(cluster)
+    with full_disks(cluster):
+        plan = play(PLAN, cluster.variables(TO), ansible_environment)
     assert plan.code != 0
+    assert f"raise {WATERMARK}.low" in plan.message
     for word in ("The replica of pinned[0] fits on none of the 3 data members", "filter on 1", "same_shard on 2"):
         assert word in plan.message
     assert "traffic-0[0]" in plan.message
 
+    settings = cluster.fingerprint().settings
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": {FORGOTTEN: "false"}})
     consent: dict[str, Any] = {"upgrade_skip_checks": ["unassigned"], "upgrade_allow_single_copy": True}
     siege, begun = Siege.lay(cluster, TO, ansible_environment, **consent), list[str]()
     method, path, holds = ACTS["restore"]
-    with Traffic.start(cluster.target, tmp_path) as traffic, siege.running() as (wire, run):
-        wire.trap = Trap(
-            method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
-        )
+    with Traffic.start(cluster.target, tmp_path) as traffic:
+        with siege.running(upgrade_archived="refuse") as (wire, run):
+            wire.trap = Trap(
+                method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
+            )
 
-        def waits() -> bool:
-            """The lock says what the run does."""
-            return any("reindex from [meanwhile]" in json.dumps(act.body) for act in wire.acts)
+            def waits() -> bool:
+                """The lock says what the run does."""
+                return any("reindex from [meanwhile]" in json.dumps(act.body) for act in wire.acts)
 
-        until("the run to wait for the task", waits, BOOT)
-        end(cluster, *begun)
-        played = run.wait()
-        traffic.stop()
-    report = check(cluster.target, tmp_path)
-    print(played.output, report.table(), sep="\n")
-    assert played.code == 0
-    assert f", task {begun[0]})" in played.output
-    assert "Note: The check unassigned was not made after the upgrade (upgrade_skip_checks)." in played.output
+            until("the run to wait for the task", waits, BOOT)
+            end(cluster, *begun)
+            stopped = run.wait()
+        print(stopped.output)
+        assert f", task {begun[0]})" in stopped.output
+        assert "Note: The check unassigned was not made before the upgrade (upgrade_skip_checks)." in stopped.output
+        is_refused_with_a_setting_that_is_forgotten(cluster, stopped)
+        finished = siege.completed()
+        report = traffic.stop()
+    print(finished.output, report.table(), sep="\n")
+    assert finished.code == 0, finished.message
+    assert f"{FORGOTTEN} = 'false' is unknown to the version that runs" in finished.output
+    assert "Note: The check unassigned was not made after the upgrade (upgrade_skip_checks)." in finished.output
     assert set(cluster.versions().values()) == {TO}
+    assert cluster.fingerprint().settings == settings
     assert cluster.health()["status"] == "yellow"
     assert json.loads(cluster.ask("/_cluster/health/traffic-*"))["status"] == "green"
-    assert report.health["red"] > 0, "there were no single copies"
+    is_there_again(report)
+
+
+def is_there_again(report: Report) -> None:
+    """Fails unless there were single copies that were away with their member, and nothing of them is lost."""
+    assert report.health["red"] > 0
     assert report.loss is not None
-    assert report.loss.count == 0, "what was away with its member is there again"
+    assert report.loss.count == 0
+
+
+def pin(cluster: Cluster) -> None:
+    """Make an index of three copies for which there are two members."""
+    pinned = {"number_of_shards": 1, "number_of_replicas": 2, "index.routing.allocation.exclude._name": MEMBERS[2]}
+    cluster.ask("/pinned", "PUT", {"settings": pinned})
+    until("two copies of it", lambda: len(started(cluster, "pinned")) == 2, BOOT)
+
+
+def is_refused_with_a_setting_that_is_forgotten(cluster: Cluster, stopped: Played) -> None:
+    """The run named the setting and stopped, and the server takes no change as long as it is there."""
+    assert stopped.code != 0
+    assert f"archived.{FORGOTTEN} (persistent)" in stopped.output
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": {"cluster.metadata.owner": "team search"}})
+    assert FORGOTTEN in refused.value.read().decode(), "a server that takes changes needs nothing of this"
 
 
 def started(cluster: Cluster, name: str) -> list[str]:

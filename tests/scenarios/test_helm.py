@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two releases of the official Helm chart: upgraded zone by zone under traffic, and Helm goes on with them."""
+"""Two releases of the official Helm chart: upgraded zone by zone under traffic, and Helm goes on with them.
+
+Of their three managers the elected one hands over before its batch goes.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,12 @@ import pytest
 
 from tests.lab.lab import Lab
 from tests.lab.opensearch.helm_layout import DATA, MASTERS, two_releases
-from tests.lab.traffic import Traffic, check, seed
+from tests.lab.traffic import Traffic, seed
+from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.interruptions import END, VOTING, Siege
+from tests.scenarios.playbook import PLAN, play
+from tests.scenarios.wire import Act
 
 FROM, TO = "3.6.0", "3.8.0"
 ZONES: dict[str, Any] = {"upgrade_batching": "zones", "upgrade_max_unavailable": 2}
@@ -31,7 +37,7 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
 def test_releases_of_the_official_chart_go_zone_by_zone(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    before = cluster.fingerprint()
+    before, elected = cluster.fingerprint(), cluster.elected()
     of_data = f"app.kubernetes.io/instance={DATA.name}"
     refused = play(PLAN, cluster.variables(TO, **ZONES, upgrade_label_selector=of_data), ansible_environment)
     assert refused.code != 0
@@ -43,10 +49,11 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
         "upgrade_label_selector": "app.kubernetes.io/name=opensearch",
         "upgrade_allow_field_managers": ["helm"],
     }
+    siege = Siege.lay(cluster, TO, ansible_environment, **ZONES, **consent)
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        played = upgrade(cluster.variables(TO, **ZONES, **consent), ansible_environment)
-        traffic.stop()
-    report = check(cluster.target, tmp_path)
+        with siege.running(upgrade_skip_image_check=False) as (wire, run):
+            played = run.wait()
+        report = traffic.stop()
     print(played.output, report.table(), sep="\n")
 
     assert played.code == 0, played.message
@@ -58,7 +65,23 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     together = re.findall(r'^ +" \d\. .*; (\d) members of zone', played.output, re.M)
     assert sorted(together) in (["3", "3"], ["2", "2", "3"]), "the elected manager is in the last batch of its zone"
     assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 4
+    assert "the elected manager hands over first" in played.output
+    assert f"{elected} has handed over to " in played.output
+    hands_over(wire.acts, elected)
+    assert cluster.excluded() == []
+    until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
 
     # The manifest that `helm upgrade` with the new version in the values would apply.
     cluster.ground.apply(two_releases(cluster.namespace, TO, address=cluster.ground.pod_address))
     assert cluster.fingerprint() == after
+
+
+def hands_over(acts: Sequence[Act], elected: str) -> None:
+    """Fails unless the elected manager was excluded from voting, and taken back, before its pod was deleted."""
+    done = [(act.method, act.path.partition("?")[0]) for act in acts]
+    votes = [number for number, (_method, path) in enumerate(done) if path == VOTING]
+    # The first removes none: it shows that what is excluded may be taken back.
+    assert [done[number][0] for number in votes] == ["DELETE", "POST", "DELETE"]
+    assert f"node_names={elected}" in acts[votes[1]].path
+    gone = next(number for number, (method, path) in enumerate(done) if method == "DELETE" and path.endswith(elected))
+    assert votes[-1] < gone

@@ -6,14 +6,12 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.lab.fixtures import lab_directory
-from tests.lab.traffic import Traffic, check, seed
+from tests.lab.traffic import Traffic, seed
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
 from tests.scenarios.playbook import Played, play
 from tests.scenarios.restless import Restless
@@ -22,27 +20,21 @@ PLAYBOOK = "stateful.upgrade.opensearch_hosts"
 FROM, TO = "2.19.6", "3.8.0"
 
 
-@pytest.fixture
-def cluster() -> Iterator[HostCluster]:
-    cluster = HostCluster.start(lab_directory(), {"search": [COMBINED] * 3}, FROM)
-    yield cluster
-    cluster.remove()
-
-
-def digest(cluster: HostCluster, environment: Mapping[str, str], variables: Mapping[str, Any]) -> str:
-    """The plan's, as the check mode shows it."""
+def consented(cluster: HostCluster, environment: Mapping[str, str], **more: Any) -> dict[str, Any]:
+    """The variables of an upgrade, with consent to its plan as the check mode shows it: once, for all its runs."""
+    variables = cluster.variables(TO, **more)
     checked = play(PLAYBOOK, variables, environment, "-i", str(cluster.inventory()), "--check")
     assert checked.code == 0, checked.output
     found = re.search(r", plan (p[0-9a-f]{11})", checked.output)
     assert found is not None, checked.output
-    return found[1]
+    return {**variables, "upgrade_confirm": found[1]}
 
 
-def upgrade(cluster: HostCluster, environment: Mapping[str, str], **more: Any) -> Played:
-    """Look at the plan, consent to it, and carry it out."""
-    variables = cluster.variables(TO, **more)
-    confirmed = {**variables, "upgrade_confirm": digest(cluster, environment, variables)}
-    return play(PLAYBOOK, confirmed, environment, "-i", str(cluster.inventory()))
+def run(cluster: HostCluster, environment: Mapping[str, str], variables: Mapping[str, Any], **more: Any) -> Played:
+    """One run of the playbook."""
+    played = play(PLAYBOOK, {**variables, **more}, environment, "-i", str(cluster.inventory()))
+    print(played.output)
+    return played
 
 
 def left_behind(cluster: HostCluster) -> tuple[Any, Any]:
@@ -61,92 +53,51 @@ def elected_of(cluster: HostCluster) -> str:
 NOTHING: tuple[Any, Any] = ({"persistent": {}, "transient": {}}, [])
 
 
-def test_nothing_is_lost(cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    seed(cluster.target, tmp_path, documents=1_000)
-    with Traffic.start(cluster.target, tmp_path) as traffic:
-        played = upgrade(cluster, ansible_environment)
-        traffic.stop()
-    report = check(cluster.target, tmp_path)
-    print(played.output, report.table(), sep="\n")
-
-    assert played.code == 0, played.message
-    assert set(cluster.versions().values()) == {TO}
-    assert report.loss is not None
-    assert report.loss.acknowledged > 1_000
-    assert report.unharmed
-    assert left_behind(cluster) == NOTHING
-    shown = play("stateful.upgrade.status", cluster.variables(TO), ansible_environment)
-    print(shown.output)
-    assert shown.code == 0, shown.message
-    for said in (
-        f": Completed, to {TO}, ",
-        f"deployed {TO}",
-        "pool search: upgraded",
-        "Nobody is at work on this cluster",
-    ):
-        assert said in shown.output
-    assert len(re.findall(r"done +search-\d, \d+(?:\.\d)? s", shown.output)) == 3
-    private = {stat.S_IMODE(path.stat().st_mode) for path in (cluster.directory / "records").iterdir()}
-    assert private == {0o600}
-
-    again = play(PLAYBOOK, cluster.variables(TO), ansible_environment, "-i", str(cluster.inventory()))
-    assert again.code == 0, again.message
-    assert set(again.changed.values()) == {0}
-
-
-def test_indices_made_all_along_hold_no_batch_up(cluster: HostCluster, ansible_environment: Mapping[str, str]) -> None:
-    with Restless(cluster.ask) as users:
-        played = upgrade(cluster, ansible_environment)
-    print(played.output)
-    print(f"{len(users.made)} indices made, {played.output.count('Count how often')} attempts in vain")
-    assert played.code == 0, played.message
-    assert users.made
-    assert set(cluster.versions().values()) == {TO}
-    assert left_behind(cluster) == NOTHING
-    cluster.until_green()
-
-
-def test_what_fails_stops_the_run_and_is_gone_on_with(
-    cluster: HostCluster, tmp_path: Path, ansible_environment: Mapping[str, str]
+def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
+    tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    seed(cluster.target, tmp_path, documents=1_000)
-    with Traffic.start(cluster.target, tmp_path) as traffic:
-        every = [f"es-{member}" for member in cluster.addresses]
-        unprepared = upgrade(cluster, ansible_environment, lab_without_package=every)
-        assert unprepared.code != 0
-        assert "There is no package of version 3.8.0." in unprepared.message
-        assert set(cluster.versions().values()) == {FROM}
+    cluster = HostCluster.start(lab_directory(), {"search": [COMBINED] * 3}, FROM)
+    try:
+        seed(cluster.target, tmp_path, documents=1_000)
+        variables = consented(cluster, ansible_environment)
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            with Restless(cluster.ask) as users:
+                played = run(cluster, ansible_environment, variables)
+            report = traffic.stop()
+        print(report.table())
+        print(f"{len(users.made)} indices made, {played.output.count('Count how often')} attempts in vain")
 
-        second = re.findall(r"\d\. (search-\d) \(", unprepared.output)[1]
-        stopped = upgrade(cluster, ansible_environment, lab_broken_package=[f"es-{second}"])
-        print(stopped.output)
-        assert stopped.code != 0
-        assert f"es-{second}, Install OpenSearch:" in stopped.message
-        assert sorted(cluster.versions().values()) == [FROM, TO]  # the second is down, the third as it was
-        assert cluster.host(second).process is None
+        assert played.code == 0, played.message
+        assert set(cluster.versions().values()) == {TO}
+        assert users.made
+        assert report.loss is not None
+        assert report.loss.acknowledged > 1_000
+        # An index that is made while a member stops may be red: nobody could have given it a replica.
+        assert report.loss.count == 0
         assert left_behind(cluster) == NOTHING
+        cluster.until_green()
+        shown = play("stateful.upgrade.status", cluster.variables(TO), ansible_environment)
+        print(shown.output)
+        assert shown.code == 0, shown.message
+        for said in (
+            f": Completed, to {TO}, ",
+            f"deployed {TO}",
+            "pool search: upgraded",
+            "Nobody is at work on this cluster",
+        ):
+            assert said in shown.output
+        assert len(re.findall(r"done +search-\d, \d+(?:\.\d)? s", shown.output)) == 3
+        private = {stat.S_IMODE(path.stat().st_mode) for path in (cluster.directory / "records").iterdir()}
+        assert private == {0o600}
 
-        for beside in ("status", "settle", "abort"):
-            said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), ansible_environment)
-            assert said.code == 0, said.message
-            assert ("Nobody is at work" if beside == "status" else "Everything is put back.") in said.output
-            if beside == "status":
-                assert f": Upgrading, to {TO}, " in said.output
-                assert f"Stopped at batch-02.{second}" in said.output
-                assert f"failed   {second}" in said.output
-            assert left_behind(cluster) == NOTHING
-
-        gone_on = upgrade(cluster, ansible_environment)
-        traffic.stop()
-    report = check(cluster.target, tmp_path)
-    print(gone_on.output, report.table(), sep="\n")
-    assert gone_on.code == 0, gone_on.message
-    assert set(cluster.versions().values()) == {TO}
-    assert report.unharmed
-    assert left_behind(cluster) == NOTHING
+        again = run(cluster, ansible_environment, cluster.variables(TO))
+        assert again.code == 0, again.message
+        assert set(again.changed.values()) == {0}
+    finally:
+        cluster.remove()
 
 
-def test_members_go_together_and_one_out_of_reach_stops_the_run(
+def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
     tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     """Of two managers only the elected one votes, and nobody has consented to a standstill."""
@@ -155,10 +106,12 @@ def test_members_go_together_and_one_out_of_reach_stops_the_run(
     try:
         seed(cluster.target, tmp_path, documents=1_000)
         elected = elected_of(cluster)
+        variables = consented(cluster, ansible_environment, upgrade_batching="disjoint")
         with Traffic.start(cluster.target, tmp_path) as traffic:
+            nothing_goes_without_a_package(cluster, ansible_environment, variables)
+
             # It is lost while it is stopped: Ansible drops the host, and no rescue of its own is run.
-            lost = upgrade(cluster, ansible_environment, lab_lost=["es-search-1"], upgrade_batching="disjoint")
-            print(lost.output)
+            lost = run(cluster, ansible_environment, variables, lab_lost=["es-search-1"])
             assert lost.code != 0
             assert "es-search-1 could not be reached any more." in lost.message
             assert "2 members without whom every shard keeps a copy" in lost.output
@@ -166,29 +119,62 @@ def test_members_go_together_and_one_out_of_reach_stops_the_run(
             assert left_behind(cluster) == NOTHING
             assert elected_of(cluster) == elected
 
-            # Somebody repairs it while the next run has begun, with the new version.
-            gone_on = upgrade(
-                cluster,
-                ansible_environment,
-                lab_upgraded_by_another=["es-search-1"],
-                upgrade_batching="disjoint",
-            )
-            traffic.stop()
-        report = check(cluster.target, tmp_path)
-        print(gone_on.output, report.table(), sep="\n")
+            # Somebody repairs it while the next run has begun, with the new version; then a package is broken.
+            faults = {"lab_upgraded_by_another": ["es-search-1"], "lab_broken_package": ["es-search-0"]}
+            stopped = run(cluster, ansible_environment, variables, **faults)
+            assert stopped.code != 0
+            assert "Somebody else has upgraded search-1: " in stopped.output
+            assert re.search(r"search-1 +upgraded by somebody else", stopped.output)
+            assert stopped.changed["es-search-1"] == 2  # what the other one did, and no step of the run
+            assert "es-search-0, Install OpenSearch:" in stopped.message
+            # That one is down, and the elected manager as it was.
+            assert sorted(cluster.versions().values()) == [FROM, TO, TO]
+            assert cluster.host("search-0").process is None
+            assert left_behind(cluster) == NOTHING
+            beside_a_run_that_stopped(cluster, ansible_environment, "batch-02.search-0")
+
+            gone_on = run(cluster, ansible_environment, variables)
+            report = traffic.stop()
+        print(report.table())
         assert gone_on.code == 0, gone_on.message
-        assert "the elected manager goes last, and hands over first" in gone_on.output
-        assert "Somebody else has upgraded search-1: " in gone_on.output
-        assert re.search(r"search-1 +upgraded by somebody else", gone_on.output)
-        assert gone_on.changed["es-search-1"] == 2  # what the other one did, and no step of the run
+        assert re.search(r"the elected manager (goes last, and )?hands over first", gone_on.output)
         assert f"{elected} has handed over to {elected_of(cluster)}" in gone_on.output
-        assert set(cluster.versions().values()) == {TO}
+        assert list(cluster.versions().values()) == [TO] * 4
         assert report.unharmed
-        # The vote has gone over for good, although nobody is excluded any more.
-        voting = json.loads(cluster.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
-        coordination = voting["metadata"]["cluster_coordination"]
-        assert len(coordination["last_committed_config"]) == 1
-        assert coordination.get("voting_config_exclusions", []) == []
+        the_vote_has_gone_over_for_good(cluster)
         assert left_behind(cluster) == NOTHING
     finally:
         cluster.remove()
+
+
+def nothing_goes_without_a_package(
+    cluster: HostCluster, environment: Mapping[str, str], variables: Mapping[str, Any]
+) -> None:
+    """The tasks of the user find no package on any host, before a member is stopped."""
+    every = [f"es-{member}" for member in cluster.addresses]
+    refused = run(cluster, environment, variables, lab_without_package=every)
+    assert refused.code != 0
+    assert "There is no package of version 3.8.0." in refused.message
+    assert set(cluster.versions().values()) == {FROM}
+
+
+def the_vote_has_gone_over_for_good(cluster: HostCluster) -> None:
+    """One votes, although nobody is excluded any more."""
+    state = json.loads(cluster.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
+    coordination = state["metadata"]["cluster_coordination"]
+    assert len(coordination["last_committed_config"]) == 1
+    assert coordination.get("voting_config_exclusions", []) == []
+
+
+def beside_a_run_that_stopped(cluster: HostCluster, environment: Mapping[str, str], batch: str) -> None:
+    """The other playbooks tell of the run that stopped at this batch, and find nothing to put back."""
+    for beside in ("status", "settle", "abort"):
+        said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), environment)
+        print(said.output)
+        assert said.code == 0, said.message
+        assert ("Nobody is at work" if beside == "status" else "Everything is put back.") in said.output
+        if beside == "status":
+            assert f": Upgrading, to {TO}, " in said.output
+            assert f"Stopped at {batch}" in said.output
+            assert re.search(rf"failed +{batch.partition('.')[2]}", said.output)
+        assert left_behind(cluster) == NOTHING

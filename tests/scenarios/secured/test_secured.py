@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from tests.lab.lab import Lab
 from tests.lab.waiting import until
 from tests.scenarios.cluster import BOOT, USER
 from tests.scenarios.interruptions import VOTING
-from tests.scenarios.playbook import PLAN, Played, play, upgrade
+from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
 from tests.scenarios.secured.cluster import DOCUMENTED, Secured
+from tests.scenarios.tasks import Step, Tasks, step
 
 FROM, TO = "2.19.1", "3.4.0"
 INDEX = "orders"
@@ -82,53 +84,52 @@ def yellow(cluster: Secured) -> Iterator[None]:
         cluster.ask("/wide", "DELETE")
 
 
-def planned(cluster: Secured, environment: Mapping[str, str], user: str, **more: Any) -> Played:
-    """The plan, as this user sees it."""
-    variables = cluster.variables(TO, upgrade_opensearch=cluster.by_password(user), upgrade_skip_image_check=True)
-    return play(PLAN, {**variables, **more}, environment)
+@pytest.fixture
+def tasks(cluster: Secured, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
+    """Plays tasks against the cluster."""
+    return Tasks(cluster, tmp_path, ansible_environment)
 
 
-@pytest.mark.parametrize("permission", READING)
-def test_a_permission_to_read_that_is_missing_is_named_in_the_plan(
-    permission: str, cluster: Secured, ansible_environment: Mapping[str, str]
+def planned(cluster: Secured, way: Mapping[str, Any], **more: Any) -> Step:
+    """The plan as it looks by this connection."""
+    options: dict[str, Any] = {"namespace": cluster.namespace, "target_version": TO, "prove_images": False}
+    return step("upgrade_plan", **options, opensearch=dict(way), **more)
+
+
+def test_each_permission_to_read_that_is_missing_is_named_in_the_plan(cluster: Secured, tasks: Tasks) -> None:
+    asked = [planned(cluster, cluster.by_password(user_without(permission))) for permission in READING]
+    with yellow(cluster):
+        results = tasks.play(*asked)
+    for permission, result in zip(READING, results, strict=True):
+        assert result["failed"]
+        assert permission in result["msg"]
+
+
+def test_whoever_has_the_permissions_plans_by_password_or_certificate_and_those_of_a_check_can_be_left_out(
+    cluster: Secured, tasks: Tasks
 ) -> None:
-    with yellow(cluster) if permission == EXPLAIN else contextlib.nullcontext():
-        played = planned(cluster, ansible_environment, user_without(permission))
-    assert played.code != 0
-    assert permission in played.message
-    assert "Traceback" not in played.output
+    ways = (cluster.by_certificate(), cluster.by_password())
+    *plans, unchecked = tasks.play(
+        *(planned(cluster, way) for way in ways),
+        planned(cluster, cluster.by_password("unchecked"), skip_checks=["disk", "tasks"]),
+    )
+    assert not any(each["failed"] for each in (*plans, unchecked)), [each.get("msg") for each in (*plans, unchecked)]
+    assert len({each["digest"] for each in plans}) == 1
 
 
-def test_whom_the_permissions_of_a_check_are_not_given_skips_it(
+def test_each_permission_to_act_that_is_missing_is_named_before_any_member_goes(
     cluster: Secured, ansible_environment: Mapping[str, str]
-) -> None:
-    played = planned(cluster, ansible_environment, "unchecked", upgrade_skip_checks=["disk", "tasks"])
-    assert played.code == 0, played.message
-
-
-def test_a_certificate_and_a_password_lead_to_the_same_plan(
-    cluster: Secured, ansible_environment: Mapping[str, str]
-) -> None:
-    variables = cluster.variables(TO, upgrade_skip_image_check=True)
-    plans = set()
-    for way in (cluster.by_certificate(), cluster.by_password()):
-        played = play(PLAN, {**variables, "upgrade_opensearch": way}, ansible_environment)
-        assert played.code == 0, played.message
-        plans |= {*re.findall(r"plan (p[0-9a-f]{11})", played.output)}
-    assert len(plans) == 1
-
-
-@pytest.mark.parametrize("permission", [FLUSH, ON_SHARDS, CHANGE])
-def test_a_permission_to_act_that_is_missing_is_named_before_any_member_goes(
-    permission: str, cluster: Secured, ansible_environment: Mapping[str, str]
 ) -> None:
     before = cluster.fingerprint()
-    way = cluster.by_password(user_without(permission))
-    played = upgrade(cluster.variables(TO, upgrade_opensearch=way, upgrade_skip_image_check=True), ansible_environment)
-    print(played.output)
-    assert played.code != 0
-    assert permission in played.message
-    assert cluster.fingerprint() == before
+    way: dict[str, Any] = {"upgrade_opensearch": cluster.by_password(), "upgrade_skip_image_check": True}
+    consented = confirmed(cluster.variables(TO, **way), ansible_environment)
+    for permission in (FLUSH, ON_SHARDS, CHANGE):
+        theirs = {**consented, "upgrade_opensearch": cluster.by_password(user_without(permission))}
+        played = play(PLAYBOOK, theirs, ansible_environment)
+        print(played.output)
+        assert played.code != 0
+        assert permission in played.message
+        assert cluster.fingerprint() == before
 
 
 def outdated(cluster: Secured) -> Iterator[str]:
