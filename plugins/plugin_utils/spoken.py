@@ -21,12 +21,14 @@ from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
 """The folders of the collection's own tasks."""
 PLAIN = (
+    "accept_unverified",
     "add_checks",
     "allow_field_managers",
     "allow_left_behind",
     "allow_quorum_loss",
     "allow_red_indices",
     "allow_single_copy",
+    "extra_replicas",
     "hand_over",
     "label_selector",
     "max_unavailable",
@@ -43,6 +45,10 @@ LIMITS = {
     ("cluster_health_gate", "moment", "joined"): "upgrade_member_timeout",
     ("cluster_health_gate", "moment", "before_stop"): "upgrade_member_timeout",
     ("cluster_health_gate", "", ""): "upgrade_gate_timeout",
+    ("node_engine_plan", "state", "begun"): "",
+    ("node_engine_plan", "state", "ended"): "",
+    ("node_engine_plan", "", ""): "upgrade_preflight_timeout",
+    ("node_engine_switch", "state", "switched"): "upgrade_member_timeout",
     ("pod_ondelete_roll", "", ""): "upgrade_member_timeout",
     ("shard_allocation", "state", "drained"): "upgrade_batch_timeout",
     ("upgrade_lock", "state", "stopped"): "upgrade_abort_timeout",

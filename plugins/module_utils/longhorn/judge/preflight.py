@@ -58,8 +58,11 @@ def preflight(
             continue
         reasons.update(dict.fromkeys(_of_node(seen, node, image, accepted)))
     about = {each.name: each for name in nodes for each in seen.volumes_on.get(name, ())}
+    # A run that was interrupted at a node left its volumes as they are: going on with the node is what cures them.
+    begun = {each.name for node in seen.nodes.values() if node.mark for each in seen.volumes_on.get(node.name, ())}
     for volume in about.values():
-        reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
+        if volume.name not in begun and not volume.home_mark:
+            reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
     if nodes and seen.settings.get(REBUILDS) == "0":
         said = f"The setting {REBUILDS} is 0, so no replica would be rebuilt."
         reasons[refused("no_rebuild_slots", said, "Set it to at least 1.")] = None

@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import LIM
 ROOT = Path(__file__).resolve().parents[4]
 HERE = f"{OWN[1]}begin/tasks/main.yml:3"
 MODULE = "stateful.upgrade."
-KNOWN = options_of("abort", specified())
+KNOWN = options_of("abort", specified()) | options_of("abort", specified("stateful.upgrade.longhorn"))
 
 
 def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arguments: Any) -> str:

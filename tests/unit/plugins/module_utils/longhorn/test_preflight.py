@@ -158,6 +158,13 @@ def test_all_blockers_are_told_at_once() -> None:
     assert {"single_replica", "frontend_ublk", "volume_degraded", "replacement_not_accepted"} <= found.keys()
 
 
+def test_what_an_interrupted_run_has_left_on_its_node_does_not_keep_the_next_one_from_going_on() -> None:
+    ill = with_volume(world({"vol-1": ("n1", SPREAD)}), "vol-1", robustness="degraded")
+    assert "volume_degraded" in codes(ill)
+    assert codes(marked(ill, "n1")) == {}
+    assert codes(moved(ill, "vol-1", "n2")) == {}
+
+
 def test_an_unknown_node_is_named() -> None:
     (reason,) = preflight(world({}), ["n9"], NEW, ACCEPTED).reasons
     assert reason.message == "Longhorn has no node n9."
