@@ -23,12 +23,13 @@ LONGEST = (
     "test_runs",
     "test_meanwhile",
     "test_hand_over",
-    "test_hosts",
-    "test_helm",
-    "test_gate_checks",
-    "test_upgrade",
     "test_secured",
+    "test_hosts",
+    "test_upgrade",
+    "test_gate_checks",
+    "test_member_roles",
     "test_remote_store",
+    "test_helm",
     "test_hop",
 )
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""
