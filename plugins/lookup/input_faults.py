@@ -46,8 +46,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.errors import AnsibleError, AnsibleLookupError
+from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, where there is one
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
@@ -90,7 +90,7 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
         raise AnsibleLookupError(
             f"upgrade_system is {role}, and no such role with an argument specification is installed."
         ) from error
-    return {entry: said["options"] for entry, said in yaml.safe_load(text)["argument_specs"].items()}
+    return {entry: said["options"] for entry, said in yaml_load(text)["argument_specs"].items()}
 
 
 def _names_on_hosts(variables: Mapping[str, Any]) -> dict[str, list[str]]:

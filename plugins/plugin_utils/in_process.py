@@ -66,6 +66,14 @@ class InProcessAction(ActionBase):
     _supports_check_mode = True
     _supports_async = True
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Imports the module with its action plugin, in the controller.
+
+        The collections' importer of ansible-core compiles sources at each import. So each worker would do it again.
+        """
+        super().__init_subclass__(**more)
+        load_early((_module_of(cls, cls.__module__.rpartition(".")[2]),))
+
     def run(self, tmp: str | None = None, task_vars: Mapping[str, Any] | None = None) -> Result:
         """The result of the module, wherever it ran.
 
@@ -134,13 +142,17 @@ class InProcessAction(ActionBase):
 
     def _module(self) -> Module:
         """The module that the task names."""
-        plugins = type(self).__module__.rpartition(".action.")[0]
-        return cast(Module, import_module(f"{plugins}.modules.{self._task.action.rpartition('.')[2]}"))
+        return cast(Module, import_module(_module_of(type(self), self._task.action.rpartition(".")[2])))
 
     def _say(self, line: str) -> None:
         if not self._task.no_log:
             beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
             display.display(self._speech().text(line), stderr=beside)
+
+
+def _module_of(action: type, name: str) -> str:
+    """The module `name` of the collection that the action plugin is in, as it is imported."""
+    return f"{action.__module__.rpartition('.action.')[0]}.modules.{name}"
 
 
 def is_this_python(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,3 +68,14 @@ def test_a_link_elsewhere_is_another_python(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_name_without_a_directory_is_another_python() -> None:
     assert not is_this_python(os.path.basename(sys.executable))
+
+
+def test_a_module_is_imported_with_its_action_plugin() -> None:
+    """In the controller, before it forks: each worker would compile it again."""
+    code = (
+        "import conftest, importlib, sys\n"
+        f"[importlib.import_module(f'{COLLECTION}.action.{{name}}') for name in {MODULES}]\n"
+        f"sys.exit(' '.join(name for name in {MODULES} if f'{COLLECTION}.modules.{{name}}' not in sys.modules) or 0)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=PLUGINS.parent, check=False, capture_output=True, text=True)
+    assert (run.stderr.strip(), run.returncode) == ("", 0)
