@@ -31,7 +31,8 @@ class Control:
 
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
         """Take note of a change."""
-        if kind == CONTROLS or (kind == SETTINGS and name(item) == ALLOWED and not gone):
+        made = kind == CONTROLS and not item.get("status")
+        if not gone and (made or (kind == SETTINGS and name(item) == ALLOWED)):
             self.queue.add(CONTROL)
 
     def _look(self, _called: str) -> None:
