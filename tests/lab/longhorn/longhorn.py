@@ -73,7 +73,7 @@ class LonghornOnLab:
             for each in answer["items"]
             if any(
                 known["type"] == "Established" and known["status"] == "True"
-                for known in each.get("status", {}).get("conditions", [])
+                for known in each.get("status", {}).get("conditions") or []
             )
         }
         return wanted <= served
