@@ -22,7 +22,7 @@ from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look
 from .observe.state import Longhorn
 from .rights import CLUSTER_ROLE, rights_for
-from .way import offered_way
+from .way import Way, offered_way
 
 IDENTITY = "longhorn"
 """The name of the cluster for its lock and its record: a namespace has one Longhorn at the most."""
@@ -53,7 +53,9 @@ def _order(task: Task) -> Outcome:
     strangers = [name for name in names if name not in seen.managers_of]
     left = [name for name in versions if name not in going and names and name not in names]
     return Outcome(
-        combine((judge_target(image, params["target_version"]), preflight(seen, strangers, image, accepted))),
+        combine(
+            (judge_target(image, params["target_version"]), _without(preflight(seen, strangers, image, accepted), way))
+        ),
         before=versions,
         next="begin" if batches else "nothing",
         more={
@@ -67,9 +69,14 @@ def _order(task: Task) -> Outcome:
             "members": list(versions),
             "left": left,
             "volumes": _volumes(seen),
-            "digest": digest(seen, image, names, accepted, params["extra_replicas"]),
+            "digest": digest(seen, image, names, (*accepted, way.name), params["extra_replicas"]),
         },
     )
+
+
+def _without(found: Verdict, way: Way) -> Verdict:
+    """The blockers that are some in this way, too."""
+    return Verdict(tuple(each for each in found.reasons if each.code not in way.excused))
 
 
 def _volumes(seen: Longhorn) -> dict[str, list[str]]:
@@ -81,14 +88,15 @@ def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
     nodes = [member for batch in planned.more["batches"] for member in batch["members"]]
 
     def run(given: Task) -> Outcome:
-        client = connect(given.params["kubernetes"])
+        client, params = connect(given.params["kubernetes"]), given.params
+        way, image = offered_way(client), str(planned.more["image"])
 
         def judged(seen: Longhorn) -> Verdict:
-            params = given.params
-            accepted, extra = params["accept_unverified"], params["extra_replicas"]
-            return preflight(seen, nodes, str(planned.more["image"]), accepted, extra)
+            accepted, extra = {*params["accept_unverified"], *way.accepted}, params["extra_replicas"]
+            found = preflight(seen, nodes, image, accepted, extra)
+            return combine((_without(found, way), way.blockers(seen, nodes, image)))
 
-        _seen, verdict = given.wait(lambda: look(client, given.params["namespace"]), judged)
+        _seen, verdict = given.wait(lambda: way.look(client, params["namespace"]), judged)
         return Outcome(verdict)
 
     yield Part(run, task.params)
@@ -100,7 +108,9 @@ def _rights(task: Task) -> Outcome:
     params, client = task.params, connect(task.params["kubernetes"])
     task.may_look()
     records = params["record_kept_in"] in {None, "kubernetes"}
-    needed = rights_for(records=records, replaces=REPLACEMENT in params["accept_unverified"])
+    way = offered_way(client)
+    replaces = REPLACEMENT in params["accept_unverified"] and REPLACEMENT not in way.accepted
+    needed = rights_for(records=records, replaces=replaces, way=way.rights)
     verdicts = (missing_rights(client, params["namespace"], needed), missing_rights(client, "", CLUSTER_ROLE))
     return Outcome(combine(verdicts))
 

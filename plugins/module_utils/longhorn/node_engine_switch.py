@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
@@ -21,15 +21,15 @@ from ..kubernetes.lease import Lease
 from .act.changes import At, label_of
 from .act.putting_back import Return, remove_snapshots
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, moved_from, touched
+from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look
 from .observe.state import Longhorn
-from .way import Way, offered_way
+from .way import OUTSIDE, Way, offered_way
 
 UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
 """The steps that nobody has verified, by the names under which a user accepts them."""
-EARLY = frozenset({Stage.UNDEFINED, Stage.INITIALIZING, Stage.SWITCHING_OVER})
+EARLY = frozenset({Stage.UNDEFINED, Stage.PENDING, Stage.INITIALIZING, Stage.SWITCHING_OVER})
 """The states in which a run may be stopped: all that it did can be put back at once."""
 
 CONTRACT = Contract(
@@ -91,9 +91,10 @@ def writers_of(task: Task, client: KubernetesClient) -> Writers:
 
 def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
     """Put back everything that runs have changed, except for the nodes in `keep`, whose switch goes on."""
-    way = Return(task, client, task.params["namespace"], writers_of(task, client), frozenset(keep))
-    (seen, _verdict), verdict = task.wait(way.again, lambda found: found[1])
-    return Outcome(verdict, way.changed, _shown(seen), next="nothing")
+    way, namespace = offered_way(client), task.params["namespace"]
+    back = Return(task, client, namespace, writers_of(task, client), way.look, way.take_back, frozenset(keep))
+    (seen, _verdict), verdict = task.wait(back.again, lambda found: found[1])
+    return Outcome(verdict, back.changed, _shown(seen), next="nothing")
 
 
 def _clean(task: Task, client: KubernetesClient) -> Outcome:
@@ -115,13 +116,18 @@ class _Switch:
     stage: Stage | None = None
     acted: bool = False
     moved_on: bool = False
+    followed: set[str] = field(default_factory=set)
+    """The upgrades by Longhorn itself that were seen under way."""
 
     def again(self) -> tuple[Longhorn, Step, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
-        seen = look(self.client, self.task.params["namespace"])
+        seen = self.way.look(self.client, self.task.params["namespace"])
         image = image_of(seen) if self.task.params["state"] == "switched" else ""
         accepted = frozenset(self.task.params["accept_unverified"])
-        found = self.way.step(seen, Wanted(self.node, image, accepted, self.task.params["extra_replicas"]))
+        extra = self.task.params["extra_replicas"]
+        wanted = Wanted(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
+        found = self.way.step(seen, wanted)
+        self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         if found.stage in EARLY:
             self.task.may_look(stoppable=True)
         new = found.stage is not self.stage
@@ -153,6 +159,9 @@ class _Switch:
 
 def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
     way, writers, nodes, verdicts = offered_way(client), writers_of(task, client), [], []
+    if task.params["state"] == "evacuated":
+        # No kind of Longhorn moves engines away for maintenance.
+        way = OUTSIDE
     before: Mapping[str, Any] = {}
     seen = None
     for name in task.params["nodes"]:
@@ -174,20 +183,12 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
 
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:
-    volumes = {
-        each.name: {
-            "original": each.home_mark,
-            "temporary": each.engine_at,
-            "state": each.switchover or each.robustness,
-        }
-        for each in moved_from(seen, name)
-    }
     stage = Stage.COMPLETED if verdict.passed else switch.stage or Stage.UNDEFINED
     return {
         "name": name,
         "state": stage.value,
         "message": " ".join(each.message for each in verdict.deciding()),
-        "volumes": volumes,
+        "volumes": switch.way.volumes(seen, name),
         "touched": [each.name for each in touched(seen, name)],
         "action": "switched" if switch.acted else "kept" if verdict.passed else "untouched",
         "total_seconds": round(took, 1) if verdict.passed else None,

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..kubernetes.rights import Right
+from .observe.upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, Kinds
 
 GROUP = "longhorn.io"
 _VERBS = {
@@ -20,8 +23,24 @@ _VERBS = {
     "snapshots": ("list", "create", "delete"),
 }
 
+_UPGRADES = {
+    Kinds.DATA_ENGINE_UPGRADES: {MANAGERS: ("list", "create"), NODE_UPGRADES: ("list",)},
+    Kinds.INSTANCE_MANAGER_UPGRADES: {
+        INSTANCE_MANAGER_UPGRADES: ("get", "list", "create"),
+        f"{INSTANCE_MANAGER_UPGRADES}/status": ("patch",),
+        CONTROLS: ("list",),
+    },
+}
+
+
+def rights_to_upgrade(kinds: Kinds) -> tuple[Right, ...]:
+    """The rights in the namespace of Longhorn for the upgrades that it makes by itself."""
+    return tuple(Right(verb, GROUP, resource) for resource, verbs in _UPGRADES[kinds].items() for verb in verbs)
+
+
 ROLE = (
     *(Right(verb, GROUP, resource) for resource, verbs in _VERBS.items() for verb in verbs),
+    *(right for kinds in Kinds for right in rights_to_upgrade(kinds)),
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
 )
@@ -30,12 +49,15 @@ CLUSTER_ROLE = (Right("list", "", "nodes"),)
 """The rights in the whole cluster."""
 
 
-def rights_for(*, records: bool, replaces: bool) -> tuple[Right, ...]:
+def rights_for(*, records: bool, replaces: bool, way: Iterable[Right] = ()) -> tuple[Right, ...]:
     """The rights that a run needs in the namespace: without ConfigMaps if its record is kept elsewhere, and without
-    removing instance managers if the user has not accepted that."""
+    removing instance managers if the user has not accepted that. `way` has those of the way alone."""
     spared = {("delete", "instancemanagers")} if not replaces else set()
+    elsewhere = {right for kinds in Kinds for right in rights_to_upgrade(kinds)} - set(way)
     return tuple(
         right
         for right in ROLE
-        if (records or right.resource != "configmaps") and (right.verb, right.resource) not in spared
+        if right not in elsewhere
+        and (records or right.resource != "configmaps")
+        and (right.verb, right.resource) not in spared
     )

@@ -4,23 +4,33 @@
 """The ways in which a node's engine can be switched, and the one that the API server offers.
 
 A way is data and functions. It is chosen by the kinds that discovery tells, never by a version. A further way is one
-more entry of `WAYS`, the newest first.
+more entry of `WAYS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..common.errors import refusal
 from ..common.reading import listed, text
-from ..common.verdict import Reason
+from ..common.verdict import Reason, Verdict
 from ..kubernetes.answers import reading
 from ..kubernetes.client import KubernetesClient
+from ..kubernetes.rights import Right
 from .act.changes import At, perform
-from .judge.stages import Act, Step, Wanted, step
+from .act.upgrades import perform_upgrades, take_back
+from .judge import upgrades
+from .judge.stages import REPLACEMENT, Act, Step, Wanted, moved_from, step
 from .observe.kinds import API, FRONTENDS, INSTANCE_MANAGERS, VOLUMES
+from .observe.look import look
+from .observe.look_at_upgrades import look_with_upgrades
 from .observe.state import Longhorn
+from .observe.upgrades import Kinds
+from .rights import rights_to_upgrade
+
+Shown = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -31,32 +41,115 @@ class Way:
     """Its name in results."""
     kinds: frozenset[str]
     """The resources that the API server has to offer for it."""
+    look: Callable[[KubernetesClient, str], Longhorn]
+    """One look at Longhorn in a namespace, with all that `step` needs."""
     step: Callable[[Longhorn, Wanted], Step]
     """The state of the node, and the acts that are due in it, from one look alone. It is pure."""
     perform: Callable[[At, Iterable[Act]], list[Reason]]
     """Makes the acts that are due. The result has a waiting reason for each that was refused for now."""
+    volumes: Callable[[Longhorn, str], Shown]
+    """The volumes whose engines were moved away from a node: where from, where to, and their state."""
+    blockers: Callable[[Longhorn, Sequence[str], str], Verdict] = lambda _seen, _nodes, _image: Verdict()
+    """The further blockers of switching these nodes to an image. It is pure."""
+    take_back: Callable[[At, Collection[str]], list[Reason]] = lambda _at, _keep: []
+    """Begins to take back what runs have begun, except for some nodes. The result says what is waited for."""
+    excused: frozenset[str] = frozenset()
+    """The codes of blockers from outside that are none in this way."""
+    accepted: frozenset[str] = frozenset()
+    """The unverified steps from outside that this way does not make, so that nobody has to accept them."""
+    rights: tuple[Right, ...] = ()
+    """The rights in the namespace that it needs beyond those of every way."""
 
 
-OUTSIDE = Way("outside", frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}), step, perform)
+def _moved(seen: Longhorn, node: str) -> Shown:
+    return {
+        each.name: {
+            "original": each.home_mark,
+            "temporary": each.engine_at,
+            "state": each.switchover or each.robustness,
+        }
+        for each in moved_from(seen, node)
+    }
+
+
+def _told(seen: Longhorn, node: str) -> Shown:
+    return {
+        name: {"original": each.original_node, "temporary": each.temporary_node, "state": each.state}
+        for name, each in upgrades.volumes_of(seen.upgrades, node).items()
+    }
+
+
+def _by_longhorn(name: str, kinds: Kinds, excused: frozenset[str] = frozenset()) -> Way:
+    return Way(
+        name=name,
+        kinds=frozenset(kinds.value),
+        look=partial(look_with_upgrades, kinds=kinds),
+        step=upgrades.step,
+        perform=perform_upgrades,
+        volumes=_told,
+        blockers=upgrades.blockers,
+        take_back=take_back,
+        excused=excused,
+        accepted=frozenset({REPLACEMENT}),
+        rights=rights_to_upgrade(kinds),
+    )
+
+
+OUTSIDE = Way("outside", frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}), look, step, perform, _moved)
 """From outside, with the fields of 1.12: this collection carries out the state machine itself."""
+DATA_ENGINE_UPGRADES = _by_longhorn("data_engine_upgrades", Kinds.DATA_ENGINE_UPGRADES)
+"""With the kinds of the design "v2 data engine live upgrade", which no release has."""
+INSTANCE_MANAGER_UPGRADES = _by_longhorn(
+    # The image of the only instance manager of a node is changed in its place.
+    "instance_manager_upgrades",
+    Kinds.INSTANCE_MANAGER_UPGRADES,
+    frozenset({"system_not_upgraded"}),
+)
+"""With the kinds of v1.13, whose names are unverified."""
 
-WAYS = (OUTSIDE,)
+WAYS = (DATA_ENGINE_UPGRADES, INSTANCE_MANAGER_UPGRADES, OUTSIDE)
 
 
-def offered_way(client: KubernetesClient, ways: Iterable[Way] = WAYS) -> Way:
-    """The first way of which the API server offers all kinds.
+def offered_way(client: KubernetesClient) -> Way:
+    """The way of which the API server offers all kinds.
 
     Raises:
-        Refusal: it offers the kinds of none, or discovery cannot be had.
+        Refusal: it offers the kinds of none, or discovery cannot be had, or what it offers is ambiguous.
     """
     answer = client.get(API) or {}
     with reading(f"to {API}"):
-        offered = set(listed(answer, "resources", lambda each: text(each, "name"), ()))
-    found = next((way for way in ways if way.kinds <= offered), None)
-    if found is None:
+        return way_of(set(listed(answer, "resources", lambda each: text(each, "name"), ())))
+
+
+def way_of(offered: Collection[str]) -> Way:
+    """The way for an API server with these resources. It is pure.
+
+    Raises:
+        Refusal: there is none, or there are two, or a way has some of its kinds and lacks others.
+    """
+    by_longhorn = [way for way in WAYS if way is not OUTSIDE and way.kinds & set(offered)]
+    for way in by_longhorn:
+        missing = sorted(way.kinds - set(offered))
+        if missing:
+            raise refusal(
+                "kinds_incomplete",
+                f"The API server offers {', '.join(sorted(way.kinds & set(offered)))} and not {', '.join(missing)},"
+                " which Longhorn uses together.",
+                "Complete the custom resource definitions of this Longhorn, or remove those that are left over.",
+            )
+    if len(by_longhorn) > 1:
+        raise refusal(
+            "kinds_ambiguous",
+            f"The API server offers {' and '.join(sorted(kind for way in by_longhorn for kind in way.kinds))}, and"
+            " Longhorn follows two of them alone.",
+            "Remove the custom resource definitions that are not of this Longhorn.",
+        )
+    if by_longhorn:
+        return by_longhorn[0]
+    if not OUTSIDE.kinds <= set(offered):
         raise refusal(
             "way_missing",
             f"The API server has none of the kinds that a switch needs: {FRONTENDS} of the group longhorn.io, say.",
             "Longhorn 1.12 is the first version whose engines can be switched; upgrade Longhorn first.",
         )
-    return found
+    return OUTSIDE

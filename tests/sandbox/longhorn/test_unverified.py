@@ -234,10 +234,20 @@ def test_v1_13_fails_with_an_error_of_its_own() -> None:
     assert status(found, CONTROLS, CONTROL)["nodes"]["n1"]["errorMsg"] == "on purpose"
 
 
-def test_v1_13_aborts_an_upgrade_that_nobody_knows_of() -> None:
+def test_v1_13_carries_out_an_upgrade_that_a_user_has_made() -> None:
     found = newer(spread())
-    body = {"metadata": {"name": "mine"}, "spec": {"nodeID": "n1", "targetImage": NEW_IMAGE}}
+    body = {"metadata": {"name": "mine"}, "spec": {"nodeID": "n2", "targetImage": NEW_IMAGE}}
+    found.objects.create(MANAGER_UPGRADES, body)
+    assert found.until(lambda: status(found, MANAGER_UPGRADES, "mine").get("state") == "completed", 300)
+    assert (state(found, "n1")[0], state(found, "n2")[0]) == (OLD_IMAGE, NEW_IMAGE)
+
+
+def test_v1_13_aborts_an_upgrade_of_a_node_at_which_its_control_has_another() -> None:
+    found = newer(spread())
     found.faults.upgrade_stalls(MANAGER_UPGRADES, "relocating-engines")
+    found.set(ALLOWED, "true")
+    found.clock.advance(20)
+    body = {"metadata": {"name": "mine"}, "spec": {"nodeID": "n1", "targetImage": NEW_IMAGE}}
     found.objects.create(MANAGER_UPGRADES, body)
     assert found.until(lambda: status(found, MANAGER_UPGRADES, "mine").get("state") == "failed", 100)
     assert status(found, MANAGER_UPGRADES, "mine")["abortReason"] == "orphaned-imu"

@@ -93,10 +93,14 @@ class At:
             self.task.still_wanted()
 
 
-def perform(at: At, acts: Iterable[Act]) -> list[Reason]:
+Performed = Callable[[At, Act], None]
+
+
+def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None = None) -> list[Reason]:
     """Make the acts that are due. The result has a waiting reason for each that Longhorn has refused for now.
 
     An object that is gone needs no act: the next look shows what is left.
+    `known` has the acts by their kind, if there are more than those of this file.
 
     Raises:
         Refusal: the run may not act any more, a right is missing, or the API does not answer.
@@ -104,7 +108,7 @@ def perform(at: At, acts: Iterable[Act]) -> list[Reason]:
     refusals = []
     for act in acts:
         try:
-            _ACTS[act.kind](at, act)
+            (known or ACTS)[act.kind](at, act)
         except Conflict:
             continue
         except Refusal as error:
@@ -156,7 +160,7 @@ def _delete_manager(at: At, act: Act) -> None:
         at.client.delete(path, act.uid, dry_run=at.task.check_mode)
 
 
-_ACTS: Mapping[str, Callable[[At, Act], None]] = {
+ACTS: Mapping[str, Performed] = {
     "keep_replicas": _keep_replicas,
     "mark_node": _mark_node,
     "snapshot": _snapshot,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from ...common.errors import Refusal
@@ -17,9 +17,8 @@ from ...kubernetes.temporary_changes import put_back
 from ..judge.copies import at_rest
 from ..judge.stages import busy
 from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
-from ..observe.look import look
 from ..observe.state import Longhorn, Volume
-from .changes import GONE, is_known
+from .changes import GONE, At, is_known
 
 
 @dataclass
@@ -30,6 +29,9 @@ class Return:
     client: KubernetesClient
     namespace: str
     writers: Writers
+    look: Callable[[KubernetesClient, str], Longhorn]
+    take_back: Callable[[At, Collection[str]], list[Reason]]
+    """Begins to take back what Longhorn does for runs by itself; the result says what is waited for."""
     keep: Collection[str] = ()
     """Nodes whose switch goes on, so that nothing of them is put back."""
     changed: bool = False
@@ -38,7 +40,11 @@ class Return:
 
     def again(self) -> tuple[Longhorn, Verdict]:
         """Look, and put back what can be put back now."""
-        seen = look(self.client, self.namespace)
+        seen = self.look(self.client, self.namespace)
+        taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
+        self.changed |= bool(self.task.journal.as_result())
+        if taken:
+            return seen, Verdict((*taken, *self.remarks))
         reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]
         under_way = [each for each in reasons if each.state is State.WAITING]
         if under_way:

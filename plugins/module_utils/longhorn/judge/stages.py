@@ -47,6 +47,10 @@ class Wanted:
     """The unverified steps that the user has accepted by name."""
     extra_replicas: bool = False
     """Whether volumes with a single replica get a second one."""
+    run: str = ""
+    """The run that asks; empty outside a run."""
+    followed: frozenset[str] = frozenset()
+    """The upgrades by Longhorn itself that were seen under way since this was asked first."""
 
 
 REPLACEMENT = "instance_manager_replacement"

@@ -10,12 +10,11 @@ manager runs the image and its volumes are whole, and not when an upgrade says s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn
-from ..observe.upgrades import AUTOMATIC, UNDEFINED, NodeProgress, Upgrade, Upgrades, VolumeProgress, Way
+from ..observe.upgrades import AUTOMATIC, UNDEFINED, Kinds, NodeProgress, Upgrade, Upgrades, VolumeProgress
 from .stages import Act, Stage, Step, Wanted, is_whole, judge_copies, node_unknown, rebuilds, touched
 from .stalls import causes
 
@@ -40,39 +39,33 @@ STAGES: Mapping[str, Stage] = {
 """The stage for each state of a node, of both kinds of objects."""
 
 
-@dataclass(frozen=True)
-class Follower:
-    """The one who asks: the name of the run, and the upgrades that it has seen under way."""
-
-    run: str = ""
-    followed: frozenset[str] = frozenset()
-
-    def knows(self, upgrade: Upgrade) -> bool:
-        """Whether the run has made or followed this upgrade, so that the end of it is the end of its own attempt."""
-        return upgrade.name in self.followed or bool(self.run and upgrade.run == self.run)
-
-
-def step(seen: Longhorn, found: Upgrades, wanted: Wanted, follower: Follower) -> Step:
+def step(seen: Longhorn, wanted: Wanted) -> Step:
     """The state of the node, and what is due."""
-    node = wanted.node
+    node, found = wanted.node, seen.upgrades
     if node not in seen.nodes:
         return _ended(node_unknown(node))
     under_way = found.active()
     at_node = next((each for each in under_way if _is_at(each, node)), None)
     if at_node is not None:
-        return _follow(seen, found, wanted, at_node)
-    if runs_image(seen, node, wanted.image):
-        return _settle(seen, node, [each for each in found.upgrades if follower.knows(each)])
-    own = [each for each in found.upgrades if follower.knows(each) and each.image in {"", wanted.image}]
+        return _follow(seen, wanted, at_node)
+    own = [each for each in found.upgrades if _is_known(each, wanted) and each.image in {"", wanted.image}]
     failed = [each for each in own if _has_failed(each, node)]
     if failed:
+        # Also on the new image: an engine may be away, or the node closed for replicas.
         return _ended(*(_failed(seen, each, node) for each in failed))
+    if runs_image(seen, node, wanted.image):
+        return _settle(seen, node, own)
     if under_way:
         return Step(Stage.PENDING, (), Verdict(tuple(_other(each, node) for each in under_way)))
     ended = [each for each in own if each.covers(node)]
     if ended:
         return Step(Stage.REPLACING, (), Verdict(tuple(_without_effect(seen, each, wanted) for each in ended)))
-    return _begin(seen, found, wanted)
+    return _begin(seen, wanted)
+
+
+def _is_known(upgrade: Upgrade, wanted: Wanted) -> bool:
+    """Whether the run has made or followed this upgrade, so that the end of it is the end of its own attempt."""
+    return upgrade.name in wanted.followed or bool(wanted.run and upgrade.run == wanted.run)
 
 
 def _is_at(upgrade: Upgrade, node: str) -> bool:
@@ -122,25 +115,26 @@ def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str
                 yield name
 
 
-def _begin(seen: Longhorn, found: Upgrades, wanted: Wanted) -> Step:
+def _begin(seen: Longhorn, wanted: Wanted) -> Step:
     """The step in which an upgrade of the node is made, once nothing stands in the way."""
-    blocked = (*automatic(seen, found), *judge_copies(seen, wanted.node).reasons)
+    blocked = (*automatic(seen), *judge_copies(seen, wanted.node).reasons)
     if blocked:
         return Step(Stage.UNDEFINED, (), Verdict(blocked))
     said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
     # Longhorn v1.13 keeps the replicas of the node by itself; the design leaves that open.
-    keep = (Act("keep_replicas", wanted.node),) if found.way is Way.ENGINE_UPGRADES else ()
+    keep = (Act("keep_replicas", wanted.node),) if seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES else ()
     acts = (*keep, Act("create_upgrade", wanted.node))
     return Step(Stage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
 
 
-def automatic(seen: Longhorn, found: Upgrades) -> Iterator[Reason]:
+def automatic(seen: Longhorn) -> Iterator[Reason]:
     """The refusal to make an upgrade of one node while Longhorn goes from node to node by itself."""
-    if found.way is not Way.INSTANCE_MANAGER_UPGRADES:
+    if seen.upgrades.kinds is not Kinds.INSTANCE_MANAGER_UPGRADES:
         return
     for name in AUTOMATIC:
         if seen.settings.get(name) == "true":
-            at = f" It is at node {found.current_node}." if found.current_node else ""
+            current = seen.upgrades.current_node
+            at = f" It is at node {current}." if current else ""
             yield refused(
                 "upgrades_automatic",
                 f"The setting {name} is true, so Longhorn upgrades node after node by itself, with no gate between"
@@ -149,7 +143,7 @@ def automatic(seen: Longhorn, found: Upgrades) -> Iterator[Reason]:
             )
 
 
-def _follow(seen: Longhorn, found: Upgrades, wanted: Wanted, upgrade: Upgrade) -> Step:
+def _follow(seen: Longhorn, wanted: Wanted, upgrade: Upgrade) -> Step:
     """The step while an upgrade is at the node, or will be."""
     node = wanted.node
     if upgrade.image and upgrade.image != wanted.image:
@@ -162,7 +156,7 @@ def _follow(seen: Longhorn, found: Upgrades, wanted: Wanted, upgrade: Upgrade) -
         said = f"Upgrade {upgrade.name} of node {node} is in an unknown state, {progress.state!r}."
         remedy = "Wait until it has ended, or look for a newer version of this collection."
         return Step(Stage.UNDEFINED, (), Verdict((waiting("upgrade_state_unknown", said, remedy, about=node),)))
-    reasons = (_under_way(upgrade, node, progress, found), *causes(seen, upgrade, node, stage))
+    reasons = (_under_way(seen, upgrade, node, progress), *causes(seen, upgrade, node, stage))
     return Step(stage, (), Verdict(reasons))
 
 
@@ -176,9 +170,9 @@ def _in_turn(seen: Longhorn, upgrade: Upgrade, node: str) -> tuple[Stage, tuple[
     return stage, (), Verdict((first, *causes(seen, upgrade, upgrade.current_node, stage)))
 
 
-def _under_way(upgrade: Upgrade, node: str, progress: NodeProgress, found: Upgrades) -> Reason:
+def _under_way(seen: Longhorn, upgrade: Upgrade, node: str, progress: NodeProgress) -> Reason:
     state = progress.state or "undefined"
-    retried = found.nodes.get(node, progress).attempts
+    retried = seen.upgrades.nodes.get(node, progress).attempts
     again = f" Longhorn has tried {retried} {'time' if retried == 1 else 'times'} before." if retried else ""
     said = f"Upgrade {upgrade.name} of node {node} is in state {state}.{_quoted(progress.message)}{again}"
     return waiting("upgrade_under_way", said, about=f"{node} {state}")
@@ -240,12 +234,12 @@ def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
     return {}
 
 
-def blockers(seen: Longhorn, found: Upgrades, nodes: Collection[str], image: str) -> Verdict:
+def blockers(seen: Longhorn, nodes: Collection[str], image: str) -> Verdict:
     """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
-    reasons = [*automatic(seen, found)]
+    reasons = [*automatic(seen)]
     reasons += [
         _other_image(each, Wanted(node, image))
-        for each in found.active()
+        for each in seen.upgrades.active()
         for node in nodes
         if each.image and each.image != image and _is_at(each, node)
     ]

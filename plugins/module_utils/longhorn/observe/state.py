@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from .upgrades import Upgrades
+
 V2 = "v2"
 ATTACHED = "attached"
 HEALTHY = "healthy"
@@ -232,6 +234,8 @@ class Longhorn:
     backups: tuple[Backup, ...] = ()
     kubernetes_nodes: Mapping[str, KubernetesNode] = field(default_factory=dict)
     settings_with_undo: frozenset[str] = frozenset()
+    upgrades: Upgrades = field(default_factory=Upgrades)
+    """The upgrades that Longhorn makes by itself."""
 
     @cached_property
     def engine_of(self) -> Mapping[str, Engine]:

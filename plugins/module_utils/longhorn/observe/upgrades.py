@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ...common.reading import Json, flag, named, part, text, text_map, texts, whole, within
+from ...kubernetes.undo_annotation import UNDO
 from .kinds import RUN
 
 MANAGERS = "dataengineupgrademanagers"
@@ -30,19 +31,11 @@ ENDED_BADLY = frozenset({"error", "failed"})
 """The last states of an upgrade, or of one node in it, that did not succeed."""
 
 
-class Way(Enum):
-    """The ways in which the engine of a node is switched."""
+class Kinds(Enum):
+    """The two kinds of objects, each with the resources of the API: first that of the objects which a run makes."""
 
-    ENGINE_UPGRADES = "the kinds DataEngineUpgradeManager and NodeDataEngineUpgrade"
-    INSTANCE_MANAGER_UPGRADES = "the kinds InstanceManagerUpgrade and InstanceManagerUpgradeControl"
-    OUTSIDE = "from outside"
-
-
-KINDS: Mapping[Way, tuple[str, str]] = {
-    Way.ENGINE_UPGRADES: (MANAGERS, NODE_UPGRADES),
-    Way.INSTANCE_MANAGER_UPGRADES: (INSTANCE_MANAGER_UPGRADES, CONTROLS),
-}
-"""The kinds that an API server has to offer for each way: first that of the objects which a run makes."""
+    DATA_ENGINE_UPGRADES = (MANAGERS, NODE_UPGRADES)
+    INSTANCE_MANAGER_UPGRADES = (INSTANCE_MANAGER_UPGRADES, CONTROLS)
 
 
 @dataclass(frozen=True)
@@ -98,6 +91,7 @@ class Upgrade:
     progress: Mapping[str, NodeProgress] = field(default_factory=dict)
     abort_requested: bool = False
     abort_reason: str = ""
+    carries_undo: bool = False
 
     @property
     def active(self) -> bool:
@@ -117,7 +111,8 @@ class Upgrade:
 class Upgrades:
     """All upgrades by Longhorn itself, at one moment."""
 
-    way: Way
+    kinds: Kinds | None = None
+    """The kinds that were looked at; none if the engines are switched from outside."""
     upgrades: tuple[Upgrade, ...] = ()
     current_node: str = ""
     """The node at which Longhorn is when it goes from node to node by itself (v1.13)."""
@@ -222,6 +217,7 @@ def instance_manager_upgrade(name: str, item: Json) -> Upgrade:
         progress={node: NodeProgress(state, message, volumes)},
         abort_requested=flag(status, "abortRequested", default=False),
         abort_reason=text(status, "abortReason", ""),
+        carries_undo=UNDO in text_map(metadata, "annotations"),
     )
 
 

@@ -97,9 +97,7 @@ class OneManager:
             return ""
         status, moment = item["status"], self._objects.clock.now()
         age = moment - seconds_of(status["startedAt"])
-        control = self._objects.get(CONTROLS, CONTROL)
-        known = ((control or {}).get("status", {}).get("nodes") or {}).get(item["spec"]["nodeID"], {})
-        if known.get("imuName") != name(item) and age > _ORPHAN_AFTER:
+        if self._is_orphan(item) and age > _ORPHAN_AFTER:
             return "orphaned-imu"
         if item["spec"].get("targetImage") != self._objects.setting("default-instance-manager-image"):
             return "target-image-changed"
@@ -107,6 +105,12 @@ class OneManager:
             return str(status.get("abortReason") or "timeout")
         minutes = float(self._objects.setting(TIMEOUT) or 60)
         return "timeout" if age > minutes * 60 else ""
+
+    def _is_orphan(self, item: Json) -> bool:
+        """Whether the control is at the node with another upgrade (`recoverOrphanedNodes`); it knows no others."""
+        node, control = item["spec"]["nodeID"], self._objects.get(CONTROLS, CONTROL) or {}
+        known = (control.get("status", {}).get("nodes") or {}).get(node, {})
+        return known.get("state") == "in-progress" and known.get("imuName") != name(item)
 
     def _check(self, item: Json, node: str) -> bool:
         """Refuse a node that can never be upgraded, and wait for volumes that are not healthy."""

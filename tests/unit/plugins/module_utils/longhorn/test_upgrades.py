@@ -7,18 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood, Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import Stage, Step, Wanted
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.upgrades import (
-    Follower,
     blockers,
     step,
     volumes_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Condition, Longhorn
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades, Way
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.ways import way_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades
 
 from tests.unit.plugins.module_utils.longhorn.upgrading import (
     instance_manager_upgrade,
@@ -40,10 +38,7 @@ from tests.unit.plugins.module_utils.longhorn.world import manager as instance_m
 
 WANTED = Wanted("n1", NEW)
 THREE = {"v1": ("n1", ("n1", "n2", "n3"))}
-MINE = Follower("run-1")
 AUTOMATIC = "allow-v2-instance-manager-automatic-upgrade"
-BOTH = {"dataengineupgrademanagers", "nodedataengineupgrades"}
-NEWER = {"instancemanagerupgrades", "instancemanagerupgradecontrols"}
 
 
 def old() -> Longhorn:
@@ -54,8 +49,9 @@ def done() -> Longhorn:
     return with_managers(old(), "n1", instance_manager("n1", NEW))
 
 
-def ask(seen: Longhorn, found: Upgrades, follower: Follower = MINE) -> Step:
-    return step(seen, found, WANTED, follower)
+def ask(seen: Longhorn, found: Upgrades, run: str = "run-1", followed: tuple[str, ...] = ()) -> Step:
+    wanted = replace(WANTED, run=run, followed=frozenset(followed))
+    return step(replace(seen, upgrades=found), wanted)
 
 
 def codes(found: Step) -> list[str]:
@@ -64,32 +60,6 @@ def codes(found: Step) -> list[str]:
 
 def acts(found: Step) -> list[str]:
     return [each.kind for each in found.acts]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "way"),
-    [
-        ({"volumes"}, Way.OUTSIDE),
-        (BOTH | {"volumes"}, Way.ENGINE_UPGRADES),
-        (NEWER | {"instancemanagerupgrades/status"}, Way.INSTANCE_MANAGER_UPGRADES),
-    ],
-)
-def test_the_way_is_what_the_api_server_offers(kinds: set[str], way: Way) -> None:
-    assert way_of(kinds) is way
-
-
-@pytest.mark.parametrize(
-    ("kinds", "code"),
-    [
-        ({"dataengineupgrademanagers"}, "kinds_incomplete"),
-        ({"instancemanagerupgradecontrols"}, "kinds_incomplete"),
-        (BOTH | NEWER, "kinds_ambiguous"),
-    ],
-)
-def test_the_way_is_never_a_guess(kinds: set[str], code: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        way_of(kinds)
-    assert refused.value.verdict.reasons[0].code == code
 
 
 STATES_OF_A_NODE = [
@@ -189,7 +159,7 @@ def test_an_engine_that_did_not_come_home_is_waited_for() -> None:
     away = ask(with_volume(done(), "v1", engine_at="n2"), found)
     assert (away.stage, codes(away)) == (Stage.SWITCHING_BACK, ["engines_return"])
     assert ask(done(), found).stage is Stage.COMPLETED
-    assert ask(with_volume(done(), "v1", engine_at="n2"), found, Follower("later")).stage is Stage.COMPLETED
+    assert ask(with_volume(done(), "v1", engine_at="n2"), found, "later").stage is Stage.COMPLETED
 
 
 ERRORS: list[tuple[str, Callable[[str], Upgrades]]] = [
@@ -234,13 +204,13 @@ def test_an_error_ends_the_run_that_made_the_upgrade_and_the_next_one_resumes(
     assert said in refused.verdict.reasons[0].message
     assert refused.verdict.state is State.REFUSED
     name = found("").upgrades[0].name
-    assert ask(old(), found(""), Follower("run-1", frozenset({name}))).stage is Stage.ERROR
-    assert acts(ask(old(), found("run-1"), Follower("run-2")))[-1] == "create_upgrade"
+    assert ask(old(), found(""), followed=(name,)).stage is Stage.ERROR
+    assert acts(ask(old(), found("run-1"), "run-2"))[-1] == "create_upgrade"
 
 
 def test_an_error_of_one_node_is_told_while_the_upgrade_goes_on() -> None:
     found = of_managers(manager("upgrading", "error", nodes=(), upgradingNode="n2"))
-    refused = ask(old(), found, Follower("run-1", frozenset({"upgrade"})))
+    refused = ask(old(), found, followed=("upgrade",))
     assert codes(refused) == ["upgrade_failed"]
     assert "Longhorn goes on with node n2." in refused.verdict.reasons[0].message
     assert codes(ask(old(), found)) == ["upgrade_elsewhere"]
@@ -250,7 +220,8 @@ def test_an_upgrade_to_another_image_is_not_taken_for_the_own_one() -> None:
     found = ask(old(), of_instance_managers(instance_manager_upgrade("pending", image="other:v1.12.2")))
     assert (found.stage, codes(found)) == (Stage.ERROR, ["upgrade_of_other_image"])
     assert acts(ask(old(), of_instance_managers(instance_manager_upgrade("failed", image="other:v1", run="run-1"))))
-    both = blockers(old(), of_instance_managers(instance_manager_upgrade("pending", image="o:v1")), ["n1", "n2"], NEW)
+    other = of_instance_managers(instance_manager_upgrade("pending", image="o:v1"))
+    both = blockers(replace(old(), upgrades=other), ["n1", "n2"], NEW)
     assert [each.code for each in both.reasons] == ["upgrade_of_other_image"]
 
 
@@ -260,7 +231,7 @@ def test_no_upgrade_is_made_while_longhorn_goes_from_node_to_node_by_itself(name
     found = ask(seen, of_instance_managers(control={"currentNode": "n3"}))
     assert (found.acts, codes(found)) == ((), ["upgrades_automatic"])
     assert "It is at node n3." in found.verdict.reasons[0].message
-    assert blockers(seen, of_instance_managers(), ["n1"], NEW).state is State.REFUSED
+    assert blockers(replace(seen, upgrades=of_instance_managers()), ["n1"], NEW).state is State.REFUSED
     under_way = ask(seen, of_instance_managers(instance_manager_upgrade("pending")))
     assert under_way.verdict.state is State.WAITING
 
@@ -338,7 +309,7 @@ def test_the_volumes_of_a_node_are_told_from_the_upgrade() -> None:
 
 
 def test_an_unknown_node_is_refused() -> None:
-    assert codes(step(old(), of_managers(), Wanted("n9", NEW), MINE)) == ["node_unknown"]
+    assert codes(step(replace(old(), upgrades=of_managers()), Wanted("n9", NEW))) == ["node_unknown"]
 
 
 def test_fields_of_another_type_are_not_understood() -> None:

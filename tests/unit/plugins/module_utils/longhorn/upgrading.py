@@ -8,12 +8,11 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import upgrades
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.reading import all_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrade, Upgrades, Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Kinds, Upgrade, Upgrades
 
 from tests.unit.plugins.module_utils.longhorn.world import NEW
 
 Json = Mapping[str, Any]
-ENGINES, INSTANCE_MANAGERS = Way.ENGINE_UPGRADES, Way.INSTANCE_MANAGER_UPGRADES
 
 
 def named(name: str, spec: Json, status: Json, run: str = "") -> dict[str, Any]:
@@ -52,7 +51,7 @@ def of_managers(*managers: Json, nodes: tuple[Json, ...] = ()) -> Upgrades:
     """The observation of these managers and their nodes."""
     found = all_of("NodeDataEngineUpgrade", nodes, upgrades.node_upgrade)
     read = all_of("DataEngineUpgradeManager", managers, upgrades.manager)
-    return Upgrades(ENGINES, upgrades.with_node_upgrades(read, found))
+    return Upgrades(Kinds.DATA_ENGINE_UPGRADES, upgrades.with_node_upgrades(read, found))
 
 
 def of_instance_managers(*items: Json, control: Json | None = None) -> Upgrades:
@@ -60,4 +59,4 @@ def of_instance_managers(*items: Json, control: Json | None = None) -> Upgrades:
     read: tuple[Upgrade, ...] = all_of("InstanceManagerUpgrade", items, upgrades.instance_manager_upgrade)
     told = named("longhorn-instance-manager-upgrade-control", {"targetImage": NEW}, control or {})
     current, nodes = all_of("InstanceManagerUpgradeControl", [told], upgrades.control)[0]
-    return Upgrades(INSTANCE_MANAGERS, read, current, nodes)
+    return Upgrades(Kinds.INSTANCE_MANAGER_UPGRADES, read, current, nodes)

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at Longhorn with the upgrades that it makes by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...kubernetes.client import KubernetesClient
+from . import upgrades
+from .kinds import path_of
+from .look import look
+from .reading import all_of
+from .state import Longhorn
+from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, Kinds, Upgrades
+
+
+def look_with_upgrades(client: KubernetesClient, namespace: str, kinds: Kinds) -> Longhorn:
+    """Longhorn now. The upgrades are read first, so that what they have done is never missing beside them.
+
+    Raises:
+        Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
+    """
+    found = upgrades_of(client, namespace, kinds)
+    return replace(look(client, namespace), upgrades=found)
+
+
+def upgrades_of(client: KubernetesClient, namespace: str, kinds: Kinds) -> Upgrades:
+    """The upgrades of these kinds.
+
+    Raises:
+        Refusal: an answer cannot be had or understood.
+    """
+    if kinds is Kinds.DATA_ENGINE_UPGRADES:
+        # The object of a node is read first, for the word of its manager counts.
+        items = client.list(path_of(namespace, NODE_UPGRADES))
+        nodes = all_of("NodeDataEngineUpgrade", items, upgrades.node_upgrade)
+        items = client.list(path_of(namespace, MANAGERS))
+        managers = all_of("DataEngineUpgradeManager", items, upgrades.manager)
+        return Upgrades(kinds, upgrades.with_node_upgrades(managers, nodes))
+    items = client.list(path_of(namespace, CONTROLS))
+    controls = all_of("InstanceManagerUpgradeControl", items, upgrades.control)
+    items = client.list(path_of(namespace, INSTANCE_MANAGER_UPGRADES))
+    found = all_of("InstanceManagerUpgrade", items, upgrades.instance_manager_upgrade)
+    current, counted = controls[0] if controls else ("", {})
+    return Upgrades(kinds, found, current, counted)
