@@ -63,7 +63,8 @@ def run(task: Task) -> Outcome:
         return Outcome(verdict, before=_kubernetes_nodes(targets), after=_kubernetes_nodes(targets))
     verdict = Verdict()
     try:
-        made = _present(task, client, pool, targets)
+        # A request that was turned away is made again: what it made all the same is found by its labels.
+        made, _made = task.wait(lambda: _present(task, client, pool, targets), lambda _seen: Verdict())
         verdict = _wait(task, client, pool, made)
     finally:
         if verdict.state is not State.WAITING:
