@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.errors import Refusal, refusal
+from ..common.errors import NotUnderstood, Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
 from ..kubernetes.client import KubernetesClient, connect
@@ -63,8 +63,8 @@ def run(task: Task) -> Outcome:
         return Outcome(verdict, before=_kubernetes_nodes(targets), after=_kubernetes_nodes(targets))
     verdict = Verdict()
     try:
-        # A request that was turned away is made again: what it made all the same is found by its labels.
-        made, _made = task.wait(lambda: _present(task, client, pool, targets), lambda _seen: Verdict())
+        # A request that was turned away is made again. A pod that it made all the same is found by its labels.
+        made, _passed = task.wait(lambda: _present(task, client, pool, targets), lambda _made: Verdict())
         verdict = _wait(task, client, pool, made)
     finally:
         if verdict.state is not State.WAITING:
@@ -97,14 +97,22 @@ def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: l
     for target in targets:
         present = there.get(target.labels[TARGET_LABEL])
         if present is None:
-            task.still_wanted()
-            answer = client.post(pod_path(pool.namespace), target.manifest)
-            # The act is noted before the answer is read: the pod was made, whatever the answer says of it.
-            name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
-            task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)
-            present = pod(answer)
+            present = _create(task, client, pool, target)
         made[present.uid] = FailingPull()
     return made
+
+
+def _create(task: Task, client: KubernetesClient, pool: StatefulSet, target: _Target) -> Pod:
+    task.still_wanted()
+    answer = client.post(pod_path(pool.namespace), target.manifest)
+    # The act is noted before the answer is read: the pod was made, whatever the answer says of it.
+    name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
+    task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)
+    try:
+        return pod(answer)
+    except NotUnderstood as error:
+        # Another answer of this kind would mean another pod, so it is not asked for.
+        raise Refusal(*error.verdict.reasons) from error
 
 
 def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[str, FailingPull]) -> Verdict:
