@@ -54,7 +54,9 @@ def _is_strategy(value: Any) -> bool:
     if not isinstance(rolling, dict) or rolling.keys() - {"partition", "maxUnavailable"}:
         return False
     partition, unavailable = rolling.get("partition", 0), rolling.get("maxUnavailable", 1)
-    return type(partition) is int and partition >= 0 and type(unavailable) in (int, str)
+    if isinstance(partition, bool) or isinstance(unavailable, bool):
+        return False
+    return isinstance(partition, int) and partition >= 0 and isinstance(unavailable, (int, str))
 
 
 def repository_of(image: str) -> str:

@@ -68,14 +68,17 @@ class Frontends:
             if each.get("status", {}).get("currentState") == "running":
                 port = status.get("port") or 20001
                 told = {"type": "engine-frontend", "state": "running", "portStart": port, "portEnd": port}
-                process = {"spec": {"name": name, "dataEngine": "v2"}, "status": told}
                 status["instanceManagerName"] = each["metadata"]["name"]
+                self._run_in(
+                    each["metadata"]["name"], name, {"spec": {"name": name, "dataEngine": "v2"}, "status": told}
+                )
 
-                def change(found: Json, process: Json = process) -> None:
-                    key = MAPS[FRONTENDS]
-                    found[key] = {**(found.get(key) or {}), name: process}
+    def _run_in(self, manager: str, name: str, process: Json) -> None:
+        def change(found: Json) -> None:
+            key = MAPS[FRONTENDS]
+            found[key] = {**(found.get(key) or {}), name: process}
 
-                self._objects.status(MANAGERS, each["metadata"]["name"], change)
+        self._objects.status(MANAGERS, manager, change)
 
     def _target(self, frontend: Json) -> None:
         spec, status = frontend["spec"], frontend["status"]
