@@ -21,7 +21,7 @@ ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action pl
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 # On servers in memory a run of Ansible waits for half of its time.
-THREE_AT_A_TIME = $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder
+FOUR_AT_A_TIME = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -96,7 +96,7 @@ unit: ## the tests that need no cluster
 	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/demo tests/benchmarks tests/twin tests/sandbox $(ARGS)
 
 branches: ## every branch, fault and kill of an upgrade, on servers in memory
-	@$(THREE_AT_A_TIME) tests/scenarios/branches $(ARGS)
+	@$(FOUR_AT_A_TIME) tests/scenarios/branches $(ARGS)
 
 lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)

@@ -18,10 +18,15 @@ __all__ = ["ground", "lab", "servers", "standing"]
 
 
 LONGEST = (
-    "test_killed_at_random",
-    "test_interrupted",
     "test_runs",
+    "test_killed_at_random",
     "test_meanwhile",
+    "test_interrupted",
+    # The process with the single test of kills at random takes its next module at once.
+    "test_check_mode",
+    "test_modules",
+    "test_stuck_member",
+    "test_seven_members",
     "test_hand_over",
     "test_secured",
     "test_hosts",
