@@ -25,7 +25,7 @@ def elects(cluster: Cluster, name: str) -> bool:
 
 
 def elect_again(cluster: Cluster, elected: str, other: str) -> None:
-    """That one is the elected manager again, as before it handed over."""
+    """The same member is the elected manager again, as before it handed over."""
     cluster.ask(f"{VOTING}?node_names={other}", "POST")
     until("the first to be elected again", lambda: elects(cluster, elected), END)
     cluster.ask(f"{VOTING}?wait_for_removal=false", "DELETE")

@@ -91,8 +91,8 @@ class Writers:
     def judge(self, writer: Writer) -> None:
         """Check that the run which wrote an undo is dead, if its lock is another than this task's.
 
-        That lock is watched for as long as it lasts. An undo without one was written by an older version, or outside a
-        run.
+        The other lock is watched for as long as it lasts. An undo without one was written by an older version, or
+        outside a run.
 
         Raises:
             Refusal: that run holds its lock and lives, or the lock cannot be read.

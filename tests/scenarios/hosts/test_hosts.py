@@ -127,7 +127,7 @@ def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
             assert re.search(r"search-1 +upgraded by somebody else", stopped.output)
             assert stopped.changed["es-search-1"] == 2  # what the other one did, and no step of the run
             assert "es-search-0, Install OpenSearch:" in stopped.message
-            # That one is down, and the elected manager as it was.
+            # The member with the broken package is down, and the elected manager is the same.
             assert sorted(cluster.versions().values()) == [FROM, TO, TO]
             assert cluster.host("search-0").process is None
             assert left_behind(cluster) == NOTHING

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,16 @@ from tests.sandbox.kubernetes.api import ApiServer
 from tests.sandbox.kubernetes.kinds import NAMESPACES
 from tests.sandbox.kubernetes.rights import ADMIN
 from tests.sandbox.listening import Listening
+from tests.unit.systems.playing import Playbooks
 
 FIXTURE = Path(__file__).resolve().parent / "fixture" / "lamps"
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "nobody-else"
 SYSTEM = "example.lamps.lamps"
-LONGEST = 120
-"""Seconds that a playbook may take on a busy machine."""
+LONGEST = Playbooks.longest
 
 
-class House:
+class House(Playbooks):
     """The lamps, their playbooks, and what keeps lock and record."""
 
     def __init__(self, folder: Path, url: str, environment: Mapping[str, str]) -> None:
@@ -42,16 +41,17 @@ class House:
             (collections / name).parent.mkdir(parents=True)
             (collections / name).symlink_to(source, target_is_directory=True)
         self.file = folder / "house.json"
-        self.environment = {
+        given = {
             **environment,
             "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
             "ANSIBLE_SHOW_CUSTOM_STATS": "true",
         }
-        self.variables = {
+        variables = {
             "upgrade_namespace": "house",
             "upgrade_kubernetes": {"host": url, "api_key": TOKEN},
             "upgrade_house": str(self.file),
         }
+        super().__init__(given, variables)
         lamps = {name: {"room": room, "bulb": "coil", "lit": True} for name, room in zip("1234", "hhcc", strict=True)}
         self.write(name="house-1", dimmer="auto", undo="", stuck=[], lamps=lamps)
 
@@ -63,26 +63,6 @@ class House:
     def write(self, **changes: Any) -> None:
         """Change it, as somebody who lives there."""
         self.file.write_text(json.dumps({**(self.read() if self.file.exists() else {}), **changes}))
-
-    def start(self, playbook: str, **more: Any) -> subprocess.Popen[str]:
-        """A playbook that is at work, in a group of processes of its own."""
-        command = ["ansible-playbook", playbook, "-e", json.dumps({**self.variables, **more})]
-        return subprocess.Popen(
-            command,
-            env=dict(self.environment),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    def play(self, playbook: str, code: int = 0, **more: Any) -> str:
-        """The output of a playbook, which ends with this exit code."""
-        process = self.start(playbook, **more)
-        said, _nothing = process.communicate(timeout=LONGEST)
-        assert process.returncode == code, said
-        return said
 
     def bulbs(self) -> str:
         """The first letter of each lamp's bulb, a capital where it is dark."""

@@ -34,7 +34,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     before = shown(settings)
     undo = undo_here(client, settings)
     if undo is not None:
-        # That run has to be dead, in whichever of both stores its lock is.
+        # The run that wrote it has to be dead, in whichever of both stores its lock is.
         Writers(task, lambda place: _store(task, client, place), "shard_allocation").judge(undo.writer)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     # Putting everything back also lifts the run's voting exclusions; putting a single setting back does not.

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbooks that act on the servers of a test, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+
+class Playbooks:
+    """The playbooks, with the variables and the environment that all of them get."""
+
+    longest = 120
+    """Seconds that a playbook may take on a busy machine."""
+
+    def __init__(self, environment: Mapping[str, str], variables: Mapping[str, Any]) -> None:
+        self.environment, self.variables = environment, variables
+
+    def start(self, playbook: str, **more: Any) -> subprocess.Popen[str]:
+        """A playbook that is at work, in a group of processes of its own."""
+        command = ["ansible-playbook", playbook, "-e", json.dumps({**self.variables, **more})]
+        return subprocess.Popen(
+            command,
+            env=dict(self.environment),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def play(self, playbook: str, code: int = 0, **more: Any) -> str:
+        """The output of a playbook, which ends with this exit code."""
+        process = self.start(playbook, **more)
+        said, _nothing = process.communicate(timeout=self.longest)
+        assert process.returncode == code, said
+        return said
