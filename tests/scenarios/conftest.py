@@ -19,6 +19,8 @@ __all__ = ["ground", "lab", "servers", "standing"]
 
 LONGEST = (
     "test_runs",
+    "test_left_behind",
+    "test_disturbed",
     "test_killed_at_random",
     "test_meanwhile",
     "test_interrupted",

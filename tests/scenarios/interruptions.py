@@ -25,6 +25,8 @@ from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
+STOP = 12.0
+"""Seconds that a slow member takes to stop."""
 CANCEL = 0.2
 """Seconds between two looks of ansible-runner whether to cancel: less than a run goes on in meanwhile."""
 
@@ -154,9 +156,23 @@ class Siege:
 
     @contextlib.contextmanager
     def running(self, **variables: Any) -> Iterator[tuple[Wire, Playing]]:
-        """One run, and all that it sends."""
+        """One run, and all that it sends; it ends with its test."""
         with wired(self.cluster) as wire:
-            yield wire, self._start(wire, **variables)
+            run = self._start(wire, **variables)
+            try:
+                yield wire, run
+            finally:
+                run.signal(signal.SIGKILL, group=True)
+
+    @contextlib.contextmanager
+    def slow_first(self, seconds: float = STOP) -> Iterator[str]:
+        """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
+        faults, first = self.cluster.ground.faults, self.first_to_go()
+        faults.slow_stop(self.cluster.namespace, first, seconds)
+        try:
+            yield first
+        finally:
+            faults.mend(self.cluster.namespace, first)
 
     def beside(self, playbook: str) -> Played:
         """Another playbook of the collection, on the same cluster."""
@@ -230,9 +246,14 @@ def concluded(siege: Siege, played: Played, target: str = "3.8.0") -> None:
     """Check all that has to hold when the last run has ended."""
     print(f"{len(siege.wires)} runs")
     assert played.code == 0, played.output
-    assert set(siege.cluster.versions().values()) == {target}
     assert siege.cluster.health()["status"] == "green"
     assert not siege.late_acts()
+    upgraded_once(siege, target)
+
+
+def upgraded_once(siege: Siege, target: str = "3.8.0") -> None:
+    """Check that each member went once, and that nothing is left behind."""
+    assert set(siege.cluster.versions().values()) == {target}
     assert siege.deleted() == sorted(siege.before.pods)
     assert siege.left_behind() == {}
 
@@ -241,3 +262,13 @@ def kill_and_wait(run: Playing) -> None:
     """Kills it and waits for its end, so that a worker which outlives it is an orphan before it hears of its act."""
     KILLS["SIGKILL to its process group"](run)
     until("the controller's end", lambda: run.ended, END)
+
+
+def until_deleting(wire: Wire, run: Playing) -> str:
+    """The first member that a run takes down, as soon as it does."""
+
+    def deletion() -> str:
+        assert not run.ended
+        return next((act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path), "")
+
+    return until("the first deletion", deletion, END)

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.lab.opensearch.layouts import three_combined
 from tests.sandbox.sandbox import Sandbox
+from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import Siege
 
+NUMBERS = itertools.count(1)
 REAL = os.environ.get("STATEFUL_UPGRADE_GROUND") == "lab"
 
 
@@ -29,3 +34,11 @@ def images(request: pytest.FixtureRequest) -> None:
     """The servers, which only the lab needs."""
     if REAL:
         request.getfixturevalue("servers")
+
+
+@pytest.fixture
+def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+    """A cluster of three members on 2.19.6, which is to come to 3.8.0."""
+    cluster = Cluster.start(ground, f"runs-{next(NUMBERS)}", three_combined, "2.19.6")
+    yield Siege.lay(cluster, "3.8.0", ansible_environment)
+    cluster.remove()

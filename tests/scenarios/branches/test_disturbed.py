@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs disturbed from outside: each waits, does nothing twice, and puts all back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scenarios.interruptions import (
+    KILLS,
+    Siege,
+    conclude,
+    concluded,
+    until_deleting,
+)
+
+GROUP = KILLS["SIGKILL to its process group"]
+
+
+def test_an_api_server_that_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
+    with siege.running() as (wire, run):
+        until_deleting(wire, run)
+        siege.cluster.ground.faults.api_server_away(8)
+        played = run.wait()
+
+    print(played.output)
+    concluded(siege, played)
+
+
+def test_a_member_that_dies_by_itself_is_waited_for(siege: Siege) -> None:
+    with siege.running() as (wire, run):
+        member = until_deleting(wire, run)
+        other = next(name for name in sorted(siege.before.pods) if name != member)
+        siege.cluster.ground.faults.kill(siege.cluster.namespace, other)
+        played = run.wait()
+
+    print(played.output)
+    concluded(siege, played)
+
+
+def test_a_wrong_clock_of_the_controller_does_no_harm(siege: Siege, tmp_path_factory: pytest.TempPathFactory) -> None:
+    ahead, behind = (
+        dict(siege.environment, PYTHONPATH=str(clock_off_by(tmp_path_factory, hours))) for hours in (5, -5)
+    )
+    siege.environment = behind
+    assert siege.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"])
+    siege.environment = ahead
+    assert siege.killed_at("restore", after=False, kill=GROUP)
+    siege.environment = behind
+    conclude(siege)
+
+
+def clock_off_by(folders: pytest.TempPathFactory, hours: int) -> str:
+    """A folder that, in PYTHONPATH, sets the clock of every Python wrong: what the modules read it by."""
+    folder = folders.mktemp("clock")
+    (folder / "sitecustomize.py").write_text(
+        "import datetime, time\n"
+        f"OFF = {hours * 3600}\n"
+        "right = time.time\n"
+        "time.time = lambda: right() + OFF\n"
+        "class Wrong(datetime.datetime):\n"
+        "    @classmethod\n"
+        "    def now(cls, tz=None):\n"
+        "        return super().now(tz) + datetime.timedelta(seconds=OFF)\n"
+        "datetime.datetime = Wrong\n"
+    )
+    return str(folder)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs that were killed or aborted: `settle` puts back what is theirs, and the next run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.scenarios.circumstances import lose
+from tests.scenarios.cluster import BOOT, Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import (
+    EXCLUDE,
+    KILLS,
+    Siege,
+    until_deleting,
+    upgraded_once,
+)
+
+ENABLE = "cluster.routing.allocation.enable"
+GROUP = KILLS["SIGKILL to its process group"]
+
+
+def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
+    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    assert json.loads(siege.cluster.ask("/_cluster/settings"))["persistent"]["cluster"]["routing"]
+
+    status = siege.beside("stateful.upgrade.status")
+    assert status.code == 0
+    assert "was interrupted" in status.output
+
+    settled = siege.beside("stateful.upgrade.settle")
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    after = siege.cluster.fingerprint()
+    assert after.settings == siege.before.settings
+    assert after.pods == siege.before.pods
+    assert "stays OnDelete" in settled.output
+    again = siege.beside("stateful.upgrade.settle")
+    assert again.changed == {"localhost": 0}
+
+
+def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
+    ground: Ground, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(ground, "killed-draining", three_combined, "2.19.6", ephemeral=True)
+    try:
+        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
+        cluster.until_green()
+        siege = Siege.lay(cluster, "3.8.0", ansible_environment)
+        for after in (False, True):
+            assert siege.killed_at("drain", after=after, kill=GROUP)
+        assert EXCLUDE in cluster.ask("/_cluster/settings?flat_settings=true")
+
+        settled = siege.beside("stateful.upgrade.settle")
+        print(settled.output)
+        assert settled.code == 0, settled.message
+        assert cluster.fingerprint() == siege.before
+
+        assert siege.killed_at("drain", after=True, kill=GROUP)
+        assert siege.completed().code == 0
+        upgraded_once(siege)
+    finally:
+        cluster.remove()
+
+
+def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:
+    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    siege.cluster.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: "new_primaries"}})
+
+    settled = siege.beside("stateful.upgrade.settle")
+
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    assert "something else has changed it to 'new_primaries' since; it is left as it is" in settled.output
+    settings = json.loads(siege.cluster.ask("/_cluster/settings?flat_settings=true"))
+    assert settings["persistent"] == {ENABLE: "new_primaries"}
+
+
+def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> None:
+    cluster = siege.cluster
+    with siege.slow_first() as first, siege.running() as (wire, run):
+        member = until_deleting(wire, run)
+        aborted = siege.beside("stateful.upgrade.abort")
+        stopped = run.wait()
+    assert member == first
+
+    print(stopped.output, aborted.output, sep="\n")
+    assert aborted.code == 0, aborted.message
+    assert "The run was asked to stop" in stopped.message
+    assert "stays OnDelete" in stopped.output
+    now = cluster.fingerprint()
+    assert now.settings == siege.before.settings
+    assert {name for name in now.pods if now.pods[name] != siege.before.pods[name]} == {member}
+    assert cluster.versions()[member] == "3.8.0"
+    assert "Aborted" in siege.beside("stateful.upgrade.status").output
+
+    other = next(name for name in sorted(now.pods) if name != member)
+    lose(cluster, other)
+    until("the lost member's return", lambda: cluster.versions().get(other), BOOT)
+    assert cluster.versions()[other] == "3.8.0"
+    later = cluster.fingerprint()
+    assert {name for name in later.pods if later.pods[name] != now.pods[name]} == {other}
+
+    assert siege.completed().code == 0
+    assert cluster.fingerprint().pods[member] == now.pods[member]
+    assert set(cluster.versions().values()) == {"3.8.0"}
+    assert siege.left_behind() == {}
