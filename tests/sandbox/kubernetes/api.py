@@ -139,7 +139,7 @@ class ApiServer:
             raise _not_allowed()
         fits = _filter(kind, request.query)
         version = str(self.store.version)
-        items = [each for each in self.store.list(kind, target.namespace) if fits(each)]
+        items = [each for each in self.store.each(kind, target.namespace) if fits(each)]
         if request.method == "DELETE":
             for each in items:
                 metadata = each["metadata"]

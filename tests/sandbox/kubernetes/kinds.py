@@ -80,7 +80,8 @@ class Kinds:
 
     def __init__(self) -> None:
         self._known = {(each.group, each.version, each.plural): each for each in _BUILT_IN}
-        self._schemas: dict[Kind, Json] = {}
+        self._schemas: dict[Kind, tuple[Json, int]] = {}
+        """The schema of each custom kind, and the version of its definition."""
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         """The kind at this place of the API."""
@@ -96,7 +97,11 @@ class Kinds:
 
     def schema(self, kind: Kind) -> Json | None:
         """The openAPIV3Schema of a custom kind."""
-        return self._schemas.get(kind)
+        return self._schemas[kind][0] if kind in self._schemas else None
+
+    def defined_at(self, kind: Kind) -> int:
+        """The version of all objects at which a custom kind was last defined."""
+        return self._schemas[kind][1]
 
     def define(self, definition: Json) -> None:
         """Serve what a CustomResourceDefinition describes, and nothing that it described before."""
@@ -118,7 +123,8 @@ class Kinds:
                 custom=True,
             )
             self._known[kind.group, kind.version, kind.plural] = kind
-            self._schemas[kind] = version.get("schema", {}).get("openAPIV3Schema", {})
+            schema = version.get("schema", {}).get("openAPIV3Schema", {})
+            self._schemas[kind] = (schema, int(definition["metadata"]["resourceVersion"]))
 
     def forget(self, definition: Json) -> None:
         """Serve it no more."""

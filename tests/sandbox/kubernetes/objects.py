@@ -27,6 +27,10 @@ class Kind:
     """Whether a change of the spec counts up `metadata.generation`."""
     custom: bool = False
 
+    def __hash__(self) -> int:
+        """Kinds are the keys of everything here: the name alone is enough."""
+        return hash(self.plural)
+
     @property
     def api_version(self) -> str:
         """As objects write it."""
@@ -143,9 +147,13 @@ def bad_request(message: str) -> Refused:
 
 
 def copied(item: Any) -> Any:
-    """A copy of what JSON is made of, that shares nothing."""
+    """A copy of what JSON is made of, that shares nothing. Half of the time of tests is spent here."""
     if isinstance(item, dict):
-        return {key: copied(value) for key, value in item.items()}
+        made = item.copy()
+        for key, value in item.items():
+            if isinstance(value, (dict, list)):
+                made[key] = copied(value)
+        return made
     return [copied(each) for each in item] if isinstance(item, list) else item
 
 

@@ -142,11 +142,11 @@ class Resources:
             details = {**details_of(kind, name), "causes": [cause]}
             raise Refused(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details)
 
-    def _complete(self, kind: Kind, item: Json, writing: Writing) -> None:
+    def _complete(self, kind: Kind, item: Json, writing: Writing, before: Json | None = None) -> None:
         """Fill in what the server fills in, and hold it to its schema."""
         schema = self.kinds.schema(kind)
         if schema is not None:
-            schemas.check(kind, item, schema, writing.strict)
+            schemas.check(kind, item, schema, writing.strict, before if self._is_held(kind, before) else None)
             return
         defaults.fill(item)
         if kind == CLAIMS and "storageClassName" not in item["spec"]:
@@ -159,6 +159,10 @@ class Resources:
             number = self.store.version % 60000
             item["spec"]["clusterIP"] = f"10.96.{number // 250}.{number % 250 + 1}"
             item["spec"]["clusterIPs"] = [item["spec"]["clusterIP"]]
+
+    def _is_held(self, kind: Kind, before: Json | None) -> bool:
+        """Whether an object was written under the present definition of its kind."""
+        return before is not None and int(before["metadata"]["resourceVersion"]) > self.kinds.defined_at(kind)
 
     def replace(self, kind: Kind, namespace: str, name: str, body: Json, writing: Writing = PLAIN) -> Json:
         """Put another version in the place of an object."""
@@ -175,7 +179,9 @@ class Resources:
         self, kind: Kind, namespace: str, name: str, change: Callable[[Json], Any], writing: Writing = PLAIN
     ) -> Json:
         """Write the object that `change` gives or has changed; if it names a version, that must be the present one."""
-        before = self.get(kind, namespace, name)
+        before = self.store.kept(kind, namespace, name)
+        if before is None:
+            raise not_found(kind, name)
         draft = copied(before)
         after = change(draft)
         after = draft if after is None else after
@@ -209,7 +215,7 @@ class Resources:
         self._check_same(kind, before, after)
         after["metadata"] = _kept(before["metadata"], after["metadata"])
         _separate(kind, before, after, writing.subresource)
-        self._complete(kind, after, writing)
+        self._complete(kind, after, writing, before)
         if not writing.subresource:
             self._admit(kind, before, after)
         validation.check(kind, after, before)
@@ -221,7 +227,7 @@ class Resources:
             who = ownership.Manager(writing.manager, subresource=writing.subresource)
             after["metadata"]["managedFields"] = ownership.updated(before, after, who, self._now())
         if after == before:
-            return before
+            return after
         if writing.dry_run:
             return after
         if deletion.is_over(kind, after):

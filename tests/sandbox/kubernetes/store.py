@@ -43,8 +43,12 @@ class Store:
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """A copy of the object."""
-        found = self._of(kind).get((namespace, name))
+        found = self.kept(kind, namespace, name)
         return copied(found) if found is not None else None
+
+    def kept(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object itself, for who only reads."""
+        return self._of(kind).get((namespace, name))
 
     def list(self, kind: Kind, namespace: str = "") -> list[Json]:
         """Copies of all objects of a kind, in a namespace or everywhere, ordered as the API server orders them."""
@@ -58,17 +62,15 @@ class Store:
                 yield found[key]
 
     def put(self, kind: Kind, item: Json) -> Json:
-        """Keep an object as the next version, and give a copy of what is kept."""
-        kept = copied(item)
-        metadata = kept["metadata"]
+        """Keep a copy of an object as the next version, and give the object with its version."""
+        metadata = item["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         before = self._of(kind).get(key)
         self.version += 1
         metadata["resourceVersion"] = str(self.version)
-        self._of(kind)[key] = kept
+        kept = self._of(kind)[key] = copied(item)
         self._tell("ADDED" if before is None else "MODIFIED", kind, kept, before)
-        result: Json = copied(kept)
-        return result
+        return item
 
     def remove(self, kind: Kind, item: Json) -> None:
         """Forget an object; its last version is the one of its removal."""

@@ -259,6 +259,25 @@ def test_a_definition_is_established_and_takes_its_objects_with_it(ask: Asking) 
         assert ask("GET", engines).status == 404
 
 
+def test_an_object_is_held_to_the_definition_as_it_is_now(ask: Asking) -> None:
+    names = {"plural": "engines", "kind": "Engine"}
+    schema: dict[str, Any] = {"type": "object", "properties": {"spec": {"type": "object", "properties": {}}}}
+    number = schema["properties"]["spec"]["properties"]
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {"group": "x.example", "scope": "Namespaced", "names": names, "versions": [version]}
+    definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    number["size"], number["pace"] = {"type": "integer"}, {"type": "integer"}
+    ask("POST", definition, {"metadata": {"name": "engines.x.example"}, "spec": spec})
+    ask.clock.advance(0.1)
+    engines = "/apis/x.example/v1/namespaces/here/engines"
+    assert ask("POST", engines, {"metadata": {"name": "one"}, "spec": {"size": 9, "pace": 1}}).status == 201
+    assert ask("PATCH", f"{engines}/one", {"spec": {"pace": 2}}, patch=MERGE).status == 200
+    number["size"] = {"type": "integer", "maximum": 5}
+    assert ask("PATCH", f"{definition}/engines.x.example", {"spec": spec}, patch=MERGE).status == 200
+    refused = ask("PATCH", f"{engines}/one", {"spec": {"pace": 3}}, patch=MERGE)
+    assert (refused.status, "spec.size" in refused.body["message"]) == (422, True)
+
+
 def test_a_quota_has_no_room_for_another_pod(ask: Asking) -> None:
     here = "/api/v1/namespaces/here"
     ask("POST", f"{here}/resourcequotas", {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "1"}}})

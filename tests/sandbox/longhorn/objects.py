@@ -96,6 +96,19 @@ class Objects:
         if draft != present:
             self.server.change(kind, name, change, status=status)
 
+    def put_spec(self, kind: Kind, name: str, spec: Json) -> None:
+        """Write the whole spec of an object if it is another one, and if the object is still there."""
+        present = self.get(kind, name)
+        if present is not None and present["spec"] != spec:
+            self.server.change(kind, name, lambda item: item.update(spec=copied(spec)), status=False)
+
+    def put_status(self, kind: Kind, name: str, told: Json) -> None:
+        """Write fields of the status of an object if they are other ones, and if the object is still there."""
+        present = self.get(kind, name)
+        if present is None or ("status" in present and _holds(present["status"], told)):
+            return
+        self.server.change(kind, name, lambda item: item.setdefault("status", {}).update(copied(told)), status=True)
+
     def create(self, kind: Kind, body: Json) -> Json:
         """Make an object, with its status. Raises Refused."""
         return self.server.create(kind, body)
@@ -130,16 +143,10 @@ class Drafts:
         """Write spec and status of every draft."""
         for (kind, name), (draft, status_only) in self._taken.items():
             if not status_only:
-                self._objects.change(kind, name, _spec(draft))
-            self._objects.status(kind, name, _status(draft))
+                self._objects.put_spec(kind, name, draft["spec"])
+            self._objects.put_status(kind, name, draft["status"])
 
 
-def _spec(draft: Json) -> Change:
-    def change(item: Json) -> None:
-        item["spec"] = copied(draft["spec"])
-
-    return change
-
-
-def _status(draft: Json) -> Change:
-    return lambda status: status.update(copied(draft["status"]))
+def _holds(status: Json, told: Json) -> bool:
+    """Whether a status has all of these fields with these values."""
+    return all(name in status and status[name] == value for name, value in told.items())
