@@ -14,7 +14,8 @@ description:
   - Orders the Longhorn nodes that do not run the default instance manager image yet. Nodes that an interrupted run has
     begun come first. Nodes that run it are done.
   - One verdict tells everything that stands in the way, each with volume, node and remedy.
-  - Planning changes nothing. Once the plan is agreed to, the run that carries it out begins with O(state=begun), and
+  - Planning changes nothing in Longhorn. Throw-away pods prove the image on Kubernetes nodes that do not name it; they
+    are removed. Once the plan is agreed to, the run that carries it out begins with O(state=begun), and
     ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -54,6 +55,12 @@ options:
     elements: str
     default: []
     choices: [instance_manager_replacement, unknown_versions, unlisted_images]
+  image_timeout:
+    description:
+      - Seconds to wait for the throw-away pods that prove the new image. Each Kubernetes node of the order that does
+        not name the image gets one, unless O(accept_unverified) has V(unlisted_images).
+    type: int
+    default: 300
   kept_in:
     description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
     type: str
@@ -147,6 +154,14 @@ way:
   returned: unless O(state=ended)
   type: str
   sample: outside
+unlisted:
+  description:
+    - The nodes in the order whose Kubernetes node does not name the image, so that a throw-away pod proves it there. A
+      Kubernetes node names 50 images at the most.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: [worker-2]
 target_version:
   description: The version that is upgraded to.
   returned: unless O(state=ended)

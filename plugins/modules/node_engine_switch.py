@@ -59,7 +59,8 @@ options:
       - V(instance_manager_replacement) replaces an instance manager while volumes on it are attached.
       - V(unknown_versions) goes on where the tag of an image tells no version, so that more than one minor version
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).
-      - V(unlisted_images) goes on where a Kubernetes node does not name the new image. It counts there, too.
+      - V(unlisted_images) goes on where a Kubernetes node does not name the new image, without the throw-away pod that
+        would prove it there. It counts in that module, too.
     type: list
     elements: str
     default: []

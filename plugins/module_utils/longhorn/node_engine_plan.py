@@ -6,61 +6,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..engine.begin_and_end import System
-from ..kubernetes.client import connect
+from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
-from .judge.order import digest, order, version_text
-from .judge.preflight import judge_target, preflight
+from ..pools.image_pull import prove
+from .judge.order import Turn, digest, order, version_text
+from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.stages import REPLACEMENT
 from .node_engine_switch import CONTRACT, restore
 from .observe.kinds import NAMESPACE
-from .observe.look import image_of, look
+from .observe.look import image_of, look, model_of_managers
 from .observe.state import Longhorn
 from .rights import CLUSTER_ROLE, rights_for
-from .way import Way, offered_way
+from .way import Way, offered_way, way_named
 
 IDENTITY = "longhorn"
 """The name of the cluster for its lock and its record: a namespace has one Longhorn at the most."""
 
 
 def _order(task: Task) -> Outcome:
-    """The nodes in their order. In one pass an API that is out of reach is waited for by the next one."""
-    client = connect(task.params["kubernetes"])
-    (way, seen), _verdict = task.wait(
-        lambda: (offered_way(client), look(client, task.params["namespace"])), lambda _seen: Verdict()
-    )
-    params, image = task.params, image_of(seen)
+    """The nodes in their order. A plan waits until they are fit, and has all that stands in their way."""
+    client, params = connect(task.params["kubernetes"]), task.params
     names, accepted = params["nodes"], params["accept_unverified"]
+    found: list[Way] = []
+
+    def again() -> Longhorn:
+        if not found:
+            found.append(offered_way(client))
+        return found[0].look(client, params["namespace"])
+
+    def judged(seen: Longhorn) -> Verdict:
+        return _blockers(task, found[0], seen, image_of(seen))
+
+    seen, verdict = task.wait(again, judged)
+    (way,), image = found, image_of(seen)
     turns = order(seen, image, names)
-    batches: list[dict[str, Any]] = [
-        {
-            "name": f"node-{number:02d}",
-            "pools": [IDENTITY],
-            "members": [turn.node],
-            "cures": False,
-            "reason": turn.reason,
-            "proof": turn.proof,
-        }
-        for number, turn in enumerate(turns, start=1)
-    ]
+    batches = [_batch(number, turn) for number, turn in enumerate(turns, start=1)]
     going = {turn.node for turn in turns}
     versions = {name: version_text(seen, name) for name in sorted(seen.managers_of)}
-    strangers = [name for name in names if name not in seen.managers_of]
     left = [name for name in versions if name not in going and names and name not in names]
     return Outcome(
-        combine(
-            (judge_target(image, params["target_version"]), _without(preflight(seen, strangers, image, accepted), way))
-        ),
+        verdict,
         before=versions,
         next="begin" if batches else "nothing",
         more={
             "target_version": params["target_version"],
             "image": image,
+            "unlisted": unlisted(seen, [turn.node for turn in turns], image),
             "way": way.name,
             "cluster_uuid": IDENTITY,
             "deployed_version": min(versions.values(), default=""),
@@ -74,9 +72,29 @@ def _order(task: Task) -> Outcome:
     )
 
 
-def _without(found: Verdict, way: Way) -> Verdict:
-    """The blockers that are some in this way, too."""
-    return Verdict(tuple(each for each in found.reasons if each.code not in way.excused))
+def _batch(number: int, turn: Turn) -> dict[str, Any]:
+    return {
+        "name": f"node-{number:02d}",
+        "pools": [IDENTITY],
+        "members": [turn.node],
+        "cures": False,
+        "reason": turn.reason,
+        "proof": turn.proof,
+    }
+
+
+def _blockers(task: Task, way: Way, seen: Longhorn, image: str) -> Verdict:
+    """All that stands in the way: of the whole as the run begins, and of each node too while it is planned."""
+    params, names = task.params, task.params["nodes"]
+    nodes = [name for name in names if name not in seen.managers_of]
+    verdicts = [judge_target(image, params["target_version"])]
+    if params["state"] == "planned":
+        going = [turn.node for turn in order(seen, image, names)]
+        verdicts.append(way.blockers(seen, going, image))
+        nodes += going
+    accepted = {*params["accept_unverified"], *way.accepted}
+    reasons = preflight(seen, nodes, image, accepted, params["extra_replicas"]).reasons
+    return combine((*verdicts, Verdict(tuple(each for each in reasons if each.code not in way.excused))))
 
 
 def _volumes(seen: Longhorn) -> dict[str, list[str]]:
@@ -84,35 +102,33 @@ def _volumes(seen: Longhorn) -> dict[str, list[str]]:
 
 
 def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
-    """All that stands in the way of the nodes in the order; some of it is waited for."""
-    nodes = [member for batch in planned.more["batches"] for member in batch["members"]]
+    """The rights, and the image on nodes that do not name it."""
+    more, params = planned.more, task.params
+    proves = [] if UNLISTED_IMAGES in params["accept_unverified"] else list(more["unlisted"])
 
     def run(given: Task) -> Outcome:
-        client, params = connect(given.params["kubernetes"]), given.params
-        way, image = offered_way(client), str(planned.more["image"])
+        client = connect(given.params["kubernetes"])
+        rights = _rights(given, client, way_named(str(more["way"])), proves=bool(proves))
+        # A pod that may not be made, or for a plan that is refused anyway, would only repeat that.
+        if not (proves and planned.verdict.passed and rights.passed):
+            return Outcome(rights)
+        model = model_of_managers(client, params["namespace"], proves[0])
+        proven = prove(given, client, model, str(more["image"]), proves)
+        return replace(proven, verdict=combine((rights, proven.verdict)))
 
-        def judged(seen: Longhorn) -> Verdict:
-            accepted, extra = {*params["accept_unverified"], *way.accepted}, params["extra_replicas"]
-            found = preflight(seen, nodes, image, accepted, extra)
-            return combine((_without(found, way), way.blockers(seen, nodes, image)))
-
-        _seen, verdict = given.wait(lambda: way.look(client, params["namespace"]), judged)
-        return Outcome(verdict)
-
-    yield Part(run, task.params)
-    yield Part(_rights, task.params)
+    # It waits even in one pass, at the end of which no throw-away pod may be left.
+    yield Part(run, {**params, "wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25})
 
 
-def _rights(task: Task) -> Outcome:
+def _rights(task: Task, client: KubernetesClient, way: Way, *, proves: bool) -> Verdict:
     """Every right that the run will need."""
-    params, client = task.params, connect(task.params["kubernetes"])
+    params = task.params
     task.may_look()
     records = params["record_kept_in"] in {None, "kubernetes"}
-    way = offered_way(client)
     replaces = REPLACEMENT in params["accept_unverified"] and REPLACEMENT not in way.accepted
-    needed = rights_for(records=records, replaces=replaces, way=way.rights)
+    needed = rights_for(records=records, replaces=replaces, proves=proves, way=way.rights)
     verdicts = (missing_rights(client, params["namespace"], needed), missing_rights(client, "", CLUSTER_ROLE))
-    return Outcome(combine(verdicts))
+    return combine(verdicts)
 
 
 def _put_back(task: Task) -> Outcome:
@@ -129,6 +145,7 @@ SYSTEM = System(
         "namespace": {"type": "str", "default": NAMESPACE},
         "nodes": {"type": "list", "elements": "str", "default": []},
         "extra_replicas": {"type": "bool", "default": False},
+        "image_timeout": {"type": "int", "default": 300},
         "accept_unverified": CONTRACT.argument_spec["accept_unverified"],
     },
     uuid=lambda _task: IDENTITY,

@@ -38,20 +38,24 @@ def rights_to_upgrade(kinds: Kinds) -> tuple[Right, ...]:
     return tuple(Right(verb, GROUP, resource) for resource, verbs in _UPGRADES[kinds].items() for verb in verbs)
 
 
+PODS = tuple(Right(verb, "", "pods") for verb in ("list", "create", "delete"))
+"""The rights for the throw-away pods that prove an image."""
 ROLE = (
     *(Right(verb, GROUP, resource) for resource, verbs in _VERBS.items() for verb in verbs),
     *(right for kinds in Kinds for right in rights_to_upgrade(kinds)),
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
+    *PODS,
 )
 """The rights in the namespace of Longhorn."""
 CLUSTER_ROLE = (Right("list", "", "nodes"),)
 """The rights in the whole cluster."""
 
 
-def rights_for(*, records: bool, replaces: bool, way: Iterable[Right] = ()) -> tuple[Right, ...]:
-    """The rights that a run needs in the namespace: without ConfigMaps if its record is kept elsewhere, and without
-    removing instance managers if the user has not accepted that. `way` has those of the way alone."""
+def rights_for(*, records: bool, replaces: bool, proves: bool, way: Iterable[Right] = ()) -> tuple[Right, ...]:
+    """The rights that a run needs in the namespace: without ConfigMaps if its record is kept elsewhere, without
+    removing instance managers if the user has not accepted that, and without pods if no image is to be proven. `way`
+    has those of the way alone."""
     spared = {("delete", "instancemanagers")} if not replaces else set()
     elsewhere = {right for kinds in Kinds for right in rights_to_upgrade(kinds)} - set(way)
     return tuple(
@@ -59,5 +63,6 @@ def rights_for(*, records: bool, replaces: bool, way: Iterable[Right] = ()) -> t
         for right in ROLE
         if right not in elsewhere
         and (records or right.resource != "configmaps")
+        and (proves or right not in PODS)
         and (right.verb, right.resource) not in spared
     )

@@ -110,6 +110,11 @@ INSTANCE_MANAGER_UPGRADES = _by_longhorn(
 WAYS = (DATA_ENGINE_UPGRADES, INSTANCE_MANAGER_UPGRADES, OUTSIDE)
 
 
+def way_named(name: str) -> Way:
+    """The way with this name, as a plan has it."""
+    return next(way for way in WAYS if way.name == name)
+
+
 def offered_way(client: KubernetesClient) -> Way:
     """The way of which the API server offers all kinds.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..kubernetes.state import Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .follow import FailingPull
 from .pool_changes import container_of
-from .pull_pod import POOL_LABEL, TARGET_LABEL, judge_pulls, labels_for, pull_pod
+from .pull_pod import POOL_LABEL, TARGET_LABEL, Model, judge_pulls, labels_for, model_of, pull_pod
 
 CONTRACT = Contract(
     argument_spec={
@@ -54,57 +55,63 @@ def run(task: Task) -> Outcome:
     client = connect(params["kubernetes"])
     task.may_look()
     pool = get_stateful_set(client, params["namespace"], params["pool"])
-    targets = _targets(task, client, pool)
+    model = model_of(pool, container_of(pool, params["image"], params["container"]))
+    nodes = _kubernetes_nodes(client, pool) if params["kubernetes_nodes"] == "every" else []
+    return prove(task, client, model, params["image"], nodes)
+
+
+def prove(task: Task, client: KubernetesClient, model: Model, image: str, nodes: Sequence[str]) -> Outcome:
+    """Pull the image on these Kubernetes nodes, or, if none is given, on any one that takes the pods of the model.
+
+    The task has the options of waiting: it pulls for `wait_timeout` seconds.
+    """
+    deadline = int(task.params["wait_timeout"]) + MARGIN
+    targets = [
+        _Target(node, labels_for(model, image, node), pull_pod(model, image, node, deadline)) for node in nodes or [""]
+    ]
+    before = {"kubernetes_nodes": list(nodes)}
     if task.check_mode:
         for target in targets:
-            client.post(pod_path(pool.namespace), target.manifest, dry_run=True)
-        unproven = f"It is not proven that image {params['image']} can be pulled: check mode makes no pod."
-        verdict = Verdict((remark("image_not_proven", unproven),))
-        return Outcome(verdict, before=_kubernetes_nodes(targets), after=_kubernetes_nodes(targets))
+            client.post(pod_path(model.namespace), target.manifest, dry_run=True)
+        unproven = f"It is not proven that image {image} can be pulled: check mode makes no pod."
+        return Outcome(Verdict((remark("image_not_proven", unproven),)), before=before, after=before)
     verdict = Verdict()
     try:
         # A request that was turned away is made again. A pod that it made all the same is found by its labels.
-        made, _passed = task.wait(lambda: _present(task, client, pool, targets), lambda _made: Verdict())
-        verdict = _wait(task, client, pool, made)
+        made, _passed = task.wait(lambda: _present(task, client, model, targets), lambda _made: Verdict())
+        verdict = _wait(task, client, model, image, made)
     finally:
         if verdict.state is not State.WAITING:
-            _remove(task, client, pool)
+            _remove(task, client, model)
     return Outcome(
         verdict,
         changed=verdict.state is State.WAITING and bool(task.journal.as_result()),
-        before=_kubernetes_nodes(targets),
-        after=_kubernetes_nodes(targets),
+        before=before,
+        after=before,
         next="Run again: the pods go on pulling." if verdict.state is State.WAITING else "",
     )
 
 
-def _targets(task: Task, client: KubernetesClient, pool: StatefulSet) -> list[_Target]:
-    image, deadline = task.params["image"], int(task.params["wait_timeout"]) + MARGIN
-    container = container_of(pool, image, task.params["container"])
-    nodes = [""]
-    if task.params["kubernetes_nodes"] == "every":
-        pods = pods_of(client, pool).values()
-        nodes = sorted({each.kubernetes_node for each in pods if each.kubernetes_node}) or [""]
-    return [
-        _Target(node, labels_for(pool, image, node), pull_pod(pool, container, image, node, deadline)) for node in nodes
-    ]
+def _kubernetes_nodes(client: KubernetesClient, pool: StatefulSet) -> list[str]:
+    """The Kubernetes nodes that run members of the pool."""
+    return sorted({each.kubernetes_node for each in pods_of(client, pool).values() if each.kubernetes_node})
 
 
-def _present(task: Task, client: KubernetesClient, pool: StatefulSet, targets: list[_Target]) -> dict[str, FailingPull]:
+def _present(task: Task, client: KubernetesClient, model: Model, targets: list[_Target]) -> dict[str, FailingPull]:
     """Make the missing pods, and take over those of an earlier pass. The result holds their UIDs."""
-    there = {each.labels.get(TARGET_LABEL): each for each in _found(client, pool) if _usable(each)}
+    there = {each.labels.get(TARGET_LABEL): each for each in _found(client, model) if _usable(each)}
     made: dict[str, FailingPull] = {}
     for target in targets:
         present = there.get(target.labels[TARGET_LABEL])
         if present is None:
-            present = _create(task, client, pool, target)
+            present = _create(task, client, model, target)
         made[present.uid] = FailingPull()
     return made
 
 
-def _create(task: Task, client: KubernetesClient, pool: StatefulSet, target: _Target) -> Pod:
+def _create(task: Task, client: KubernetesClient, model: Model, target: _Target) -> Pod:
     task.still_wanted()
-    answer = client.post(pod_path(pool.namespace), target.manifest)
+    answer = client.post(pod_path(model.namespace), target.manifest)
     # The act is noted before the answer is read: the pod was made, whatever the answer says of it.
     name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
     task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)
@@ -115,12 +122,10 @@ def _create(task: Task, client: KubernetesClient, pool: StatefulSet, target: _Ta
         raise Refusal(*error.verdict.reasons) from error
 
 
-def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[str, FailingPull]) -> Verdict:
-    image = task.params["image"]
-
+def _wait(task: Task, client: KubernetesClient, model: Model, image: str, made: dict[str, FailingPull]) -> Verdict:
     def look() -> list[tuple[Pod, float]]:
         now = task.clock.now()
-        found = [each for each in _found(client, pool) if each.uid in made]
+        found = [each for each in _found(client, model) if each.uid in made]
         if len(found) < len(made):
             raise refusal(
                 "image_not_proven",
@@ -130,28 +135,24 @@ def _wait(task: Task, client: KubernetesClient, pool: StatefulSet, made: dict[st
         return [(each, made[each.uid].seconds(each, now)) for each in found]
 
     def verdict_of(seen: list[tuple[Pod, float]]) -> Verdict:
-        return judge_pulls(seen, image)
+        return judge_pulls(seen, image, model.owner)
 
     return task.wait(look, verdict_of)[1]
 
 
-def _found(client: KubernetesClient, pool: StatefulSet) -> tuple[Pod, ...]:
-    return list_pods(client, pool.namespace, f"{POOL_LABEL}={pool.uid}")
+def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
+    return list_pods(client, model.namespace, f"{POOL_LABEL}={model.key}")
 
 
 def _usable(found: Pod) -> bool:
     return not found.terminating and found.phase != "Failed"
 
 
-def _remove(task: Task, client: KubernetesClient, pool: StatefulSet) -> None:
-    """Remove every throw-away pod of this pool, including those that a killed run left behind."""
+def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
+    """Remove every throw-away pod of this model, including those that a killed run left behind."""
     try:
-        for each in _found(client, pool):
-            if client.delete(pod_path(pool.namespace, each.name), each.uid):
+        for each in _found(client, model):
+            if client.delete(pod_path(model.namespace, each.name), each.uid):
                 task.journal.did("delete_pod", each.name)
     except Refusal as error:
-        task.warn(f"Some pods with label {POOL_LABEL}={pool.uid} could not be removed: {error}")
-
-
-def _kubernetes_nodes(targets: list[_Target]) -> dict[str, Any]:
-    return {"kubernetes_nodes": [each.kubernetes_node for each in targets if each.kubernetes_node]}
+        task.warn(f"Some pods with label {POOL_LABEL}={model.key} could not be removed: {error}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.verdict import Reason, Verdict, refused, waiting
@@ -39,19 +39,41 @@ _HERE = "<here>"
 _BEGINNING = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
-def labels_for(pool: StatefulSet, image: str, kubernetes_node: str) -> dict[str, str]:
+@dataclass(frozen=True)
+class Model:
+    """The pods that a throw-away pod is like, since they are to run the image."""
+
+    namespace: str
+    name: str
+    key: str
+    """The value of the label that finds the throw-away pods of all passes."""
+    spec: Mapping[str, Any]
+    """The spec of these pods: the account, secrets, placement and security context are taken from it."""
+    container: str
+    """The container whose pull policy and security context are taken."""
+    owner: str = "the pool"
+    """The owner of the pull secrets, in sentences."""
+
+
+def model_of(pool: StatefulSet, container: str) -> Model:
+    """The pods of a pool as a model."""
+    return Model(pool.namespace, pool.name, pool.uid, pool.template, container)
+
+
+def labels_for(model: Model, image: str, kubernetes_node: str) -> dict[str, str]:
     """Labels that find the pod of an earlier pass, and that no selector of the pool or of a Service matches."""
     target = hashlib.sha256(f"{image} {kubernetes_node}".encode()).hexdigest()[:16]
-    return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: pool.uid, TARGET_LABEL: target}
+    return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: model.key, TARGET_LABEL: target}
 
 
-def pull_pod(pool: StatefulSet, container: str, image: str, kubernetes_node: str, deadline: int) -> dict[str, Any]:
-    """The manifest: the account, secrets, placement and security context of the pool's own pods, and no volume.
+def pull_pod(model: Model, image: str, kubernetes_node: str, deadline: int) -> dict[str, Any]:
+    """The manifest: the account, secrets, placement and security context of the model's pods, and no volume.
 
     If a Kubernetes node is given, the scheduler may place the pod only there, as it does for a DaemonSet.
     """
-    template = pool.template
-    own: Mapping[str, Any] = next((each for each in template.get("containers") or [] if each["name"] == container), {})
+    template = model.spec
+    containers = template.get("containers") or []
+    own: Mapping[str, Any] = next((each for each in containers if each["name"] == model.container), {})
     shared = {key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own}
     spec: dict[str, Any] = {
         **{key: template[key] for key in _COPIED if key in template},
@@ -75,9 +97,9 @@ def pull_pod(pool: StatefulSet, container: str, image: str, kubernetes_node: str
     }
     # A name is cut so that the five characters the server adds still fit into 63.
     metadata = {
-        "generateName": f"{pool.name[:44]}-image-pull-",
-        "namespace": pool.namespace,
-        "labels": labels_for(pool, image, kubernetes_node),
+        "generateName": f"{model.name[:44]}-image-pull-",
+        "namespace": model.namespace,
+        "labels": labels_for(model, image, kubernetes_node),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -93,14 +115,14 @@ def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
     return {key: affinity[key] for key in ("nodeAffinity",) if key in affinity}
 
 
-def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str) -> Verdict:
+def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str) -> Verdict:
     """Whether the image is on every Kubernetes node. Each pod comes with the seconds for which its pull has failed.
 
-    Kubernetes nodes with the same reason share one sentence.
+    Kubernetes nodes with the same reason share one sentence. `owner` is the owner of the pull secrets.
     """
     places: dict[Reason, list[str]] = {}
     for pod, failing in seen:
-        reason = _judge(pod, image, failing)
+        reason = _judge(pod, image, owner, failing)
         if reason is not None:
             places.setdefault(reason, []).append(pod.kubernetes_node or "none")
     return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
@@ -111,13 +133,13 @@ def _placed(message: str, kubernetes_nodes: list[str]) -> str:
     return message.replace(_HERE, f"Kubernetes node{'s' if len(names) > 1 else ''} {', '.join(names)}")
 
 
-def _judge(pod: Pod, image: str, failing: float) -> Reason | None:
+def _judge(pod: Pod, image: str, owner: str, failing: float) -> Reason | None:
     container = next((each for each in pod.containers if each.name == _CONTAINER), None)
     state = container.state if container else ""
     if state in {"running", "terminated"}:
         return None
     if container is not None and state == "waiting" and container.reason not in _BEGINNING:
-        return _judge_waiting(container, image, failing)
+        return _judge_waiting(container, image, owner, failing)
     if pod.phase == "Failed":
         return refused(
             "image_not_proven",
@@ -132,18 +154,18 @@ def _judge(pod: Pod, image: str, failing: float) -> Reason | None:
     return waiting("image_pulling", f"Image {image} is being pulled on {_HERE}.")
 
 
-def _judge_waiting(container: Container, image: str, failing: float) -> Reason | None:
+def _judge_waiting(container: Container, image: str, owner: str, failing: float) -> Reason | None:
     cause = pull_cause(container.message)
     if container.reason in CONFIGURATION_FAILURES:
         return refused(
             "image_not_usable",
-            f"Image {image} cannot be started with the security context of the pool{cause}.",
-            "Correct the security context of the pool's pod template, or use an image made for it.",
+            f"Image {image} cannot be started with the security context of {owner}{cause}.",
+            f"Correct the security context in the pod template of {owner}, or use an image made for it.",
         )
     if container.reason not in PULL_FAILURES | PULL_HOPELESS:
         # The container could not be created or started (an image without `true`, say), so the image was there.
         return None
     message = f"Image {image} cannot be pulled on {_HERE}{cause}."
-    remedy = "Correct the image name, make it available in the registry, or correct the pull secrets of the pool."
+    remedy = f"Correct the image name, make it available in the registry, or correct the pull secrets of {owner}."
     hopeless = container.reason in PULL_HOPELESS or _HOPELESS_CAUSE.search(container.message) or failing > PATIENCE
     return (refused if hopeless else waiting)("image_not_pulled", message, remedy)

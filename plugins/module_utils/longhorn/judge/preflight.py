@@ -86,13 +86,6 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
         said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
         yield waiting("node_cordoned", said, "Uncordon it: replicas are rebuilt only where they may run.", about=name)
     yield from _of_huge_pages(seen, node)
-    if known is not None and image not in known.images and UNLISTED_IMAGES not in accepted:
-        said = f"Image {image} is not among those that Kubernetes node {name} names."
-        remedy = (
-            "Pull it there first. A node names 50 images at the most: if it is certainly there, accept_unverified:"
-            f" [{UNLISTED_IMAGES}]."
-        )
-        yield refused("image_not_there", said, remedy)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
     for each in old:
         yield from _of_versions(name, each.image, image, accepted)
@@ -104,6 +97,14 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     if detached:
         said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
         yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+
+
+def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:
+    """The Kubernetes nodes among these that do not name the image.
+
+    That proves nothing: a kubelet names 50 images at the most unless it is told otherwise, and some time after a pull.
+    """
+    return [name for name in nodes if name in seen.kubernetes_nodes and image not in seen.kubernetes_nodes[name].images]
 
 
 def _of_huge_pages(seen: Longhorn, node: Node) -> Iterator[Reason]:

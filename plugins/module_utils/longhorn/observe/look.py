@@ -10,8 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...common.errors import refusal
+from ...common.reading import listed, part, text
+from ...kubernetes.answers import reading as reading_answer
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.paths import CORE
+from ...kubernetes.pods import pod_path
+from ...pools.pull_pod import Model
 from . import reading
 from .kinds import (
     BACKUPS,
@@ -29,6 +33,7 @@ from .kinds import (
 )
 from .state import KubernetesNode, Longhorn
 
+_MANAGER = "instance-manager"
 AT_ONCE = 4
 """Lists that are asked for at the same time."""
 _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
@@ -97,6 +102,22 @@ def image_of(seen: Longhorn) -> str:
             "Wait until longhorn-manager has started, which sets it.",
         )
     return image
+
+
+def model_of_managers(client: KubernetesClient, namespace: str, node: str) -> Model:
+    """The pods of instance managers, told by those of one node, as the model of throw-away pods.
+
+    Longhorn makes all of them with the same pull secrets, pull policy and tolerations, from its settings. Their
+    container is privileged, which a throw-away pod need not be.
+    """
+    pods = client.list(pod_path(namespace), f"longhorn.io/component={_MANAGER},longhorn.io/node={node}")
+    with reading_answer("about a Pod of an instance manager"):
+        specs = [part(each, "spec") for each in pods]
+        policies = [listed(each, "containers", lambda found: text(found, "imagePullPolicy", "")) for each in specs]
+    spec = dict(specs[0]) if specs else {}
+    policy = next((each for each in policies[0] if each), "") if policies else ""
+    container = {"name": _MANAGER, **({"imagePullPolicy": policy} if policy else {})}
+    return Model(namespace, _MANAGER, "longhorn", {**spec, "containers": [container]}, _MANAGER, "Longhorn")
 
 
 def _kubernetes_nodes(client: KubernetesClient) -> tuple[KubernetesNode, ...]:

@@ -78,14 +78,6 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
         State.WAITING,
     ),
     (
-        "image_not_there",
-        lambda seen: replace(
-            seen,
-            kubernetes_nodes={**seen.kubernetes_nodes, "n2": replace(seen.kubernetes_nodes["n2"], images=frozenset())},
-        ),
-        State.REFUSED,
-    ),
-    (
         "node_cordoned",
         lambda seen: replace(seen, kubernetes_nodes={}),
         State.WAITING,

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pull_pod import PATIENCE, judge_pulls, pull_pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pull_pod import (
+    PATIENCE,
+    judge_pulls,
+    model_of,
+    pull_pod,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import (
     member,
     pool,
@@ -39,7 +44,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def test_the_pod_is_placed_and_allowed_like_the_pools_own() -> None:
-    made = pull_pod(pool(template={"spec": TEMPLATE}), "server", IMAGE, "worker-1", 360)
+    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server"), IMAGE, "worker-1", 360)
     spec, container = made["spec"], made["spec"]["containers"][0]
     for key in ("serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", "securityContext"):
         assert spec[key] == TEMPLATE[key]
@@ -51,7 +56,7 @@ def test_the_pod_is_placed_and_allowed_like_the_pools_own() -> None:
 
 
 def test_the_pod_takes_nothing_with_it_that_it_does_not_need() -> None:
-    made = pull_pod(pool(template={"spec": TEMPLATE}), "server", IMAGE, "", 360)
+    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server"), IMAGE, "", 360)
     assert "volumes" not in made["spec"]
     assert "secret" not in str(made)
     assert made["spec"]["automountServiceAccountToken"] is False
@@ -60,7 +65,7 @@ def test_the_pod_takes_nothing_with_it_that_it_does_not_need() -> None:
 
 
 def test_a_long_pool_name_leaves_room_for_what_the_server_adds() -> None:
-    made = pull_pod(pool("d" * 60), "server", IMAGE, "", 360)
+    made = pull_pod(model_of(pool("d" * 60), "server"), IMAGE, "", 360)
     assert len(made["metadata"]["generateName"]) + 5 <= 63
 
 
@@ -93,7 +98,7 @@ def pulling(status: dict[str, Any]) -> dict[str, Any]:
 )
 def test_what_the_pods_state_proves(changes: dict[str, Any], failing: float, state: State, code: str | None) -> None:
     changes["containers"] = [pulling(each) for each in changes["containers"]]
-    verdict = judge_pulls([(member(ready=False, **changes), failing)], IMAGE)
+    verdict = judge_pulls([(member(ready=False, **changes), failing)], IMAGE, "the pool")
     assert verdict.state is state
     assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
     if code and code != "image_pull_unschedulable":
@@ -104,7 +109,7 @@ def test_kubernetes_nodes_with_the_same_trouble_share_a_sentence() -> None:
     failing = [pulling(waiting("ErrImagePull", "manifest unknown"))]
     bad = [(member(ready=False, node=node, containers=failing), 0.0) for node in ("worker-2", "worker-1")]
     good = member(ready=False, node="worker-3", containers=[pulling(running())])
-    verdict = judge_pulls([*bad, (good, 0.0)], IMAGE)
+    verdict = judge_pulls([*bad, (good, 0.0)], IMAGE, "the pool")
     assert [reason.message for reason in verdict.reasons] == [
         f"Image {IMAGE} cannot be pulled on Kubernetes nodes worker-1, worker-2: manifest unknown."
     ]
