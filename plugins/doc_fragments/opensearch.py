@@ -1,93 +1,176 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options for the address of OpenSearch; their specification is `OPENSEARCH` in module_utils/common/arguments."""
+"""The options that several modules of OpenSearch share."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The option `opensearch`."""
+    """The options of a plan (`pool_order`), consents, checks of the gates (`SELECTION`), and those of `RESTRICTING`."""
 
-    DOCUMENTATION = r"""
+    PLAN = r"""
 options:
-  opensearch:
-    description: The address of the OpenSearch cluster, and the credentials for it.
+  target_version:
+    description: The version to upgrade to.
+    type: str
+    required: true
+  namespace:
+    description: The namespace of the cluster's pods. Either this or O(groups) is given.
+    type: str
+  groups:
+    description:
+      - The pools of a cluster whose members are not pods. The keys name the pools, such as groups of the inventory;
+        each value is the list of the names (C(node.name)) of its members. Either this or O(namespace) is given.
+      - Kubernetes is not asked then, and the options about pods have no effect.
+      - A pool with members of different kinds is planned as one pool for each kind.
     type: dict
-    suboptions:
-      hosts:
-        description:
-          - URLs of the REST ports of one or more members, or of a service in front of them. One that answers is enough.
-          - All begin with C(https://), or all with C(http://). They hold no user name and no password.
-          - Taken from the environment variable E(OPENSEARCH_HOSTS) or E(OPENSEARCH_URL) if not given.
-        type: list
-        elements: str
-        aliases: [url]
-      username:
-        description:
-          - The user name for basic authentication.
-          - Taken from the environment variable E(OPENSEARCH_USERNAME) if not given.
-        type: str
-      password:
-        description:
-          - The password for basic authentication.
-          - Taken from the environment variable E(OPENSEARCH_PASSWORD) if not given.
-        type: str
-      client_cert:
-        description: The file with a client certificate.
-        type: path
-      client_key:
-        description: The file with the key of O(opensearch.client_cert).
-        type: path
-      ca_cert:
-        description:
-          - The file with the CA certificate of the cluster.
-          - Taken from the environment variable E(OPENSEARCH_CA_CERT) if not given.
-        type: path
-      validate_certs:
-        description: Whether the certificates of the members are checked.
-        type: bool
-        default: true
-      proxy:
-        description:
-          - The URL of an HTTP proxy to the cluster, with C(user:password@) if the proxy asks for that. It takes
-            precedence over E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
-          - This machine itself is never reached through a proxy of the environment.
-        type: str
-      no_proxy:
-        description:
-          - Hosts, domains, addresses and networks, separated by commas, for which no proxy is used. It takes precedence
-            over E(NO_PROXY) of the environment.
-        type: str
-      port_forward:
-        description:
-          - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, if
-            there is no other way to it. Each connection goes to a Ready pod. If that pod goes away, the next connection
-            goes to another one.
-          - O(opensearch.hosts) is then one URL to which no connection is made. It tells whether there is TLS, and the
-            name in the certificates of the members, as in V(https://opensearch.search.svc:9200).
-          - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
-            O(opensearch.port_forward.service) C(get) of C(services).
-        type: dict
-        suboptions:
-          namespace:
-            description: The namespace of the pods.
-            type: str
-            required: true
-          service:
-            description: The Service in front of the members. Either this or O(opensearch.port_forward.label_selector).
-            type: str
-          label_selector:
-            description: The labels of the members' pods.
-            type: str
-          port:
-            description: The REST port of the Service, or of the pods if no Service is given.
-            type: int
-            default: 9200
-      request_timeout:
-        description: Seconds to wait for the whole answer to one request, even if several hosts are tried for it.
-        type: int
-        default: 30
-requirements:
-  - opensearch-py >= 2.8 (Python package)
+    default: {}
+  pools:
+    description:
+      - Names of the StatefulSets that are the pools of the cluster.
+      - The default is the StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
+    type: list
+    elements: str
+    default: []
+  label_selector:
+    description: Consider only StatefulSets with these labels.
+    type: str
+  members:
+    description: Upgrade only these members in this run. The default is all that are not on the target version.
+    type: list
+    elements: str
+    default: []
+  image:
+    description:
+      - The whole image of the target version.
+      - The default is the repository of the present image with O(target_version) as its tag.
+    type: str
+  container:
+    description:
+      - The container that runs OpenSearch.
+      - The default is the only one, or the only one whose image is called opensearch.
+    type: str
+  batching:
+    description:
+      - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
+        of one zone together. V(disjoint) takes any members together, in as few batches as it finds.
+      - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
+        members and not after all of them.
+      - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
+        majority. A member that is not in the cluster goes first, and alone.
+      - The elected manager goes last. It shares its batch only if it can hand over first, which needs a majority of
+        voting members outside the batch.
+    type: str
+    choices: [serial, zones, disjoint]
+    default: serial
+  strategy:
+    description:
+      - The update strategy under which a StatefulSet is rolled. V(OnDelete) is set for the roll, and the former
+        strategy is put back.
+      - With V(RollingUpdate) a pool that has this strategy keeps it. Its partition is set above all pods together with
+        the new image, lowered for one member after the other, and put back at the end. Its members, even the elected
+        manager, then go one at a time in the order of their ordinals.
+    type: str
+    choices: [OnDelete, RollingUpdate]
+    default: OnDelete
+  zone_attribute:
+    description: The node attribute that names the zone of a member.
+    type: str
+    default: zone
+  max_unavailable:
+    description:
+      - The most members of a pool that go down together, as a number or as a percentage of the pool. A percentage is
+        rounded down, but never below one member.
+    type: str
+  allow_left_behind:
+    description:
+      - Consent to a plan of a new major version that leaves out a member which could not join again after a stop. The
+        servers let no member join that is older than all others, or older than an index. New indices get the lowest
+        version of the members that hold data or can be elected.
+    type: bool
+    default: false
+  hand_over:
+    description:
+      - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
+        M(stateful.upgrade.pod_ondelete_roll) does it, for any other M(stateful.upgrade.cluster_health_gate). Without
+        a hand-over a cluster of two manager-eligible members stands still while the elected one restarts, and the plan
+        asks for O(allow_quorum_loss).
+    type: bool
+    default: true
+  allow_field_managers:
+    description:
+      - Go on although one of these also manages the image or the update strategy of a pool. It may put the old image
+        back.
+    type: list
+    elements: str
+    default: []
+    choices: [helm, argocd, flux]
+"""
+
+    CONSENT = r"""
+options:
+  allow_single_copy:
+    description: Consent to shards with a single configured copy being away while their member restarts.
+    type: bool
+    default: false
+  allow_quorum_loss:
+    description:
+      - Consent to the cluster standing still while the only manager-eligible member restarts, or the elected one of two
+        that cannot hand over to the other.
+    type: bool
+    default: false
+  allow_red_indices:
+    description:
+      - Names of indices whose shards may be missing. A lost primary of these, and a replica without a place, are not
+        waited for. The last copy of a shard may be away while its member restarts. It may also be lost, with a member
+        that is away and keeps no data over a restart.
+    type: list
+    elements: str
+    default: []
+"""
+
+    CHECKS = r"""
+options:
+  skip_checks:
+    description:
+      - Checks that are left out. The verdict has a remark for each that would have been made.
+      - A check that belongs to the proof that nothing is lost cannot be skipped, and is not among the choices.
+      - Each check is described in C(docs/gates.md).
+    type: list
+    elements: str
+    default: []
+    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived]
+  add_checks:
+    description:
+      - Checks to make also at the moments at which they are made only on request.
+      - V(progress) waits before the upgrade, and before each batch, until no shard is under way any more. V(disk) and
+        V(overrides) are made before and after each batch too.
+    type: list
+    elements: str
+    default: []
+    choices: [progress, overrides, disk]
+"""
+
+    RESTRICTING = r"""
+options:
+  allocation:
+    description:
+      - The way in which allocation is restricted for O(batch) immediately before it goes. The values are those of
+        O(ignore:method) of M(stateful.upgrade.shard_allocation), and so is the undo. Allocation is restricted once the
+        proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
+      - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
+        batch is begun again after a pause, twelve times at the most.
+      - With V(unchanged) allocation stays as it is, as it does if nothing is to be replaced. The module
+        M(stateful.upgrade.cluster_health_gate) restricts it at the moment C(before_stop) only.
+    type: str
+    default: unchanged
+    choices: [unchanged, restrict, delay, auto]
+  archived:
+    description:
+      - With O(allocation), the fate of settings that this version does not know, see
+        M(stateful.upgrade.shard_allocation).
+    type: str
+    default: remove
+    choices: [remove, refuse]
 """

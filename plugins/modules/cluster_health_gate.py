@@ -54,17 +54,6 @@ options:
     type: str
     required: true
     choices: [before_upgrade, before_batch, after_batch, after_upgrade, before_stop, joined]
-  allocation:
-    description:
-      - For V(before_stop), the way in which allocation is restricted for O(batch). The values are those of
-        O(ignore:method) of M(stateful.upgrade.shard_allocation), and so is the undo. Allocation is restricted once the
-        proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
-      - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
-        batch is begun again after a pause, twelve times at the most.
-      - With V(unchanged) allocation stays as it is.
-    type: str
-    default: unchanged
-    choices: [unchanged, restrict, delay, auto]
   expected:
     description:
       - Names of all members that should be in the cluster. A missing one that is not in O(batch) is waited for.
@@ -110,8 +99,6 @@ options:
       - Seconds to wait without progress. When they are over, the task fails and names what it waits for.
       - Progress begins the time anew. Progress means that fewer shards are left to start than ever, or fewer bytes or
         operations of those that recover. Without the permission C(indices:monitor/recovery) only whole shards count.
-    type: int
-    default: 1800
   wait_limit:
     description: The most seconds to wait, however much progress there is. By default there is no limit.
     type: int
@@ -130,14 +117,11 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.wait
-  - stateful.upgrade.consent
-  - stateful.upgrade.restricting
-  - stateful.upgrade.checks
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.restricting
+  - stateful.upgrade.opensearch.checks
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
@@ -165,8 +149,6 @@ EXAMPLES = r"""
 
 - name: Wait until data-2 has joined again, as another process than before
   stateful.upgrade.cluster_health_gate:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     moment: joined
     batch: [data-2]
     target_version: 3.8.0
@@ -174,8 +156,6 @@ EXAMPLES = r"""
 
 - name: Begin although a snapshot is being taken, which the restart of its members makes partial
   stateful.upgrade.cluster_health_gate:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     moment: before_upgrade
     target_version: 3.8.0
     skip_checks: [snapshots]
@@ -189,8 +169,6 @@ EXAMPLES = r"""
 
 - name: Look once, without waiting
   stateful.upgrade.cluster_health_gate:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     moment: before_upgrade
     target_version: 3.8.0
     wait: false
@@ -201,19 +179,13 @@ RETURN = r"""
 verdict:
   description:
     - The verdict. C(refused) fails the task; C(waiting) is only returned with O(wait=false), and at V(before_stop).
+    - The reasons each have a stable code, one sentence, a remedy, and the state that one alone would lead to.
   returned: always
   type: dict
-  contains:
-    state:
-      description: C(passed), C(waiting) or C(refused).
-      type: str
-      sample: waiting
+  sample:
+    state: waiting
     reasons:
-      description: The reasons, each with a stable code, one sentence, a remedy, and the state it alone would lead to.
-      type: list
-      elements: dict
-      sample:
-        - {state: waiting, code: recovering, message: "Shards recover (2): logs[0], logs[1].", remedy: ''}
+      - {state: waiting, code: recovering, message: "Shards recover (2): logs[0], logs[1].", remedy: ''}
 going:
   description: The members of O(batch) that may go. These are all of them unless the batch was split.
   returned: success, except at V(before_stop) and V(joined)

@@ -59,12 +59,9 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.namespace
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.task.namespace
 notes:
   - "Kubernetes rights needed in the namespace: C(get) of C(statefulsets) (group C(apps)); C(list), C(create) and
     C(delete) of C(pods)."
@@ -116,10 +113,7 @@ actions:
   type: list
   elements: dict
   sample:
-    - action: create_pod
-      target: data-image-pull-x7k2p
-      at: '2026-11-21T02:00:00.000Z'
-      kubernetes_node: worker-1
+    - {action: create_pod, target: data-image-pull-x7k2p, at: '2026-11-21T02:00:00.000Z', kubernetes_node: worker-1}
 waited:
   description: Each reason that was waited for, with its seconds, the longest first.
   returned: always

@@ -61,30 +61,6 @@ options:
         not name the image gets one, unless O(accept_unverified) has V(unlisted_images).
     type: int
     default: 300
-  kept_in:
-    description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
-    type: str
-    choices: [kubernetes, opensearch]
-    default: kubernetes
-  take_over:
-    description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
-    type: str
-    default: ''
-  lease_duration:
-    description: The time for which the lock lasts without being renewed, see M(stateful.upgrade.upgrade_lock).
-    type: int
-    default: 60
-  confirmed:
-    description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
-    type: str
-  event:
-    description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
-    type: str
-    choices: [completed, paused, stopped, failed, aborted]
-  summary:
-    description: With O(state=ended), the cause of an end that is not V(completed).
-    type: str
-    default: ''
   announce:
     description: It has no effect for this system.
     type: bool
@@ -101,12 +77,10 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.record
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs
+  - stateful.upgrade.runs.record
 seealso:
   - module: stateful.upgrade.node_engine_switch
   - module: stateful.upgrade.upgrade_lock

@@ -98,11 +98,8 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
 notes:
   - "The Kubernetes rights needed are those of C(roles/longhorn/files/role.yml), and C(list) of C(nodes) in the whole
     cluster."

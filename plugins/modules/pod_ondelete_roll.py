@@ -15,12 +15,8 @@ description:
     it follows the new pods until they are Ready and OpenSearch says that they have joined.
   - Immediately before the first deletion it proves on fresh state that every shard keeps a started copy, and every
     quorum its majority, without the batch. Without that proof nothing is deleted.
-  - With O(allocation), allocation is restricted once that proof holds, and the proof is made again. The pods are
-    deleted right after it. The cluster carries the undo, the same one that M(stateful.upgrade.shard_allocation) writes.
-    If the second proof does not hold, allocation is put back at once.
-  - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
-    batch is begun again after a pause, twelve times at the most.
-  - Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
+  - With O(allocation), allocation is restricted between that proof and another one, and the pods are deleted right
+    after it. Once members are down allocation stays restricted. Put it back with M(stateful.upgrade.shard_allocation)
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
   - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them. The members
     deleted so far then count as down. If the proof does not hold any more, the rest of the batch stays up, and the
@@ -77,14 +73,6 @@ options:
     type: str
     choices: [ready, joined]
     default: ready
-  allocation:
-    description:
-      - The way in which allocation is restricted immediately before the first deletion. The values are those of
-        O(ignore:method) of M(stateful.upgrade.shard_allocation). If nothing is to be replaced, nothing is restricted.
-      - With V(unchanged) allocation stays as it is.
-    type: str
-    default: unchanged
-    choices: [unchanged, restrict, delay, auto]
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
@@ -115,14 +103,11 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.namespace
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.wait
-  - stateful.upgrade.consent
-  - stateful.upgrade.restricting
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.task.namespace
+  - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.restricting
 notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
@@ -153,16 +138,12 @@ EXAMPLES = r"""
 
 - name: Put allocation back
   stateful.upgrade.shard_allocation:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     state: restored
     part: batch
 
 - name: One pass of a reconcile loop
   stateful.upgrade.pod_ondelete_roll:
     namespace: search
-    opensearch:
-      hosts: [https://search.example.com:9200]
     pool: data
     batch: [data-1, data-2]
     expected: [data-0, data-1, data-2]
@@ -172,8 +153,6 @@ EXAMPLES = r"""
 - name: Replace members of two pools together
   stateful.upgrade.pod_ondelete_roll:
     namespace: search
-    opensearch:
-      hosts: [https://search.example.com:9200]
     pools: [data, ingest]
     batch: [data-2, ingest-1]
     expected: [data-0, data-1, data-2, ingest-0, ingest-1]
@@ -193,10 +172,7 @@ verdict:
   sample:
     state: waiting
     reasons:
-      - state: waiting
-        code: pod_starting
-        message: Pod data-2 has started and is not Ready yet.
-        remedy: Read its log.
+      - {state: waiting, code: pod_starting, message: Pod data-2 has started and is not Ready yet., remedy: ''}
 before:
   description:
     - The revision that the pool wants (for several pools one after the other), and the revisions of the pods as found.
@@ -206,72 +182,33 @@ before:
 members:
   description:
     - The members of the batch, each with what was done and the seconds of each phase.
+    - C(action) is V(replaced) by this task, V(followed) on its way, V(kept) as it was, or V(untouched).
+    - C(stop_seconds) last from the deletion until the old pod was gone, C(schedule_seconds) until the new pod was made
+      and had a Kubernetes node, C(image_seconds) until its container had started, C(start_seconds) until it was Ready,
+      and C(join_seconds) until OpenSearch said that the batch has joined. C(total_seconds) are the sum.
     - The seconds are as precise as O(wait_sleep). They are null for a phase that was not gone through.
+    - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck.
   returned: always
   type: list
   elements: dict
-  contains:
-    name:
-      description: Name of the pod.
-      type: str
-      sample: data-2
-    pool:
-      description: Name of its StatefulSet.
-      type: str
-      sample: data
-    action:
-      description: V(replaced) by this task, V(followed) on its way, V(kept) as it was, or V(untouched).
-      type: str
-      sample: replaced
-    kubernetes_node:
-      description: The Kubernetes node it is on.
-      type: str
-      sample: worker-3
-    stop_seconds:
-      description: Seconds from the deletion until the old pod was gone.
-      type: float
-      sample: 1.2
-    schedule_seconds:
-      description: Seconds until the new pod was made and had a Kubernetes node.
-      type: float
-      sample: 0.4
-    image_seconds:
-      description: Seconds until its container had started.
-      type: float
-      sample: 1.0
-    start_seconds:
-      description: Seconds until it was Ready.
-      type: float
-      sample: 7.1
-    join_seconds:
-      description: Seconds until OpenSearch said that the batch has joined.
-      type: float
-      sample: 0.2
-    total_seconds:
-      description: The sum of these seconds.
-      type: float
-      sample: 9.9
-    events:
-      description: The last events of a pod that is stuck.
-      returned: when the verdict is refused
-      type: list
-      elements: str
-    log:
-      description: The last lines of the log of a pod that is stuck.
-      returned: when the verdict is refused
-      type: list
-      elements: str
+  sample:
+    - name: data-2
+      pool: data
+      action: replaced
+      kubernetes_node: worker-3
+      stop_seconds: 1.2
+      schedule_seconds: 0.4
+      image_seconds: 1.0
+      start_seconds: 7.1
+      join_seconds: 0.2
+      total_seconds: 9.9
 actions:
   description: Each act, with its time.
   returned: always
   type: list
   elements: dict
   sample:
-    - action: delete_pod
-      target: data-2
-      at: '2026-11-21T02:00:00.000Z'
-      uid: 0d4f7e2a-5f0e-4d0e-9b43-1f1f6c3c9a11
-      revision: data-79bd4c5f64
+    - {action: delete_pod, target: data-2, at: '2026-11-21T02:00:00.000Z', uid: 0d4f7e2a, revision: data-79bd4c5f64}
 waited:
   description: Each reason that was waited for, with its seconds, the longest first.
   returned: always

@@ -72,11 +72,8 @@ options:
     choices: [argocd, flux, helm]
   wait:
     description: Whether to ask again while the Kubernetes API does not answer.
-    type: bool
-    default: true
   wait_timeout:
     description: Seconds to ask again.
-    type: int
     default: 300
 attributes:
   check_mode:
@@ -87,12 +84,9 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.namespace
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.task.namespace
 notes:
   - "Kubernetes rights needed in the namespace: C(get) and C(patch) of C(statefulsets) (group C(apps)), C(list) of
     C(pods). Without O(pool) also C(list) of C(statefulsets). To put back the changes of a run under another lock, also
@@ -161,10 +155,7 @@ actions:
   type: list
   elements: dict
   sample:
-    - action: patch_stateful_set
-      target: data
-      at: '2026-11-21T02:00:00.000Z'
-      set: [image, strategy, undo]
+    - {action: patch_stateful_set, target: data, at: '2026-11-21T02:00:00.000Z', set: [image, strategy, undo]}
 waited:
   description: Each reason that was waited for, with its seconds, the longest first.
   returned: always

@@ -35,13 +35,10 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.plan
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.consent
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.opensearch.consent
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info)."
   - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
@@ -64,8 +61,6 @@ EXAMPLES = r"""
     groups:
       data: [data-0, data-1, data-2]
       managers: [manager-0, manager-1, manager-2]
-    opensearch:
-      hosts: [https://search.example.com:9200]
     target_version: 3.8.0
 
 - name: Show the order

@@ -122,11 +122,8 @@ options:
     default: []
   wait:
     description: Whether to ask again while the cluster does not answer, and to wait until members are drained.
-    type: bool
-    default: true
   wait_timeout:
     description: Seconds to ask again, and to wait.
-    type: int
     default: 300
 attributes:
   check_mode:
@@ -136,11 +133,8 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:admin/settings/update), C(indices:admin/flush*) on all indices (also each shard's own,
@@ -163,8 +157,6 @@ EXAMPLES = r"""
 
 - name: Switch rebalancing off and let shards recover faster, for the whole run
   stateful.upgrade.shard_allocation:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     state: prepared
     rebalance: none
     recoveries: 10
@@ -172,23 +164,17 @@ EXAMPLES = r"""
 
 - name: Move all shards away from a member that keeps no data
   stateful.upgrade.shard_allocation:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     state: drained
     batch: [cache-2]
     wait_timeout: 7200
 
 - name: Put back what was changed for this batch
   stateful.upgrade.shard_allocation:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     state: restored
     part: batch
 
 - name: Put everything back
   stateful.upgrade.shard_allocation:
-    opensearch:
-      hosts: [https://search.example.com:9200]
     state: restored
 """
 

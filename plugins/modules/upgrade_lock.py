@@ -54,11 +54,8 @@ options:
     default: ''
   wait:
     description: Whether to watch a lock whose holder may be dead, and to wait for a run that was asked to stop.
-    type: bool
-    default: true
   wait_timeout:
     description: Seconds to watch, and to wait.
-    type: int
     default: 300
 attributes:
   check_mode:
@@ -68,11 +65,8 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
 notes:
   - "Kubernetes rights needed: C(get), C(create), C(patch), C(delete) of C(leases) in O(namespace)."
   - "OpenSearch permissions needed: C(cluster:monitor/state), to ask for O(cluster_uuid). With O(kept_in=opensearch)
@@ -95,8 +89,6 @@ EXAMPLES = r"""
   stateful.upgrade.shard_allocation:
     state: restricted
     lock: "{{ taken.lock }}"
-    opensearch:
-      hosts: [https://search.example.com:9200]
 
 - name: Give it up
   stateful.upgrade.upgrade_lock:
@@ -147,10 +139,7 @@ actions:
   type: list
   elements: dict
   sample:
-    - action: take_lock
-      target: stateful-upgrade-0a1b2c3d4e
-      at: '2026-11-21T02:00:00.000Z'
-      run: 20261121-020000-3f2a5b6c
+    - {action: take_lock, target: stateful-upgrade-0a1b2c3d4e, at: '2026-11-21T02:00:00.000Z'}
 waited:
   description: Each reason that was waited for, with its seconds.
   returned: always

@@ -34,7 +34,6 @@ options:
     default: planned
   target_version:
     description: The version to upgrade to. Needed unless O(state=ended).
-    type: str
     required: false
   prove_images:
     description:
@@ -46,37 +45,11 @@ options:
     description: Seconds to wait for the images.
     type: int
     default: 300
-  kept_in:
-    description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
-    type: str
-    choices: [kubernetes, opensearch]
-    default: kubernetes
-  take_over:
-    description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
-    type: str
-    default: ''
-  lease_duration:
-    description:
-      - With O(state=begun), the time for which the lock lasts without being renewed, see
-        M(stateful.upgrade.upgrade_lock).
-    type: int
-    default: 60
-  confirmed:
-    description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
-    type: str
   archived:
     description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
     type: str
     choices: [remove, refuse]
     default: remove
-  event:
-    description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
-    type: str
-    choices: [completed, paused, stopped, failed, aborted]
-  summary:
-    description: With O(state=ended), the cause of an end that is not V(completed).
-    type: str
-    default: ''
   announce:
     description: Whether to make a Warning event about each pool when the plan is refused. The right to it is optional.
     type: bool
@@ -87,8 +60,6 @@ options:
         nevertheless.
       - The proof of the images, and the watch on a lock whose holder may be dead, are waited for in any case, since
         another call would begin them anew.
-    type: bool
-    default: true
   wait_timeout:
     description:
       - Seconds to wait for an answer of OpenSearch and of the Kubernetes API, then for the cluster to be fit for the
@@ -105,15 +76,13 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
-  - stateful.upgrade.plan
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.record
-  - stateful.upgrade.consent
-  - stateful.upgrade.checks
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs
+  - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.runs.record
+  - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.checks
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
     and the others that M(stateful.upgrade.cluster_health_gate) names."
@@ -142,8 +111,6 @@ EXAMPLES = r"""
   stateful.upgrade.upgrade_plan:
     state: begun
     namespace: search
-    opensearch:
-      hosts: [https://search.example.com:9200]
     target_version: 3.8.0
     confirmed: "{{ plan.digest }}"
   register: begun
@@ -152,8 +119,6 @@ EXAMPLES = r"""
   stateful.upgrade.upgrade_plan:
     state: ended
     namespace: search
-    opensearch:
-      hosts: [https://search.example.com:9200]
     lock: "{{ begun.lock }}"
     event: completed
     summary: Upgraded to 3.8.0.
@@ -170,48 +135,18 @@ before:
   returned: always
   type: dict
   sample: {data-0: 2.19.6, data-1: 2.19.6}
-target_version:
-  description: The version that is upgraded to.
+digest:
+  description:
+    - The digest of the plan. Beside it there are the C(target_version), C(cluster_uuid), C(deployed_version), C(pools),
+      C(batches), C(members), C(broken) and C(left) of M(stateful.upgrade.pool_order), with the same meaning.
   returned: unless O(state=ended)
   type: str
-  sample: 3.8.0
-cluster_uuid:
-  description: The UUID of the cluster.
-  returned: unless O(state=ended)
-  type: str
-  sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+  sample: p5f0c1d2e3a4
 predicted_seconds:
   description: The seconds that the batches will take, judged by those measured on this cluster; null if none was.
   returned: with O(state=planned)
   type: int
   sample: 720
-deployed_version:
-  description: The same as that of M(stateful.upgrade.pool_order).
-  returned: unless O(state=ended)
-  type: str
-  sample: 2.19.6
-pools:
-  description: The same as that of M(stateful.upgrade.pool_order).
-  returned: unless O(state=ended)
-  type: list
-  elements: dict
-batches:
-  description: The same as that of M(stateful.upgrade.pool_order).
-  returned: unless O(state=ended)
-  type: list
-  elements: dict
-members:
-  description: Names of all members, of the pools and of the cluster.
-  returned: unless O(state=ended)
-  type: list
-  elements: str
-  sample: [data-0, data-1]
-broken:
-  description: Members of the pools that are not in the cluster.
-  returned: unless O(state=ended)
-  type: list
-  elements: str
-  sample: []
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), if the run has begun
@@ -222,17 +157,6 @@ record:
   returned: with O(state=ended)
   type: dict
   sample: {phase: Completed}
-left:
-  description: The same as that of M(stateful.upgrade.pool_order).
-  returned: unless O(state=ended)
-  type: list
-  elements: str
-  sample: []
-digest:
-  description: The same as that of M(stateful.upgrade.pool_order).
-  returned: unless O(state=ended)
-  type: str
-  sample: p5f0c1d2e3a4
 actions:
   description: Each act with its time, such as the throw-away pods that were made and removed.
   returned: always

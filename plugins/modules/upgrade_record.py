@@ -73,11 +73,8 @@ options:
     type: str
   wait:
     description: Whether to ask again while the Kubernetes API does not answer.
-    type: bool
-    default: true
   wait_timeout:
     description: Seconds to ask again.
-    type: int
     default: 300
 attributes:
   check_mode:
@@ -88,12 +85,9 @@ attributes:
     description: Each note carries its time, so noting it again changes the record.
     support: none
 extends_documentation_fragment:
-  - stateful.upgrade.kubernetes
-  - stateful.upgrade.opensearch
-  - stateful.upgrade.lock
-  - stateful.upgrade.record
-  - stateful.upgrade.wait
-  - stateful.upgrade.attributes
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs.record
 notes:
   - "Kubernetes rights needed if the record is kept there: C(list) of C(configmaps) and C(leases) to read; C(get),
     C(create), C(patch) of C(configmaps) to write."

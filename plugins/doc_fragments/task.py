@@ -1,13 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options for waiting; their specification is `WAIT` in module_utils/common/arguments."""
+"""The options of every module for waiting, the meaning of its attributes, and the option `namespace`."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options `wait`, `wait_timeout` and `wait_sleep`."""
+    """The options of `WAIT` and `NAMESPACE` in common/arguments. Each module gives its own `support`."""
 
     DOCUMENTATION = r"""
 options:
@@ -26,4 +26,19 @@ options:
     description: Seconds between two looks.
     type: float
     default: 1.0
+attributes:
+  check_mode:
+    description: Makes the same observations and gives the same verdict without changing anything.
+  diff_mode:
+    description: Shows what was (in check mode - would be) changed.
+  idempotent:
+    description: A second run with the same options changes nothing, if nothing else has changed in between.
+"""
+
+    NAMESPACE = r"""
+options:
+  namespace:
+    description: The namespace of the cluster's pods.
+    type: str
+    required: true
 """

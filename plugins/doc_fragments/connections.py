@@ -1,0 +1,189 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of every module for its servers and its run; specified as `CONNECTIONS` in common/arguments."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The options `kubernetes`, `opensearch` and `lock`."""
+
+    DOCUMENTATION = r"""
+options:
+  kubernetes:
+    description:
+      - The address of the Kubernetes API, and the credentials for it.
+      - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
+        (C(~/.kube/config)) is taken. If there is none, the service account of the pod that Ansible runs in is taken.
+      - Credential plugins of a kubeconfig are supported.
+    type: dict
+    suboptions:
+      kubeconfig:
+        description:
+          - A kubeconfig file.
+          - Taken from the environment variable E(K8S_AUTH_KUBECONFIG) or E(KUBECONFIG) if not given.
+        type: path
+      context:
+        description:
+          - The context of the kubeconfig.
+          - Taken from the environment variable E(K8S_AUTH_CONTEXT) if not given.
+        type: str
+      host:
+        description:
+          - The URL of the API server. It takes precedence over the server named in O(kubernetes.kubeconfig) or
+            O(kubernetes.context). Without these two no kubeconfig is read. It holds no user name and no password.
+          - Taken from the environment variable E(K8S_AUTH_HOST) if not given.
+        type: str
+      api_key:
+        description:
+          - A bearer token. It takes precedence over the credentials of the kubeconfig.
+          - Taken from the environment variable E(K8S_AUTH_API_KEY) if not given.
+        type: str
+      validate_certs:
+        description:
+          - Whether the certificate of the API server is checked. With V(true), a kubeconfig can still
+            switch that off (C(insecure-skip-tls-verify)).
+          - Taken from the environment variable E(K8S_AUTH_VERIFY_SSL) if not given.
+        type: bool
+        default: true
+        aliases: [verify_ssl]
+      ca_cert:
+        description:
+          - The file with the CA certificate of the API server.
+          - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
+          - If it is given, the certificate is checked even if the kubeconfig says otherwise.
+        type: path
+        aliases: [ssl_ca_cert]
+      proxy:
+        description:
+          - The URL of an HTTP proxy to the API server, with C(user:password@) if the proxy asks for that. It takes
+            precedence over the C(proxy-url) of the kubeconfig, which takes precedence over E(HTTPS_PROXY) or
+            E(HTTP_PROXY) of the environment.
+          - This machine itself is never reached through a proxy of the environment.
+          - Taken from the environment variable E(K8S_AUTH_PROXY) if not given.
+        type: str
+      no_proxy:
+        description:
+          - Hosts, domains, addresses and networks, separated by commas, for which no proxy is used. It takes precedence
+            over E(NO_PROXY) of the environment.
+          - Taken from the environment variable E(K8S_AUTH_NO_PROXY) if not given.
+        type: str
+      request_timeout:
+        description:
+          - Seconds to wait for the whole answer to one request. Within them a request that only reads is tried several
+            times. A longer pause that the server asks for (C(Retry-After)) is not kept.
+        type: int
+        default: 30
+  opensearch:
+    description: The address of the OpenSearch cluster, and the credentials for it.
+    type: dict
+    suboptions:
+      hosts:
+        description:
+          - URLs of the REST ports of one or more members, or of a service in front of them. One that answers is enough.
+          - All begin with C(https://), or all with C(http://). They hold no user name and no password.
+          - Taken from the environment variable E(OPENSEARCH_HOSTS) or E(OPENSEARCH_URL) if not given.
+        type: list
+        elements: str
+        aliases: [url]
+      username:
+        description:
+          - The user name for basic authentication.
+          - Taken from the environment variable E(OPENSEARCH_USERNAME) if not given.
+        type: str
+      password:
+        description:
+          - The password for basic authentication.
+          - Taken from the environment variable E(OPENSEARCH_PASSWORD) if not given.
+        type: str
+      client_cert:
+        description: The file with a client certificate.
+        type: path
+      client_key:
+        description: The file with the key of O(opensearch.client_cert).
+        type: path
+      ca_cert:
+        description:
+          - The file with the CA certificate of the cluster.
+          - Taken from the environment variable E(OPENSEARCH_CA_CERT) if not given.
+        type: path
+      validate_certs:
+        description: Whether the certificates of the members are checked.
+        type: bool
+        default: true
+      proxy:
+        description:
+          - The URL of an HTTP proxy to the cluster, with C(user:password@) if the proxy asks for that. It takes
+            precedence over E(HTTPS_PROXY) or E(HTTP_PROXY) of the environment.
+          - This machine itself is never reached through a proxy of the environment.
+        type: str
+      no_proxy:
+        description:
+          - Hosts, domains, addresses and networks, separated by commas, for which no proxy is used. It takes precedence
+            over E(NO_PROXY) of the environment.
+        type: str
+      port_forward:
+        description:
+          - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, if
+            there is no other way to it. Each connection goes to a Ready pod. If that pod goes away, the next connection
+            goes to another one.
+          - O(opensearch.hosts) is then one URL to which no connection is made. It tells whether there is TLS, and the
+            name in the certificates of the members, as in V(https://opensearch.search.svc:9200).
+          - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
+            O(opensearch.port_forward.service) C(get) of C(services).
+        type: dict
+        suboptions:
+          namespace:
+            description: The namespace of the pods.
+            type: str
+            required: true
+          service:
+            description: The Service in front of the members. Either this or O(opensearch.port_forward.label_selector).
+            type: str
+          label_selector:
+            description: The labels of the members' pods.
+            type: str
+          port:
+            description: The REST port of the Service, or of the pods if no Service is given.
+            type: int
+            default: 9200
+      request_timeout:
+        description: Seconds to wait for the whole answer to one request, even if several hosts are tried for it.
+        type: int
+        default: 30
+  lock:
+    description:
+      - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.
+      - The task renews the lock first. It stops without acting once another run holds the lock, and between members
+        once somebody has asked the run to stop.
+      - Without this option the task belongs to no run, and heeds no lock.
+    type: dict
+    suboptions:
+      run:
+        description: The run.
+        type: str
+        required: true
+      name:
+        description: The name of the lock.
+        type: str
+        required: true
+      kept_in:
+        description:
+          - The place of the lock - a Lease in a namespace, or the OpenSearch cluster itself.
+          - For a lock in the cluster the task needs the OpenSearch permissions
+            C(cluster:admin/component_template/get) and C(cluster:admin/component_template/put).
+        type: str
+        choices: [kubernetes, opensearch]
+        default: kubernetes
+      namespace:
+        description: The namespace of the Lease.
+        type: str
+      lease_duration:
+        description: The time for which it lasts without being renewed.
+        type: int
+        default: 60
+requirements:
+  - kubernetes >= 31.0 (Python package)
+  - opensearch-py >= 2.8 (Python package)
+"""

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of the modules that plan, begin and end the runs of a system, and those for the place of the record."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """The options that running/runs adds to those of a system, and `RECORD` of common/arguments."""
+
+    DOCUMENTATION = r"""
+options:
+  kept_in:
+    description: The place of the lock, see M(stateful.upgrade.upgrade_lock).
+    type: str
+    choices: [kubernetes, opensearch]
+    default: kubernetes
+  take_over:
+    description: The run whose lock is taken over, although it may live; see M(stateful.upgrade.upgrade_lock).
+    type: str
+    default: ''
+  lease_duration:
+    description:
+      - With O(state=begun), the time for which the lock lasts without being renewed, see
+        M(stateful.upgrade.upgrade_lock).
+    type: int
+    default: 60
+  confirmed:
+    description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
+    type: str
+  event:
+    description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
+    type: str
+    choices: [completed, paused, stopped, failed, aborted]
+  summary:
+    description: With O(state=ended), the cause of an end that is not V(completed).
+    type: str
+    default: ''
+"""
+
+    RECORD = r"""
+options:
+  record_kept_in:
+    description:
+      - The place of the record. V(kubernetes) is a ConfigMap in the namespace, V(file) a file on the controller, and
+        with V(none) no record is kept.
+      - The default is V(kubernetes) if there is a namespace, else V(file).
+    type: str
+    choices: [kubernetes, file, none]
+  record_path:
+    description:
+      - With O(record_kept_in=file), the folder of the records. It is made if it is missing, and only its user can read
+        its files.
+      - If there is a namespace, its records are in a folder of its name there.
+      - Each version of a record is a file of its own, C(NAME.NUMBER.json), of which the last two are kept.
+    type: path
+    default: ~/.local/state/stateful.upgrade
+"""
