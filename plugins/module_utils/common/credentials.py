@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .errors import refusal
 from .proxies import is_here
-from .verdict import Verdict, remark
+from .verdict import Reason, as_verdict, remark
 
 _MARK = "@"
 """The end of the credentials in a URL. A password may hold any other character that a URL does not allow."""
@@ -31,27 +31,25 @@ def refuse_in_address(address: str, option: str, instead: str) -> None:
         )
 
 
-def judge_way(sent: str, address: str, verified: bool) -> Verdict:
+@as_verdict
+def judge_way(sent: str, address: str, verified: bool) -> Iterator[Reason]:
     """A remark if somebody on the network could read the credentials. `sent` names them; it is empty without any.
 
     Credentials for this machine itself cross no network.
     """
     parts = urlsplit(address)
     if not sent or is_here(parts.hostname or ""):
-        return Verdict()
+        return
     if parts.scheme != "https":
         text = f"{sent} goes to {address} without encryption: anybody who sees the network can read it."
-        return Verdict(
-            (remark("credentials_unencrypted", text, "Turn TLS on there, and begin the URL with https://."),)
-        )
-    if not verified:
+        yield remark("credentials_unencrypted", text, "Turn TLS on there, and begin the URL with https://.")
+    elif not verified:
         text = (
             f"{sent} goes to {address} although its certificate is not checked: a server that takes its place can read"
             " it."
         )
         remedy = "Give the CA certificate with ca_cert, and leave validate_certs on."
-        return Verdict((remark("credentials_unverified", text, remedy),))
-    return Verdict()
+        yield remark("credentials_unverified", text, remedy)
 
 
 def secrets_of_addresses(params: Mapping[str, Any]) -> frozenset[str]:

@@ -3,16 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The verdict: what a judge says of a cluster, and why.
 
-A judge is a pure function from an observation to a `Verdict`. It never sleeps, asks or changes anything.
+A judge is a pure function from an observation to a `Verdict`. It never sleeps, asks or changes anything. Most yield
+their reasons, of which `as_verdict` makes the verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import wraps
+from typing import ParamSpec
 
 from .words import printable
+
+Arguments = ParamSpec("Arguments")
 
 
 class State(str, Enum):
@@ -97,6 +102,16 @@ def waiting(code: str, message: str, remedy: str = "", about: str = "") -> Reaso
 def remark(code: str, message: str, remedy: str = "") -> Reason:
     """Something worth saying that stops nothing."""
     return Reason(State.PASSED, code, message, remedy)
+
+
+def as_verdict(judge: Callable[Arguments, Iterable[Reason]]) -> Callable[Arguments, Verdict]:
+    """The judge that gives the verdict of the reasons which `judge` yields; none at all means passed."""
+
+    @wraps(judge)
+    def judged(*arguments: Arguments.args, **named: Arguments.kwargs) -> Verdict:
+        return Verdict(tuple(judge(*arguments, **named)))
+
+    return judged
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:

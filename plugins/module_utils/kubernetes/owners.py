@@ -10,19 +10,18 @@ stateful_pod_control.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.verdict import Reason, as_verdict, refused, waiting
 from ..common.words import enumerate_few
 from .state import Pod, StatefulSet
 
 
-def judge_owned(pool: StatefulSet, pods: Iterable[Pod]) -> Verdict:
+@as_verdict
+def judge_owned(pool: StatefulSet, pods: Iterable[Pod]) -> Iterator[Reason]:
     """Whether every one of `pods` that has a name of this set is controlled by it."""
     names = set(pool.member_names())
-    return Verdict(
-        tuple(_not_owned(pool, pod) for pod in pods if pod.name in names and pod.owner_uid != pool.uid),
-    )
+    return (_not_owned(pool, pod) for pod in pods if pod.name in names and pod.owner_uid != pool.uid)
 
 
 def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:

@@ -41,7 +41,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in every}
     named = sets if params["pools"] else tuple(s for s in sets if belongs(pods[s.name], state))
     if not named:
-        troubles.append(_no_pool(params["namespace"], sets))
+        troubles.append(Verdict((_no_pool(params["namespace"], sets),)))
         return None, troubles
     others = tuple(s for s in every if s.name not in {one.name for one in named})
     return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
@@ -161,14 +161,10 @@ def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None
     )
 
 
-def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Verdict:
+def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Reason:
     there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
-    return Verdict(
-        (
-            refused(
-                "no_pools",
-                f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (it has: {there}).",
-                "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
-            ),
-        )
+    return refused(
+        "no_pools",
+        f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (it has: {there}).",
+        "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
     )

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict, combine, refused
+from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
 from ..pools.judge import judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
@@ -176,20 +176,13 @@ def _cut(
         ) from error
 
 
-def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Verdict:
+@as_verdict
+def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reason]:
     """Whether the members exist that the run is narrowed to."""
     known = {member.name for pool in pools for member in pool.members}
-    return Verdict(
-        tuple(
-            refused(
-                "member_unknown",
-                f"There is no member {name}.",
-                f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}.",
-            )
-            for name in only
-            if name not in known
-        )
-    )
+    for name in (name for name in only if name not in known):
+        remedy = f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}."
+        yield refused("member_unknown", f"There is no member {name}.", remedy)
 
 
 def _outcome(

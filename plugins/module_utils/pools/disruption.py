@@ -8,10 +8,10 @@ A deletion is no eviction, so the API server does not check them; the people who
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.verdict import Reason, as_verdict, refused, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Budget, Pod, Selector
 
@@ -35,39 +35,33 @@ def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return meets[expression["operator"]]
 
 
-def judge_budgets(budgets: Iterable[Budget], going: Iterable[Pod]) -> Verdict:
+@as_verdict
+def judge_budgets(budgets: Iterable[Budget], going: Iterable[Pod]) -> Iterator[Reason]:
     """Whether the budgets leave room for all these pods now. A pod that is not Ready needs no room."""
     up = [pod for pod in going if pod.ready and not pod.terminating]
-    return Verdict(tuple(reason for budget in budgets for reason in _spent(budget, up)))
+    for budget in budgets:
+        covered = [pod.name for pod in up if matches(budget.selector, pod.labels)]
+        if len(covered) > budget.allowed:
+            yield waiting(
+                "disruption_budget",
+                f"PodDisruptionBudget {budget.name} lets {budget.allowed} more go ({budget.healthy} of"
+                f" {budget.expected} are healthy, {budget.desired} have to be), and the batch takes"
+                f" {enumerate_few(covered)}.",
+                "Bring the other pods of the budget back, or change it.",
+            )
 
 
-def _spent(budget: Budget, up: Iterable[Pod]) -> Iterable[Reason]:
-    covered = [pod.name for pod in up if matches(budget.selector, pod.labels)]
-    if len(covered) > budget.allowed:
-        yield waiting(
-            "disruption_budget",
-            f"PodDisruptionBudget {budget.name} lets {budget.allowed} more go ({budget.healthy} of {budget.expected}"
-            f" are healthy, {budget.desired} have to be), and the batch takes {enumerate_few(covered)}.",
-            "Bring the other pods of the budget back, or change it.",
-        )
-
-
-def judge_planned(budgets: Iterable[Budget], batches: Iterable[Iterable[Pod]]) -> Verdict:
+@as_verdict
+def judge_planned(budgets: Iterable[Budget], batches: Iterable[Iterable[Pod]]) -> Iterator[Reason]:
     """Whether a budget would forbid a batch even when all its pods are healthy."""
     steps = [list(batch) for batch in batches]
-    reasons: list[Reason] = []
     for budget in budgets:
         covered = [[pod.name for pod in step if matches(budget.selector, pod.labels)] for step in steps]
         greatest = max(covered, key=len, default=[])
         if len(greatest) > budget.most:
-            reasons.append(_too_small(budget, greatest))
-    return Verdict(tuple(reasons))
-
-
-def _too_small(budget: Budget, names: list[str]) -> Reason:
-    return refused(
-        "disruption_budget_too_small",
-        f"PodDisruptionBudget {budget.name} never lets more than {budget.most} of its {budget.expected} pods go"
-        f" ({budget.desired} have to be healthy), and a batch takes {enumerate_few(names)}.",
-        "Lower max_unavailable, or change the budget for the time of the upgrade.",
-    )
+            yield refused(
+                "disruption_budget_too_small",
+                f"PodDisruptionBudget {budget.name} never lets more than {budget.most} of its {budget.expected} pods go"
+                f" ({budget.desired} have to be healthy), and a batch takes {enumerate_few(greatest)}.",
+                "Lower max_unavailable, or change the budget for the time of the upgrade.",
+            )

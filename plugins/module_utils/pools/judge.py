@@ -10,28 +10,24 @@ Pure: from observations to verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.verdict import Reason, Verdict, as_verdict, refused, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
 
 
-def judge_revision(pool: StatefulSet) -> Verdict:
+@as_verdict
+def judge_revision(pool: StatefulSet) -> Iterator[Reason]:
     """Whether the controller has seen the pool's template, so that `update_revision` is true."""
     seen = pool.observed_generation
-    if seen is not None and seen >= pool.generation and pool.update_revision is not None:
-        return Verdict()
-    return Verdict(
-        (
-            waiting(
-                "revision_not_observed",
-                f"The StatefulSet controller has not yet taken up the latest change of {pool.name}.",
-                "If this lasts, check that kube-controller-manager runs.",
-            ),
+    if seen is None or seen < pool.generation or pool.update_revision is None:
+        yield waiting(
+            "revision_not_observed",
+            f"The StatefulSet controller has not yet taken up the latest change of {pool.name}.",
+            "If this lasts, check that kube-controller-manager runs.",
         )
-    )
 
 
 def pod_is_current(pool: StatefulSet, pod: Pod) -> bool:
@@ -54,47 +50,42 @@ def pool_of(pools: Iterable[StatefulSet], member: str) -> StatefulSet | None:
     return next((pool for pool in pools if pool.ordinal(member) is not None), None)
 
 
-def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+@as_verdict
+def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Iterator[Reason]:
     """Whether every pod of these pools outside the batch is up. It need not be if the whole batch is down, to be cured.
 
     A batch of which only a part is down is no cure: its other part would go down as well, in whatever pool it is.
     """
     if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
-        return Verdict()
-    down = {
-        pool.name: [name for name in pool.member_names() if name not in batch and _down(pods, name)] for pool in pools
-    }
-    return Verdict(
-        tuple(
-            waiting(
+        return
+    for pool in pools:
+        down = [name for name in pool.member_names() if name not in batch and _is_down(pods.get(name))]
+        if down:
+            yield waiting(
                 "other_pod_not_ready",
-                f"Pods of pool {pool} are not Ready: {enumerate_few(names)}. "
+                f"Pods of pool {pool.name} are not Ready: {enumerate_few(down)}. "
                 f"No other pod {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
                 "Bring these pods back first.",
             )
-            for pool, names in down.items()
-            if names
-        )
-    )
 
 
-def _down(pods: Mapping[str, Pod], name: str) -> bool:
-    return name not in pods or not pods[name].ready or pods[name].terminating
+def _is_down(pod: Pod | None) -> bool:
+    return pod is None or not pod.ready or pod.terminating
 
 
-def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Verdict:
+@as_verdict
+def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Iterator[Reason]:
     """Whether every name is that of a pod which one of these pools keeps."""
     strangers = [name for name in members if pool_of(pools, name) is None]
     if not strangers:
-        return Verdict()
+        return
     spans = [_span(pool) for pool in pools]
     if len(pools) == 1:
         message = f"StatefulSet {pools[0].name} has no pod {', '.join(strangers)} (its pods are {spans[0]})."
     else:
         named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
         message = f"None of the StatefulSets has a pod {', '.join(strangers)} (their pods are {named or 'none'})."
-    remedy = "Make the plan again: it names members that are no longer there."
-    return Verdict((refused("member_unknown", message, remedy),))
+    yield refused("member_unknown", message, "Make the plan again: it names members that are no longer there.")
 
 
 def _span(pool: StatefulSet) -> str:
@@ -102,14 +93,15 @@ def _span(pool: StatefulSet) -> str:
     return f"{names[0]} to {names[-1]}" if names else "none: it has no replicas"
 
 
-def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Verdict:
+@as_verdict
+def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Iterator[Reason]:
     """Whether deleting the pods of the batch brings them, and only them, onto the new revision.
 
     OnDelete always does. RollingUpdate does so only if every pod of the batch is at or above the partition (below it, a
     pod comes back on the old revision) and no other pod there is outdated (the controller would replace it by itself).
     """
     if pool.strategy == "OnDelete":
-        return Verdict()
+        return
     remedy = "Set the pool's strategy to OnDelete first: module stateful.upgrade.pool_image does it with the image."
     below = [name for name in batch if pool.place(name) < pool.partition]
     if below:
@@ -117,7 +109,8 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
             f"StatefulSet {pool.name} is RollingUpdate with partition {pool.partition}: "
             f"{', '.join(below)} would come back on the old revision."
         )
-        return Verdict((refused("strategy_keeps_old_revision", message, remedy),))
+        yield refused("strategy_keeps_old_revision", message, remedy)
+        return
     others = [
         name
         for name, pod in sorted(pods.items())
@@ -128,8 +121,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
             f"StatefulSet {pool.name} is RollingUpdate: its controller would replace {', '.join(others)} by itself, "
             "without any gate."
         )
-        return Verdict((refused("strategy_rolls_by_itself", message, remedy),))
-    return Verdict()
+        yield refused("strategy_rolls_by_itself", message, remedy)
 
 
 @dataclass(frozen=True)
@@ -176,29 +168,30 @@ DEPLOYERS = tuple(each.key for each in _DEPLOYERS)
 """The values of the option `allow_field_managers`."""
 
 
-def judge_controller(pool: StatefulSet) -> Verdict:
+@as_verdict
+def judge_controller(pool: StatefulSet) -> Iterator[Reason]:
     """Whether another controller owns the pool: it would undo the changes of a run, or make them by its own rules."""
     owner = pool.owner
-    if owner is None or not owner.controller:
-        return Verdict()
-    return Verdict(
-        (
-            refused(
-                "pool_owned",
-                f"StatefulSet {pool.name} is controlled by {owner.kind} {owner.name} ({owner.api_version}).",
-                f"Change the version in {owner.kind} {owner.name}, or remove that owner from the StatefulSet.",
-            ),
+    if owner is not None and owner.controller:
+        yield refused(
+            "pool_owned",
+            f"StatefulSet {pool.name} is controlled by {owner.kind} {owner.name} ({owner.api_version}).",
+            f"Change the version in {owner.kind} {owner.name}, or remove that owner from the StatefulSet.",
         )
-    )
 
 
-def judge_deployer(pool: StatefulSet, allowed: Collection[str] = ()) -> Verdict:
+@as_verdict
+def judge_deployer(pool: StatefulSet, allowed: Collection[str] = ()) -> Iterator[Reason]:
     """Whether Argo CD, Flux or Helm governs the pool's image or strategy, and the user has not allowed it."""
-    for each in _DEPLOYERS:
-        evidence = _evidence(each, pool)
-        if evidence:
-            return Verdict(() if each.key in allowed else (_deployed(each, pool, evidence),))
-    return Verdict()
+    found = next(((each, evidence) for each in _DEPLOYERS if (evidence := _evidence(each, pool))), None)
+    if found and found[0].key not in allowed:
+        deployer, evidence = found
+        yield refused(
+            "pool_deployed_by_another",
+            f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
+            f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
+            f" and {deployer.instead}.",
+        )
 
 
 def judge_owner(pool: StatefulSet, allowed: Collection[str] = ()) -> Verdict:
@@ -217,12 +210,3 @@ def _evidence(deployer: _Deployer, pool: StatefulSet) -> str:
         if manager.startswith(deployer.managers):
             return f"field manager {manager}"
     return ""
-
-
-def _deployed(deployer: _Deployer, pool: StatefulSet, evidence: str) -> Reason:
-    return refused(
-        "pool_deployed_by_another",
-        f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
-        f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
-        f" and {deployer.instead}.",
-    )

@@ -10,12 +10,12 @@ controller itself, the highest first; pods below come back on the old one (serve
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..common.errors import Refusal
-from ..common.verdict import Verdict, refused, remark, waiting
+from ..common.verdict import Reason, as_verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
 from .judge import judge_strategy
@@ -32,7 +32,8 @@ def rolled_by_partition(pool: StatefulSet) -> bool:
     return undo is not None and undo.changes[0].set_to["type"] == "RollingUpdate" and holds(undo, pool)
 
 
-def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
+@as_verdict
+def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Iterator[Reason]:
     """A remark if the user has given the pool a partition, to have only the pods above it replaced.
 
     `by_partition` says that the run rolls the pool by its partition. An undo that cannot be read is a refusal.
@@ -40,27 +41,23 @@ def judge_own_partition(pool: StatefulSet, *, by_partition: bool) -> Verdict:
     try:
         undo = carried_undo(pool)
     except Refusal as error:
-        return error.verdict
+        yield from error.verdict.reasons
+        return
     was = undo.changes[0].was if undo is not None and holds(undo, pool) else pool.update_strategy
     own = (was.get("rollingUpdate") or {}).get("partition") or 0
-    if not own:
-        return Verdict()
     becomes = (
         f"its partition becomes {pool.replicas} and is lowered member by member"
         if by_partition
         else "its strategy becomes OnDelete"
     )
-    return Verdict(
-        (
-            remark(
-                "partition_replaced",
-                f"StatefulSet {pool.name} has partition {own} of its own. The plan replaces the members below it, too."
-                f" When its turn comes, {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
-                " of the new revision.",
-                "To leave members as they are, name the others in members (upgrade_members).",
-            ),
+    if own:
+        yield remark(
+            "partition_replaced",
+            f"StatefulSet {pool.name} has partition {own} of its own. The plan replaces the members below it, too."
+            f" When its turn comes, {becomes}. RollingUpdate with partition {own} is put back once all its pods are"
+            " of the new revision.",
+            "To leave members as they are, name the others in members (upgrade_members).",
         )
-    )
 
 
 def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:
@@ -75,33 +72,28 @@ def lowered_for(pool: StatefulSet, going: Collection[str]) -> StatefulSet:
     return replace(pool, update_strategy={**pool.update_strategy, "rollingUpdate": rolling})
 
 
-def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Verdict:
+@as_verdict
+def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Iterator[Reason]:
     """Whether a lowered partition would let only one pod through, since the controller replaces those by itself."""
-    if len(going) < 2 or not rolled_by_partition(pool):
-        return Verdict()
-    return Verdict(
-        (
-            refused(
-                "partition_one_at_a_time",
-                f"The partition of StatefulSet {pool.name} would let {enumerate_few(going)} through at once, and its"
-                " controller would replace the second without any proof.",
-                "Replace them one after the other, or roll the pool with strategy OnDelete.",
-            ),
+    if len(going) > 1 and rolled_by_partition(pool):
+        yield refused(
+            "partition_one_at_a_time",
+            f"The partition of StatefulSet {pool.name} would let {enumerate_few(going)} through at once, and its"
+            " controller would replace the second without any proof.",
+            "Replace them one after the other, or roll the pool with strategy OnDelete.",
         )
-    )
 
 
-def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Verdict:
+@as_verdict
+def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Iterator[Reason]:
     """Whether the controller replaces no pods of this pool by itself now. No proof of another batch allows for that.
 
     Pods that a run has let through by its partition are waited for, since that ends by itself.
     """
-    found = judge_strategy(pool, pods, ())
-    if found.passed or not rolled_by_partition(pool):
-        return Verdict(
-            tuple(replace(one, remedy=f"Let that end, or stop it: {holding(pool)}.") for one in found.reasons)
-        )
-    return Verdict(tuple(waiting(one.code, one.message, "It ends by itself.") for one in found.reasons))
+    reasons = judge_strategy(pool, pods, ()).reasons
+    if reasons and rolled_by_partition(pool):
+        return (waiting(one.code, one.message, "It ends by itself.") for one in reasons)
+    return (replace(one, remedy=f"Let that end, or stop it: {holding(pool)}.") for one in reasons)
 
 
 def holding(pool: StatefulSet) -> str:
@@ -110,22 +102,19 @@ def holding(pool: StatefulSet) -> str:
     return f"kubectl patch statefulset {pool.name} -n {pool.namespace} -p '{patch}'"
 
 
-def judge_same(was: StatefulSet, pool: StatefulSet) -> Verdict:
+@as_verdict
+def judge_same(was: StatefulSet, pool: StatefulSet) -> Iterator[Reason]:
     """Whether this is still the observed set. A set that is made again under its name takes over the pods it finds."""
     if was.uid == pool.uid:
-        return Verdict()
+        return
     rolls = pool.strategy == "RollingUpdate"
     does = "replaces pods by itself, without any gate" if rolls else "replaces nothing by itself (OnDelete)"
     remedy = "Find out who made it again, then run again."
-    return Verdict(
-        (
-            refused(
-                "pool_made_again",
-                f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
-                f" {pool.uid}); the new one {does}.",
-                f"Stop that: {holding(pool)}. {remedy}" if rolls else remedy,
-            ),
-        )
+    yield refused(
+        "pool_made_again",
+        f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
+        f" {pool.uid}); the new one {does}.",
+        f"Stop that: {holding(pool)}. {remedy}" if rolls else remedy,
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
@@ -31,7 +31,8 @@ MODE = "remote_store.compatibility_mode"
 """The setting that lets members with and without a remote store into one cluster, to migrate from one to the other."""
 
 
-def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdict:
+@as_verdict
+def judge_migration(state: ClusterState, mode: object, target: Version) -> Iterator[Reason]:
     """Whether no migration to a remote store is under way, in which the servers let no newer member join.
 
     `mode` is the value of `MODE`. As long as it is `mixed` and a member has a remote store, a member that is newer than
@@ -40,13 +41,13 @@ def judge_migration(state: ClusterState, mode: object, target: Version) -> Verdi
     stored = sorted(member.name for member in state.members.values() if member.has_remote_store)
     newest = max((member.version for member in state.members.values()), default=target)
     if str(mode).lower() != "mixed" or not stored or newest >= target:
-        return Verdict()
+        return
     message = (
         f"{MODE} is {mode}, and {enumerate_few(stored)} {'has' if len(stored) == 1 else 'have'} a remote store: the"
         f" cluster is being migrated, and lets no member join that is newer than {newest}."
     )
     remedy = f"End the migration on {newest} and set {MODE} to strict, or null; then run again."
-    return Verdict((refused("remote_store_migration", message, remedy),))
+    yield refused("remote_store_migration", message, remedy)
 
 
 FORMAT_CHANGED, FORMATS_CONFUSED = Version(3, 0, 0), Version(3, 8, 0)
@@ -55,7 +56,8 @@ descriptions in the format that it read first (RemoteSegmentMetadataHandlerFacto
 to the second version."""
 
 
-def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
+@as_verdict
+def judge_stored_format(state: ClusterState, target: Version) -> Iterator[Reason]:
     """Whether members of the target version can read the remote store that older and newer members write.
 
     Seen from 2.19.6 to 3.8.0: the second upgraded member found both formats, took other bytes for a length, and ended
@@ -63,7 +65,7 @@ def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
     """
     before = [m for m in state.members.values() if m.has_remote_store and m.version < FORMAT_CHANGED]
     if not before or target < FORMAT_CHANGED:
-        return Verdict()
+        return
     versions = " and ".join(sorted({str(member.version) for member in before}))
     message = (
         f"These members have a remote store and run {versions}: {enumerate_few(member.name for member in before)}."
@@ -72,9 +74,10 @@ def judge_stored_format(state: ClusterState, target: Version) -> Verdict:
     )
     another_way = "move the indices into a new cluster, by a snapshot or by reindexing."
     if target <= FORMATS_CONFUSED:
-        return Verdict((refused("remote_store_format", message, f"Instead of upgrading this cluster, {another_way}"),))
-    unknown = f"{message} It is not known whether {target} reads both."
-    return Verdict((remark("remote_store_format", unknown, f"Try this upgrade on a copy first; or {another_way}"),))
+        yield refused("remote_store_format", message, f"Instead of upgrading this cluster, {another_way}")
+    else:
+        unknown = f"{message} It is not known whether {target} reads both."
+        yield remark("remote_store_format", unknown, f"Try this upgrade on a copy first; or {another_way}")
 
 
 def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str], target: Version) -> list[str]:
@@ -84,21 +87,17 @@ def left_by(state: ClusterState, pools: Collection[Pool], going: Collection[str]
     return sorted(every - there - set(going))
 
 
+@as_verdict
 def judge_left(
     state: ClusterState, pools: Sequence[Pool], going: Collection[str], target: Version, *, allowed: bool
-) -> Verdict:
+) -> Iterator[Reason]:
     """Whether each member that the plan leaves below the target version could join again after a stop.
 
     It could as long as another member that holds data or can be elected is left there too, or if it would come back on
     the new image. `going` are the names of the members that the plan upgrades. If the plan upgrades the major version,
     the user has to consent (`allowed`); otherwise it is a remark.
     """
-    return Verdict(tuple(_judged(state, pools, frozenset(going), target, allowed=allowed)))
 
-
-def _judged(
-    state: ClusterState, pools: Sequence[Pool], going: frozenset[str], target: Version, *, allowed: bool
-) -> Iterator[Reason]:
     def is_below(version: Version) -> bool:
         return version.major < target.major if major else version < target
 
@@ -137,7 +136,7 @@ def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:
     return any(2 * len(voters - {member.id}) <= len(voters) for voters in configurations if voters)
 
 
-def _renewed(pools: Sequence[Pool], going: frozenset[str]) -> set[str]:
+def _renewed(pools: Sequence[Pool], going: Collection[str]) -> set[str]:
     """The members that come back on the new image if they stop, since their pool has it or gets it for others."""
     return {
         member.name

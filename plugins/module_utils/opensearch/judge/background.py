@@ -10,55 +10,44 @@ a resize begins again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ...common.verdict import Verdict, waiting
+from ...common.verdict import Reason, as_verdict, waiting
 from ...common.words import enumerate_few
 from ..observe.state import ClusterState, Snapshot
 from ..observe.tasks import LONGEST_DESCRIPTION, LongTask
 
 
-def judge_tasks(tasks: Iterable[LongTask]) -> Verdict:
+@as_verdict
+def judge_tasks(tasks: Iterable[LongTask]) -> Iterator[Reason]:
     """Whether no task is under way that a restart would end."""
-    return Verdict(
-        tuple(
-            waiting(
-                "long_task",
-                f"A task that a restart would end runs on {task.member} ({task.kind}, task {task.id}):"
-                f" {task.description[:LONGEST_DESCRIPTION].rstrip('.')}.",
-                f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To go on nevertheless, set skip_checks:"
-                " [tasks].",
-                about=task.id,
-            )
-            for task in sorted(tasks, key=lambda task: task.id)
+    for task in sorted(tasks, key=lambda task: task.id):
+        yield waiting(
+            "long_task",
+            f"A task that a restart would end runs on {task.member} ({task.kind}, task {task.id}):"
+            f" {task.description[:LONGEST_DESCRIPTION].rstrip('.')}.",
+            f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To go on nevertheless, set skip_checks:"
+            " [tasks].",
+            about=task.id,
         )
-    )
 
 
-def judge_snapshots(state: ClusterState) -> Verdict:
+@as_verdict
+def judge_snapshots(state: ClusterState) -> Iterator[Reason]:
     """Whether no snapshot is being taken."""
-    return Verdict(
-        tuple(
-            waiting(
-                "snapshot_running",
-                f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}.",
-                _remedy(snapshot),
-                about=snapshot.name,
-            )
-            for snapshot in state.snapshots
-        )
-    )
+    for snapshot in state.snapshots:
+        message = f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}."
+        yield waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name)
 
 
-def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Verdict:
+@as_verdict
+def judge_snapshots_of(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
     """Whether no snapshot still needs a shard from the members `down` (ids). Others can go on while they are away."""
-    reasons = []
     for snapshot in state.snapshots:
         needed = [part for part in snapshot.unfinished if part[2] in down]
         if needed:
             message = f"Snapshot {snapshot.name} is being taken from a member of the batch: {_left(state, needed)}."
-            reasons.append(waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name))
-    return Verdict(tuple(reasons))
+            yield waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name)
 
 
 def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark
 
 BEFORE_UPGRADE, BEFORE_BATCH, AFTER_BATCH, AFTER_UPGRADE = MOMENTS = (
     "before_upgrade",
@@ -109,38 +109,26 @@ class Selection:
             or (moment in check.on_request and check.name in self.added)
         )
 
-    def said(self, moment: str) -> Verdict:
+    @as_verdict
+    def said(self, moment: str) -> Iterator[Reason]:
         """A remark for each check that was skipped at a moment, for the report."""
-        return Verdict(tuple(_skipped(self.skipped, moment)))
+        where, what = moment.split("_")
+        for check in CHECKS:
+            if check.name in self.skipped and moment in check.moments and not check.proof:
+                text = f"The check {check.name} was not made {where} the {what} (skip_checks)."
+                yield remark("check_skipped", text)
 
 
-def judge_selection(skipped: Collection[str], added: Collection[str]) -> Verdict:
+@as_verdict
+def judge_selection(skipped: Collection[str], added: Collection[str]) -> Iterator[Reason]:
     """Whether no part of the proof is to be skipped, and no check to be both skipped and added."""
-    return Verdict((*_part_of_proof(skipped), *_both_ways(skipped, added)))
-
-
-def _skipped(names: Collection[str], moment: str) -> Iterator[Reason]:
-    for check in CHECKS:
-        if check.name in names and moment in check.moments and not check.proof:
-            yield remark("check_skipped", f"The check {check.name} was not made {_words(moment)} (skip_checks).")
-
-
-def _words(moment: str) -> str:
-    where, what = moment.split("_")
-    return f"{where} the {what}"
-
-
-def _part_of_proof(skipped: Collection[str]) -> Iterator[Reason]:
-    found = [check.name for check in CHECKS if check.proof and check.name in skipped]
-    if found:
+    of_proof = [check.name for check in CHECKS if check.proof and check.name in skipped]
+    if of_proof:
         yield refused(
             "check_is_proof",
-            f"These checks cannot be skipped: {', '.join(found)}. They are the proof that nothing is lost.",
+            f"These checks cannot be skipped: {', '.join(of_proof)}. They are the proof that nothing is lost.",
             f"Take them out of skip_checks. These can be skipped: {', '.join(SKIPPABLE)}.",
         )
-
-
-def _both_ways(skipped: Collection[str], added: Collection[str]) -> Iterator[Reason]:
     both = sorted(set(skipped) & set(added))
     if both:
         yield refused(

@@ -9,11 +9,11 @@ elastic/elasticsearch#56578): after the restart of such a member its replicas wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from ...common.verdict import Reason, Verdict, refused
+from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
-from ..observe.disk import LEVELS, Disk, Disks, Watermark
+from ..observe.disk import LEVELS, Disk, Disks
 
 _WORDS = {
     "flood_stage": "the flood stage ({}), where writes to their indices are blocked",
@@ -22,29 +22,27 @@ _WORDS = {
 }
 
 
-def judge_disks(seen: Disks) -> Verdict:
+@as_verdict
+def judge_disks(seen: Disks) -> Iterator[Reason]:
     """Whether no member is above a watermark. Each is named under the worst that it is above."""
     if not seen.watermarks:
-        return Verdict()
+        return
     above: dict[str, list[Disk]] = {}
     for disk in seen.disks:
         level = next((level for level in LEVELS if seen.watermarks[level].exceeded(disk)), None)
         if level:
             above.setdefault(level, []).append(disk)
-    return Verdict(tuple(_too_full(above[level], level, seen.watermarks[level]) for level in LEVELS if level in above))
-
-
-def _too_full(disks: Iterable[Disk], level: str, watermark: Watermark) -> Reason:
-    members = enumerate_few(
-        f"{disk.member} ({100 * disk.used:.1f}% used, {_in_units(disk.available)} free)"
-        for disk in sorted(disks, key=lambda disk: -disk.used)
-    )
-    return refused(
-        "disk_watermark",
-        f"The disks of these members are above {_WORDS[level].format(watermark.text)}: {members}.",
-        f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
-        " nevertheless, set skip_checks: [disk].",
-    )
+    for level in (level for level in LEVELS if level in above):
+        members = enumerate_few(
+            f"{disk.member} ({100 * disk.used:.1f}% used, {_in_units(disk.available)} free)"
+            for disk in sorted(above[level], key=lambda disk: -disk.used)
+        )
+        yield refused(
+            "disk_watermark",
+            f"The disks of these members are above {_WORDS[level].format(seen.watermarks[level].text)}: {members}.",
+            f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
+            " nevertheless, set skip_checks: [disk].",
+        )
 
 
 def _in_units(count: float) -> str:

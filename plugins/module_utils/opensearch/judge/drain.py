@@ -11,9 +11,9 @@ excluded and after, even with rebalancing switched off (seen on 2.19 and 3.8). I
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ...common.verdict import Verdict, refused, waiting
+from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.explanation import Move
 from ..observe.state import ShardCopy
@@ -24,7 +24,8 @@ _REMEDY = (
 )
 
 
-def judge_room(names: Collection[str], moves: Iterable[Move]) -> Verdict:
+@as_verdict
+def judge_room(names: Collection[str], moves: Iterable[Move]) -> Iterator[Reason]:
     """Whether, by the deciders, some member that stays takes each copy, at once or at its turn."""
     by_deciders: dict[str, list[str]] = defaultdict(list)
     for move in moves:
@@ -34,22 +35,19 @@ def judge_room(names: Collection[str], moves: Iterable[Move]) -> Verdict:
         count = Counter(decider for deciders in others for decider in deciders)
         said = ", ".join(f"{decider} on {number}" for decider, number in sorted(count.items()))
         by_deciders[said or "there is no other data member"].extend(move.shards)
-    return Verdict(
-        tuple(
-            refused(
-                "drain_impossible",
-                f"{enumerate_few(shards)} cannot leave {enumerate_few(names)}: no other member takes them ({said}).",
-                _REMEDY,
-            )
-            for said, shards in by_deciders.items()
+    for said, shards in by_deciders.items():
+        yield refused(
+            "drain_impossible",
+            f"{enumerate_few(shards)} cannot leave {enumerate_few(names)}: no other member takes them ({said}).",
+            _REMEDY,
         )
-    )
 
 
-def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Verdict:
+@as_verdict
+def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Iterable[Reason]:
     """Whether the members hold no copy any more. It refuses if a remaining copy has no place elsewhere."""
     if not left:
-        return Verdict()
+        return ()
     said = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
     moving = waiting("draining", said, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
-    return Verdict(judge_room(names, moves).reasons or (moving,))
+    return judge_room(names, moves).reasons or (moving,)

@@ -8,11 +8,11 @@ The list of the checks, with the moments of each, is in `checks`; the requests f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...common.verdict import Reason, Verdict, combine, refused, remark, waiting
+from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.look import Look
 from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, excluded_by
@@ -141,6 +141,83 @@ def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
     return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.policy)
 
 
+UPGRADED = "batch_upgraded"
+"""The code of the remark that somebody else has upgraded the batch."""
+
+
+@as_verdict
+def judge_upgraded(state: ClusterState, scope: Scope) -> Iterator[Reason]:
+    """A remark if every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
+    members = [state.named(name) for name in sorted(scope.batch)]
+    if scope.target is None or not members or any(each is None or each.version != scope.target for each in members):
+        return
+    message = (
+        f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
+        " already, so it needs no gate."
+    )
+    yield remark(UPGRADED, message)
+
+
+def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
+    if scope.target is None:
+        return frozenset()
+    return frozenset(m.id for m in state.members.values() if m.version < scope.target)
+
+
+@as_verdict
+def _judge_pending(health: Health) -> Iterator[Reason]:
+    """Whether the health is up to date. If the long poll ended before green, it may be older than the task queue."""
+    if health.timed_out and (health.status == "green" or health.pending_tasks > BACKLOG):
+        yield waiting(
+            "tasks_pending",
+            f"The elected manager is still busy ({health.pending_tasks} tasks are pending).",
+            "If this lasts, see GET _cluster/pending_tasks for what keeps it busy.",
+        )
+
+
+@as_verdict
+def _judge_archived(settings: Settings) -> Iterator[Reason]:
+    for change in removals(settings):
+        yield remark(
+            "archived_setting_found",
+            f"The {change.path[0]} setting {change.name.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
+            " the version that runs. The first change of settings removes it for good, since the server would"
+            " refuse that change otherwise.",
+            "Set what replaces it in this version, if it is still wanted.",
+        )
+
+
+def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Verdict:
+    if scope.target is None:
+        return Verdict()
+    members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
+    created = [(index.name, index.created) for index in state.indices.values()]
+    path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
+    migration = judge_migration(state, settings.effective(MODE), scope.target)
+    return combine((path, readable, migration, judge_stored_format(state, scope.target)))
+
+
+@as_verdict
+def _judge_allocation(settings: Settings) -> Iterator[Reason]:
+    """Whether allocation is not restricted; otherwise replicas would never come back, and no gate could ever pass.
+
+    A restriction of an interrupted run counts as put back, since that is done before the first batch.
+    """
+    undo = carried_undo(settings)
+    ours = split_ours(undo, settings)[0] if undo else ()
+    put_back = {change.path: change.was for change in ours}
+    transient, persistent = (
+        put_back.get((scope, ENABLE), settings.at((scope, ENABLE))) for scope in ("transient", "persistent")
+    )
+    effective = persistent if transient is None else transient
+    if effective not in ALLOCATING:
+        yield refused(
+            "allocation_disabled",
+            f"{ENABLE} is set to {effective}: replicas could not come back after a restart.",
+            f"Set {ENABLE} to all or null, let the cluster recover, then run again.",
+        )
+
+
 JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "blocks": lambda gate: judge_blocks(gate.state),
     "pending_tasks": lambda gate: _judge_pending(gate.seen.health),
@@ -161,90 +238,3 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "archived": lambda gate: _judge_archived(gate.seen.settings),
 }
 """The judgement of each check of `checks`."""
-
-
-UPGRADED = "batch_upgraded"
-"""The code of the remark that somebody else has upgraded the batch."""
-
-
-def judge_upgraded(state: ClusterState, scope: Scope) -> Verdict:
-    """A remark if every member of the batch runs the target already, so that it needs no gate; otherwise nothing."""
-    members = [state.named(name) for name in sorted(scope.batch)]
-    if scope.target is None or not members or any(each is None or each.version != scope.target for each in members):
-        return Verdict()
-    message = (
-        f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
-        " already, so it needs no gate."
-    )
-    return Verdict((remark(UPGRADED, message),))
-
-
-def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
-    if scope.target is None:
-        return frozenset()
-    return frozenset(m.id for m in state.members.values() if m.version < scope.target)
-
-
-def _judge_pending(health: Health) -> Verdict:
-    """Whether the health is up to date. If the long poll ended before green, it may be older than the task queue."""
-    if not health.timed_out or (health.status != "green" and health.pending_tasks <= BACKLOG):
-        return Verdict()
-    return Verdict(
-        (
-            waiting(
-                "tasks_pending",
-                f"The elected manager is still busy ({health.pending_tasks} tasks are pending).",
-                "If this lasts, see GET _cluster/pending_tasks for what keeps it busy.",
-            ),
-        )
-    )
-
-
-def _judge_archived(settings: Settings) -> Verdict:
-    return Verdict(
-        tuple(
-            remark(
-                "archived_setting_found",
-                f"The {change.path[0]} setting {change.name.removeprefix(ARCHIVED)} = {change.was!r} is unknown to"
-                " the version that runs. The first change of settings removes it for good, since the server would"
-                " refuse that change otherwise.",
-                "Set what replaces it in this version, if it is still wanted.",
-            )
-            for change in removals(settings)
-        )
-    )
-
-
-def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Verdict:
-    if scope.target is None:
-        return Verdict()
-    members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
-    created = [(index.name, index.created) for index in state.indices.values()]
-    path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
-    migration = judge_migration(state, settings.effective(MODE), scope.target)
-    return combine((path, readable, migration, judge_stored_format(state, scope.target)))
-
-
-def _judge_allocation(settings: Settings) -> Verdict:
-    """Whether allocation is not restricted; otherwise replicas would never come back, and no gate could ever pass.
-
-    A restriction of an interrupted run counts as put back, since that is done before the first batch.
-    """
-    undo = carried_undo(settings)
-    ours = split_ours(undo, settings)[0] if undo else ()
-    put_back = {change.path: change.was for change in ours}
-    transient, persistent = (
-        put_back.get((scope, ENABLE), settings.at((scope, ENABLE))) for scope in ("transient", "persistent")
-    )
-    effective = persistent if transient is None else transient
-    if effective in ALLOCATING:
-        return Verdict()
-    return Verdict(
-        (
-            refused(
-                "allocation_disabled",
-                f"{ENABLE} is set to {effective}: replicas could not come back after a restart.",
-                f"Set {ENABLE} to all or null, let the cluster recover, then run again.",
-            ),
-        )
-    )

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from ...common.verdict import Reason, State, Verdict, refused, waiting
+from ...common.verdict import Reason, State, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import copy_sets
 from ..observe.state import ClusterState, ShardCopy
@@ -16,7 +16,8 @@ from .policy import Policy
 from .safety import judge_consent
 
 
-def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: Policy) -> Verdict:
+@as_verdict
+def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: Policy) -> Iterator[Reason]:
     """Whether nothing would be lost for good with these members of a pool that keeps no data; no consent covers that.
 
     Copies that the servers make anew do not count. The primary of an index with a remote store is not made anew:
@@ -25,24 +26,21 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: P
     vote has accepted the whole cluster state before (CoordinationState: a majority of the new configuration, too).
     """
     kept = replace(state, copies=tuple(copy for copy in state.copies if not is_made_anew(state, copy)))
-    return Verdict(
-        tuple(
-            refused(
+    for reason in judge_consent(kept, going, policy.without_consent()).reasons:
+        if reason.state is State.REFUSED:
+            yield refused(
                 "ephemeral_pool",
                 f"{reason.message} Pool {pool} keeps no data over a restart, so it would be lost for good."
                 f"{_of_remote_store(kept, going)}",
                 "Give these indices a replica, run several manager-eligible members and let the elected one hand over,"
                 " or keep the data in volumes.",
             )
-            for reason in judge_consent(kept, going, policy.without_consent()).reasons
-            if reason.state is State.REFUSED
-        )
-    )
 
 
+@as_verdict
 def judge_unseen(
     state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Collection[str]
-) -> Verdict:
+) -> Iterator[Reason]:
     """Whether no data may be lost for good with members that are not in the cluster, of a pool that keeps no data.
 
     `away` are those whose pod is there, with the data in it; `peers` are all members of the pool, which tell whether
@@ -51,25 +49,21 @@ def judge_unseen(
     """
     known = [member for name in peers if (member := state.named(name))]
     if not away or (known and not any(member.holds_data for member in known)):
-        return Verdict()
+        return
     nowhere, recovering = _without_started_copy(state, may_be_red)
-    reasons: list[Reason] = []
     if recovering:
         message = f"No copy of {enumerate_few(recovering)} is started; one recovers, and may fail."
         remedy = f"It ends by itself. Until then {enumerate_few(away)}, which may hold the last copy, is not deleted."
-        reasons.append(waiting("ephemeral_last_copy", message, remedy))
+        yield waiting("ephemeral_last_copy", message, remedy)
     if nowhere:
-        reasons.append(
-            refused(
-                "ephemeral_last_copy",
-                f"No member of the cluster holds {enumerate_few(nowhere)}. {enumerate_few(away)} is not in the cluster,"
-                " but its pod is there, and may hold the last copy. Pool"
-                f" {pool} keeps no data over a restart, so it would be lost for good.",
-                "Read the log of that member, and let it join again without deleting its pod. To give the copy up, name"
-                " the index in allow_red_indices.",
-            )
+        yield refused(
+            "ephemeral_last_copy",
+            f"No member of the cluster holds {enumerate_few(nowhere)}. {enumerate_few(away)} is not in the cluster, but"
+            f" its pod is there, and may hold the last copy. Pool {pool} keeps no data over a restart, so it would be"
+            " lost for good.",
+            "Read the log of that member, and let it join again without deleting its pod. To give the copy up, name the"
+            " index in allow_red_indices.",
         )
-    return Verdict(tuple(reasons))
 
 
 def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> tuple[list[str], list[str]]:

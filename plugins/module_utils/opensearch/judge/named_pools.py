@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
 from .pools import Kind, Member, Pool
@@ -83,21 +83,22 @@ def _part(name: str, members: Sequence[Member]) -> Pool:
     return Pool(name, tuple(replace(member, pool=name) for member in members))
 
 
-def judge_groups(groups: Groups, state: ClusterState) -> Verdict:
+@as_verdict
+def judge_groups(groups: Groups, state: ClusterState) -> Iterator[Reason]:
     """Whether every name is that of one member. Members that no group names stay as they are, which is a remark."""
     there = {member.name for member in state.members.values()}
     named = Counter(name for members in groups.values() for name in members)
     strangers = sorted(there - named.keys())
     missing = sorted(named.keys() - there)
-    reasons = [*_empty(groups), *_twice(groups, named)]
+    yield from _empty(groups)
+    yield from _twice(groups, named)
     if not named.keys() & there:
-        reasons.append(_no_member(groups, strangers))
+        yield _no_member(groups, strangers)
     elif missing and strangers:
-        reasons += [_misnamed(name, strangers) for name in missing]
+        yield from (_misnamed(name, strangers) for name in missing)
     elif strangers:
         said = f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}."
-        reasons.append(remark("members_outside", said))
-    return Verdict(tuple(reasons))
+        yield remark("members_outside", said)
 
 
 def _empty(groups: Groups) -> Iterator[Reason]:

@@ -10,12 +10,12 @@ by its text: on a member that is yet to be upgraded only `node_version` refuses 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
 
-from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.verdict import Reason, Verdict, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import unassigned
 from ..observe.explanation import Explanation
@@ -183,20 +183,17 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
     )
 
 
-def judge_overrides(state: ClusterState) -> Verdict:
+@as_verdict
+def judge_overrides(state: ClusterState) -> Iterator[Reason]:
     """Whether no index has an allocation setting of its own that keeps its replicas from coming back."""
-    return Verdict(
-        tuple(
-            refused(
+    for index in state.indices.values():
+        if index.replicas and index.allocation not in (None, "all"):
+            yield refused(
                 "index_allocation_disabled",
                 f"Index {index.name} sets index.routing.allocation.enable to {index.allocation}: its replicas could not"
                 " come back after a restart.",
                 "Set it to all or null for that index, let the cluster recover, then run again.",
             )
-            for index in state.indices.values()
-            if index.replicas and index.allocation not in (None, "all")
-        )
-    )
 
 
 def _initializing(state: ClusterState) -> list[str]:

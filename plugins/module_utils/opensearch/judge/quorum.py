@@ -7,38 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.state import ClusterMember, ClusterState
 from .policy import Policy
 
 
+@as_verdict
 def judge_voting(
     state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
-) -> Verdict:
+) -> Iterator[Reason]:
     """Whether more than half of the committed and of the accepted configuration stays, and exclusions are empty.
 
     `ours` are voting exclusions that an interrupted run left; they are lifted before any batch goes.
     Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
-    return Verdict((*_exclusions(state, ours), *judge_majorities(state, down, policy).reasons))
-
-
-def _exclusions(state: ClusterState, ours: frozenset[str]) -> Iterator[Reason]:
     if not state.voting.exclusions <= ours:
         yield refused(
             "voting_exclusions",
             f"Voting configuration exclusions are left behind: {', '.join(sorted(state.voting.exclusions))}.",
             "Remove them with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
         )
+    yield from judge_majorities(state, down, policy).reasons
 
 
-def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+@as_verdict
+def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     """Whether more than half of both configurations stays, or the only voter hands over before it goes."""
-    return Verdict(tuple(_majorities(state, down, policy)))
-
-
-def _majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     committed, accepted = state.voting.committed, state.voting.accepted
     both = [("", committed)] if committed == accepted else [("committed ", committed), ("accepted ", accepted)]
     for name, configuration in both:
@@ -113,22 +108,18 @@ def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
     return all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
 
 
-def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+@as_verdict
+def judge_elected(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     """Whether there is an elected manager, and it goes alone or hands over first."""
     elected = state.members.get(state.elected or "")
     if elected is None:
-        return Verdict(
-            (
-                waiting(
-                    "no_elected_manager",
-                    "The cluster has no elected manager.",
-                    "An election ends within seconds; if it does not, look at the manager-eligible members' logs.",
-                ),
-            )
+        yield waiting(
+            "no_elected_manager",
+            "The cluster has no elected manager.",
+            "An election ends within seconds; if it does not, look at the manager-eligible members' logs.",
         )
-    if elected.id not in down or len(down) == 1:
-        return Verdict()
-    return Verdict((_sharing(state, elected, down, hands_over=policy.hands_over and not state.voting.exclusions),))
+    elif elected.id in down and len(down) > 1:
+        yield _sharing(state, elected, down, hands_over=policy.hands_over and not state.voting.exclusions)
 
 
 def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], *, hands_over: bool) -> Reason:

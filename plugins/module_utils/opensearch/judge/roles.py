@@ -11,20 +11,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ...common.verdict import Reason, Verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.state import COORDINATING, ClusterState
 
 
-def judge_roles(state: ClusterState, down: frozenset[str]) -> Verdict:
+@as_verdict
+def judge_roles(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
     """Whether every role that a member of the batch serves is also served by another one in the cluster.
 
     The only member of a role goes with a remark, since it could never be upgraded otherwise.
     """
-    return Verdict(tuple(_judged(state, down)))
-
-
-def _judged(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
     for role, serving in sorted(_serving(state).items()):
         if not serving <= down:
             continue

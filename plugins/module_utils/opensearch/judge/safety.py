@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from ...common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
+from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.copies import copy_sets
-from ..observe.state import Block, ClusterState, ShardCopy
+from ..observe.state import ClusterState, ShardCopy
 from .policy import Policy
 from .quorum import judge_elected, judge_majorities, judge_voting, votes_alone
 from .roles import judge_roles
@@ -32,7 +32,8 @@ def judge_batch(
     return combine(rule(state, left if name == "recoveries" else down, policy) for name, rule in BATCH_RULES.items())
 
 
-def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Verdict:
+@as_verdict
+def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Iterator[Reason]:
     """Whether the members named in `going` need no consent of the user, even one at a time and in best health."""
     down = state.ids(going)
     lone = [
@@ -46,12 +47,8 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     if policy.awaits_manager and policy.hands_over and votes_alone(state):
         voters = []
     reasons = [reason for voter in voters for reason in judge_majorities(state, frozenset({voter}), policy).reasons]
-    return Verdict(
-        (
-            *_single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy),
-            *dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING),
-        )
-    )
+    yield from _single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy)
+    yield from dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING)
 
 
 def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
@@ -64,7 +61,8 @@ def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
     return policy.awaits_data and expands and not copy.search_only
 
 
-def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Verdict:
+@as_verdict
+def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     """Whether every shard with a copy in the batch keeps a started one outside. Search-only copies are another set."""
     single: list[str] = []
     together: list[str] = []
@@ -87,16 +85,12 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> V
             together.append(f"{index}[{shard}]")
         else:
             (completed if is_completed(state, copies[0], policy) else single).append(f"{index}[{shard}]")
-    return Verdict(
-        (
-            *_single(state, single, down, policy),
-            *_completed(state, completed, down, policy),
-            *_together(state, together, down),
-            *_endangered(state, endangered, down),
-            *_slowed(state, slowed, down),
-            *_allowed(state, allowed, down),
-        )
-    )
+    yield from _single(state, single, down, policy)
+    yield from _completed(state, completed, down, policy)
+    yield from _together(state, together, down)
+    yield from _endangered(state, endangered, down)
+    yield from _slowed(state, slowed, down)
+    yield from _allowed(state, allowed, down)
 
 
 def _names(state: ClusterState, down: frozenset[str]) -> str:
@@ -164,7 +158,8 @@ def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> It
         )
 
 
-def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
+@as_verdict
+def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Iterator[Reason]:
     """Whether no member of the batch is source or target of a copy under way, whose work a stop would lose.
 
     The source of a replica, even of one that relocates, is its primary (IndicesClusterStateService,
@@ -177,17 +172,12 @@ def judge_recoveries(state: ClusterState, down: frozenset[str]) -> Verdict:
         if copy.state in {"INITIALIZING", "RELOCATING"}
         and down & {copy.member, copy.relocating_to, primaries.get((copy.index, copy.shard))}
     ]
-    if not moving:
-        return Verdict()
-    return Verdict(
-        (
-            waiting(
-                "recovery_running",
-                f"{_names(state, down)} takes part in the recovery of {enumerate_few(moving)}.",
-                "The recovery ends by itself.",
-            ),
+    if moving:
+        yield waiting(
+            "recovery_running",
+            f"{_names(state, down)} takes part in the recovery of {enumerate_few(moving)}.",
+            "The recovery ends by itself.",
         )
-    )
 
 
 BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdict]] = {
@@ -200,7 +190,8 @@ BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdi
 """The rules for members that go down together, by the name of the gate's check that asks the same."""
 
 
-def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Verdict:
+@as_verdict
+def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Iterator[Reason]:
     """Whether no member outside the batch is missing, since a second one is not taken down while one is.
 
     A batch that is away as a whole takes nothing down, so it is cured even if others are missing. It counts as away
@@ -209,20 +200,15 @@ def judge_present(state: ClusterState, expected: Collection[str], batch: Collect
     present = {member.name for member in state.members.values()}
     away = sorted(set(batch) - present)
     strangers = present - set(expected) - set(batch)
-    if away and strangers:
-        return Verdict((_unrecognised(away, strangers),))
     missing = sorted(set(expected) - set(batch) - present)
-    if not missing or (away and not present & set(batch)):
-        return Verdict()
-    return Verdict(
-        (
-            waiting(
-                "member_missing",
-                f"Members are missing from the cluster: {', '.join(missing)}.",
-                "Bring the missing member back first: no other one is taken down while it is away.",
-            ),
+    if away and strangers:
+        yield _unrecognised(away, strangers)
+    elif missing and (not away or present & set(batch)):
+        yield waiting(
+            "member_missing",
+            f"Members are missing from the cluster: {', '.join(missing)}.",
+            "Bring the missing member back first: no other one is taken down while it is away.",
         )
-    )
 
 
 def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
@@ -234,16 +220,16 @@ def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
     )
 
 
-def judge_blocks(state: ClusterState) -> Verdict:
+@as_verdict
+def judge_blocks(state: ClusterState) -> Iterator[Reason]:
     """Whether there is no cluster-wide block. One would make changes of settings fail, so it refuses before those.
 
     Blocks that the cluster lifts by itself (while it recovers its state or elects) are waited for.
     """
-    return Verdict(tuple(_blocked(block) for block in state.blocks))
-
-
-def _blocked(block: Block) -> Reason:
-    message = f"The whole cluster is blocked: {block.description}."
-    if block.passing:
-        return waiting("cluster_block", message, "If this lasts, look at the logs of the manager-eligible members.")
-    return refused("cluster_block", message, "Remove the block, then run again.")
+    for block in state.blocks:
+        message = f"The whole cluster is blocked: {block.description}."
+        if block.passing:
+            remedy = "If this lasts, look at the logs of the manager-eligible members."
+            yield waiting("cluster_block", message, remedy)
+        else:
+            yield refused("cluster_block", message, "Remove the block, then run again.")

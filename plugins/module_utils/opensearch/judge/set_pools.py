@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...common.verdict import Reason, State, Verdict, combine, refused, remark
+from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
@@ -87,60 +87,49 @@ def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
     )
 
 
-def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Verdict:
+@as_verdict
+def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Iterator[Reason]:
     """Remarks on pools that may be of this cluster and are not in it: their members might never join it again."""
-    return Verdict(tuple(_outside(one, len(seen.pods[one.name])) for one in pools_outside(seen, pools)))
+    for one in pools_outside(seen, pools):
+        pods = len(seen.pods[one.name])
+        said = f"none of its {pods} pods is a member of this cluster" if pods else "it has no pods"
+        yield remark(
+            "pool_outside",
+            f"Pool {one.name} runs the same server and {said}: the plan leaves it as it is.",
+            "If it is of this cluster, name it in pools (upgrade_pools) with all others, or its pods may never join"
+            " again.",
+        )
 
 
-def _outside(one: StatefulSet, pods: int) -> Reason:
-    said = f"none of its {pods} pods is a member of this cluster" if pods else "it has no pods"
-    return remark(
-        "pool_outside",
-        f"Pool {one.name} runs the same server and {said}: the plan leaves it as it is.",
-        "If it is of this cluster, name it in pools (upgrade_pools) with all others, or its pods may never join again.",
-    )
-
-
-def judge_membership(seen: Seen) -> Verdict:
+@as_verdict
+def judge_membership(seen: Seen) -> Iterator[Reason]:
     """Whether every pod is the member of its own name. Members that belong to no pool are a remark."""
     standing = Standing(seen.state, seen.everyone)
-    reasons: list[Reason] = []
     pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
     for pod in pods:
         other = standing.of(pod)
         if other is not None and other.name != pod.name:
-            reasons.append(
-                refused(
-                    "name_differs",
-                    f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or"
-                    " it could not be recognised after the restart.",
-                    "Set node.name to the pod's name (for example from metadata.name).",
-                )
+            yield refused(
+                "name_differs",
+                f"Pod {pod.name} is the member {other.name} of the cluster: a member must have its pod's name, or it"
+                " could not be recognised after the restart.",
+                "Set node.name to the pod's name (for example from metadata.name).",
             )
     for stateful_set in seen.sets:
         if not seen.pods[stateful_set.name] and stateful_set.replicas:
-            reasons.append(
-                refused(
-                    "pool_without_pods",
-                    f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
-                    "Look at the events of the StatefulSet.",
-                )
+            yield refused(
+                "pool_without_pods",
+                f"Pool {stateful_set.name} should have {stateful_set.replicas} pods and has none.",
+                "Look at the events of the StatefulSet.",
             )
-    reasons += judge_recognised(seen.state, pods, seen.everyone).reasons
-    reasons += (
-        remark(one.code, one.message, "It is followed until it is back, before another member goes.")
-        for one in judge_leaving(seen.state, seen.everyone, ()).reasons
-    )
+    yield from judge_recognised(seen.state, pods, seen.everyone).reasons
+    for one in judge_leaving(seen.state, seen.everyone, ()).reasons:
+        yield remark(one.code, one.message, "It is followed until it is back, before another member goes.")
     names = {pod.name for pod in pods}
     strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
     if strangers:
-        reasons.append(
-            remark(
-                "members_outside",
-                f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}.",
-            )
-        )
-    return Verdict(tuple(reasons))
+        said = f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}."
+        yield remark("members_outside", said)
 
 
 def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
@@ -187,18 +176,14 @@ def judge_rolls(seen: Seen) -> Verdict:
     return Verdict(verdict.deciding() if verdict.state is State.REFUSED else ())
 
 
-def judge_returning(pools: Iterable[Pool]) -> Verdict:
+@as_verdict
+def judge_returning(pools: Iterable[Pool]) -> Iterator[Reason]:
     """Remarks on pools whose image another has changed already: a pod that dies comes back on the new one."""
-    return Verdict(
-        tuple(
-            remark(
-                "template_changed",
-                f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
-                f" {'runs' if len(pool.returning) == 1 else 'run'} another one. A pod of these that dies comes back on"
-                " the image of the pool.",
-                "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
-            )
-            for pool in pools
-            if pool.returning
+    for pool in (pool for pool in pools if pool.returning):
+        yield remark(
+            "template_changed",
+            f"Pool {pool.name} has the image {pool.image} already, and {enumerate_few(pool.returning)}"
+            f" {'runs' if len(pool.returning) == 1 else 'run'} another one. A pod of these that dies comes back on"
+            " the image of the pool.",
+            "" if pool.image == pool.target_image else f"The plan sets {pool.target_image} when its turn comes.",
         )
-    )

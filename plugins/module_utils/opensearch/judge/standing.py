@@ -10,9 +10,9 @@ its copies count as started and its vote as there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
-from ...common.verdict import Reason, Verdict, refused, remark, waiting
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ...kubernetes.state import Namespace, Pod, StatefulSet
 from ..observe.state import ClusterMember, ClusterState
@@ -65,29 +65,28 @@ def need_pods(state: ClusterState, there: Namespace, meant: Collection[StatefulS
     there.need(names, {member.address for member in state.members.values()} - {""})
 
 
-def judge_unread(there: Namespace) -> Verdict:
+@as_verdict
+def judge_unread(there: Namespace) -> Iterator[Reason]:
     """Remarks on the pods that cannot be read, once it is known that none of them matters."""
-    return Verdict(
-        tuple(
-            remark(
-                "pod_unread",
-                f"Pod {each.name} cannot be read, and is not of this cluster: {each.error.verdict.reasons[0].message}",
-            )
-            for each in there.unread
-        )
-    )
+    for each in there.unread:
+        why = each.error.verdict.reasons[0].message
+        yield remark("pod_unread", f"Pod {each.name} cannot be read, and is not of this cluster: {why}")
 
 
-def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Verdict:
+@as_verdict
+def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Iterator[Reason]:
     """Whether no member outside the batch runs in a pod that goes or is gone, of whatever pool or owner."""
     standing = Standing(state, pods)
-    reasons: list[Reason] = []
     for pod in pods:
         what = becomes_of(pod)
         member = standing.of(pod) if what and pod.name not in batch else None
         if member is not None and member.name not in batch:
-            reasons.append(_leaving(pod, member, what))
-    return Verdict(tuple(reasons))
+            called = "" if member.name == pod.name else f" with the member {member.name}"
+            yield waiting(
+                "member_leaving",
+                f"Pod {pod.name}{called} {what}, so its copies and its vote do not count as staying.",
+                "No other member is taken down meanwhile. If this lasts, look at that pod and its Kubernetes node.",
+            )
 
 
 def becomes_of(pod: Pod) -> str:
@@ -110,18 +109,10 @@ def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
     return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
 
 
-def _leaving(pod: Pod, member: ClusterMember, what: str) -> Reason:
-    called = "" if member.name == pod.name else f" with the member {member.name}"
-    return waiting(
-        "member_leaving",
-        f"Pod {pod.name}{called} {what}, so its copies and its vote do not count as staying.",
-        "No other member is taken down meanwhile. If this lasts, look at that pod and its Kubernetes node.",
-    )
-
-
+@as_verdict
 def judge_recognised(
     state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod], *, may_pass: bool = False
-) -> Verdict:
+) -> Iterator[Reason]:
     """Whether every Ready pod among `pods` is a member of the cluster, by name or by address.
 
     Another pod may be a member under another name and at another address: it would count as away, and go down without
@@ -131,17 +122,12 @@ def judge_recognised(
     standing = Standing(state, everyone)
     unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]
     strangers = standing.strangers() if unknown else []
-    if not strangers:
-        return Verdict()
-    return Verdict(
-        (
-            (waiting if may_pass else refused)(
-                "member_unrecognised",
-                f"The cluster has no member with the name or the address of these pods, although they are Ready:"
-                f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."
-                " They may be the same.",
-                "Set node.name to the pod's name (for example from metadata.name). If a pod is none of these members,"
-                " read in its log why it has not joined.",
-            ),
+    if strangers:
+        yield (waiting if may_pass else refused)(
+            "member_unrecognised",
+            "The cluster has no member with the name or the address of these pods, although they are Ready:"
+            f" {enumerate_few(unknown)}; and it has members that no pod stands for: {enumerate_few(strangers)}."
+            " They may be the same.",
+            "Set node.name to the pod's name (for example from metadata.name). If a pod is none of these members, read"
+            " in its log why it has not joined.",
         )
-    )

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from ...common.errors import refusal
-from ...common.verdict import Reason, Verdict, refused
+from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ..observe.version import Version
 
@@ -42,18 +42,14 @@ def _last_of(major: int) -> str:
     return f"the last {major}.x" if minor is None else f"{major}.{minor}"
 
 
-def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Verdict:
+@as_verdict
+def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Iterator[Reason]:
     """Whether every member, given as (name, version), can go to `target` in one step, with one reason a version."""
     members: dict[Version, list[str]] = defaultdict(list)
     for name, version in current:
         members[version].append(name)
-    return Verdict(
-        tuple(
-            reason
-            for version, names in sorted(members.items())
-            for reason in _judge_step(enumerate_few(names), "runs" if len(names) == 1 else "run", version, target)
-        )
-    )
+    for version, names in sorted(members.items()):
+        yield from _judge_step(enumerate_few(names), "runs" if len(names) == 1 else "run", version, target)
 
 
 def _judge_step(names: str, verb: str, version: Version, target: Version) -> Iterator[Reason]:
@@ -94,7 +90,8 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         )
 
 
-def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Verdict:
+@as_verdict
+def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version) -> Iterator[Reason]:
     """Whether `target` can open every index, given as (name, created version); closed and hidden ones count.
 
     The oldest indices are those of the previous major (source: Version.minimumIndexCompatibilityVersion). There is one
@@ -107,24 +104,19 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
             unknown.append(name)
         elif created.major < target.major - 1:
             old[created].append(name)
-    reasons = [
-        refused(
+    for version, names in sorted(old.items()):
+        yield refused(
             "index_too_old",
-            f"Indices were created in {created}, which {target} cannot open: {enumerate_few(names)}.",
+            f"Indices were created in {version}, which {target} cannot open: {enumerate_few(names)}.",
             f"Reindex these indices on the present version, or delete them: {target.major - 1}.0.0 is the oldest that"
             f" {target} can open.",
         )
-        for created, names in sorted(old.items())
-    ]
     if unknown:
-        reasons.append(
-            refused(
-                "index_version_unknown",
-                f"Indices do not tell in which version they were created: {enumerate_few(unknown)}.",
-                "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
-            )
+        yield refused(
+            "index_version_unknown",
+            f"Indices do not tell in which version they were created: {enumerate_few(unknown)}.",
+            "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
         )
-    return Verdict(tuple(reasons))
 
 
 def target_of(text: str) -> Version:
