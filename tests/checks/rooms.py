@@ -29,6 +29,7 @@ FLOORS = {
     "modules": 5,
     "plugin_utils": 6,
     "action": 7,
+    "callback": 7,
     "inventory": 7,
     "lookup": 7,
 }

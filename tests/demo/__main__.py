@@ -39,7 +39,8 @@ def _demonstrate(options: argparse.Namespace, directory: Path) -> int:
 def _upgrade(lab: Lab, cluster: Cluster, options: argparse.Namespace, directory: Path) -> Figures:
     with step(f"{options.documents} documents"):
         seed(cluster.target, directory, documents=options.documents)
-    variables, surroundings = cluster.variables(options.target), environment()
+    variables = cluster.variables(options.target)
+    surroundings = {**environment(), "ANSIBLE_STDOUT_CALLBACK": "stateful.upgrade.concise"}
     print(f"\n$ ansible-playbook {PLAN} -e target_version={options.target} …\n")
     if play(PLAN, variables, surroundings, live=True).code != 0:
         raise LabError("The plan was refused, for the reasons above")

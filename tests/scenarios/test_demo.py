@@ -19,6 +19,8 @@ def test_the_demo_upgrades_a_cluster_and_says_what_it_cost() -> None:
     print(demo.stdout, demo.stderr, sep="\n")
 
     assert demo.returncode == 0
+    assert "TASK [" not in demo.stdout
+    assert re.search(r"^ 3\. opensearch-members-\d \(2\.19\.6\) .*hands over first\.$", demo.stdout, re.M)
     assert re.search(r"^Upgraded in \d+\.\d s$", demo.stdout, re.M)
     members = re.findall(r"^opensearch-members-\d +3\.8\.0 +\d+\.\d s +\d+\.\d s +\d+\.\d s$", demo.stdout, re.M)
     assert len(members) == 3

@@ -29,6 +29,7 @@ FIXTURE = Path(__file__).resolve().parent / "fixture" / "lamps"
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "nobody-else"
 SYSTEM = "example.lamps.lamps"
+CONCISE = "stateful.upgrade.concise"
 LONGEST = Playbooks.longest
 
 
@@ -112,6 +113,23 @@ def test_a_batch_that_does_not_come_back_stops_the_run_and_all_is_put_back(house
     assert "Stopped at batch-01 (See the batch lit): Lamp 1 is not lit yet." in said
     assert "All is as it was before the run. Cure the cause and run the playbook again" in said
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
+
+
+def test_the_concise_output_shows_plan_and_failures_and_the_tasks_of_others(house: House) -> None:
+    agreed = digest(house)
+    house.environment = {**house.environment, "ANSIBLE_STDOUT_CALLBACK": CONCISE, "ANSIBLE_SHOW_CUSTOM_STATS": "false"}
+    said = house.play("example.lamps.lamps", 2, target_version="led", upgrade_confirm="p00000000000")
+    assert said.splitlines()[-1].startswith("upgrade_confirm names the plan p00000000000, and the plan is p")
+
+    house.write(stuck=["1"])
+    said = house.play("example.lamps.lamps", 2, target_version="led", upgrade_confirm=agreed, upgrade_member_timeout=1)
+    lines = said.splitlines()
+    assert any(line.startswith("Upgrade of cluster house-1 to led: 4 of 4 members") for line in lines)
+    assert any(line.startswith("Stopped at batch-01 (See the batch lit): Lamp 1 is not lit yet.") for line in lines)
+    assert lines[-1] == "The upgrade has failed. The report above says why, and what to do."
+    assert "TASK [stateful.upgrade." not in said
+    assert "PLAY RECAP" not in said
+    assert "TASK [example.lamps.lamps : See the batch lit]" in said
 
 
 def test_a_settle_that_fails_does_not_say_that_everything_is_put_back(house: House) -> None:
