@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reading answers strictly: a field of another type than expected makes the whole answer unusable. Pure.
 
-A field that is null counts as absent, as it does to the servers. A field may be absent if a default is given.
+A field that is null counts as absent, as it does to the servers. A field may be absent if a default is given. Each
+function raises `Unreadable` if the field, or a part of it, is something else than it reads.
 """
 
 from __future__ import annotations
@@ -61,11 +62,7 @@ def understood(refuse: Callable[[str], NotUnderstood]) -> Iterator[None]:
 
 
 def text(of: Json, name: str, default: str | None = None) -> str:
-    """A text. It may be empty only if the default is.
-
-    Raises:
-        Unreadable: the field is no such text.
-    """
+    """A text. It may be empty only if the default is."""
     found = _typed(of, name, str, "a text", default)
     if not found and default is None:
         raise Unreadable("is empty", name)
@@ -73,20 +70,12 @@ def text(of: Json, name: str, default: str | None = None) -> str:
 
 
 def optional_text(of: Json, name: str) -> str | None:
-    """A text, or None if the field is absent or empty.
-
-    Raises:
-        Unreadable: the field is something else.
-    """
+    """A text, or None if the field is absent or empty."""
     return text(of, name, "") or None
 
 
 def one_of(of: Json, name: str, known: Collection[str]) -> str:
-    """A text that is one of the known ones.
-
-    Raises:
-        Unreadable: it is none of them.
-    """
+    """A text that is one of the known ones."""
     found = text(of, name)
     if found not in known:
         raise Unreadable(f"is {_quoted(found)}, which is none of {', '.join(sorted(known))}", name)
@@ -94,11 +83,7 @@ def one_of(of: Json, name: str, known: Collection[str]) -> str:
 
 
 def whole(of: Json, name: str, default: int | None = None) -> int:
-    """A whole number that is not negative.
-
-    Raises:
-        Unreadable: the field is no such number.
-    """
+    """A whole number that is not negative."""
     found = _typed(of, name, int, "a whole number", default)
     if isinstance(found, bool) or found < 0:
         raise Unreadable(f"is {_quoted(found)}, and has to be a whole number, 0 or more", name)
@@ -106,11 +91,7 @@ def whole(of: Json, name: str, default: int | None = None) -> int:
 
 
 def count(of: Json, name: str, default: int | None = None) -> int:
-    """A whole number that is written as a text of digits, as settings are.
-
-    Raises:
-        Unreadable: the field is no such number.
-    """
+    """A whole number that is written as a text of digits, as settings are."""
     found = text(of, name, None if default is None else str(default))
     if not (found.isascii() and found.isdecimal() and len(found) < 19):
         raise Unreadable(f"is {_quoted(found)}, and has to be a number", name)
@@ -118,38 +99,22 @@ def count(of: Json, name: str, default: int | None = None) -> int:
 
 
 def flag(of: Json, name: str, default: bool | None = None) -> bool:
-    """True or false.
-
-    Raises:
-        Unreadable: it is neither.
-    """
+    """True or false."""
     return _typed(of, name, bool, "true or false", default)
 
 
 def part(of: Json, name: str, default: Json | None = None) -> Json:
-    """An object: a part with fields of its own.
-
-    Raises:
-        Unreadable: the field is no object.
-    """
+    """An object: a part with fields of its own."""
     return _typed(of, name, dict, "an object", default)
 
 
 def entries(of: Json, name: str, default: Sequence[Any] | None = None) -> Sequence[Any]:
-    """A list.
-
-    Raises:
-        Unreadable: the field is no list.
-    """
+    """A list."""
     return _typed(of, name, list, "a list", default)
 
 
 def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-    """A list of texts.
-
-    Raises:
-        Unreadable: the field is no list, or holds something else than texts.
-    """
+    """A list of texts."""
     found = entries(of, name, default)
     for each in found:
         if not isinstance(each, str):
@@ -158,20 +123,12 @@ def texts(of: Json, name: str, default: Sequence[str] | None = None) -> tuple[st
 
 
 def text_map(of: Json, name: str) -> dict[str, str]:
-    """Texts by name; empty if the field is absent. A text that is null is read as an empty one.
-
-    Raises:
-        Unreadable: one is something else.
-    """
+    """Texts by name; empty if the field is absent. A text that is null is read as an empty one."""
     return within(of, name, lambda found: {each: text(found, each, "") for each in found}, {})
 
 
 def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | None = None) -> Read:
-    """The result of `read` for an object in a field.
-
-    Raises:
-        Unreadable: the object, or a part of it, is not as expected.
-    """
+    """The result of `read` for an object in a field."""
     found = part(of, name, default)
     try:
         return read(found)
@@ -181,11 +138,7 @@ def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | No
 
 
 def named(of: Json, name: str, read: Callable[[str, Json], Read], default: Json | None = None) -> dict[str, Read]:
-    """The results of `read` for the objects inside an object, by name.
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The results of `read` for the objects inside an object, by name."""
 
     def all_of(found: Json) -> dict[str, Read]:
         result = {}
@@ -202,11 +155,7 @@ def named(of: Json, name: str, read: Callable[[str, Json], Read], default: Json 
 
 
 def listed(of: Json, name: str, read: Callable[[Json], Read], default: Sequence[Any] | None = None) -> tuple[Read, ...]:
-    """The results of `read` for the objects in a list.
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The results of `read` for the objects in a list."""
     result = []
     for number, each in enumerate(entries(of, name, default)):
         try:
@@ -218,22 +167,14 @@ def listed(of: Json, name: str, read: Callable[[Json], Read], default: Sequence[
 
 
 def whole_part(found: Any) -> Json:
-    """The value itself, which has to be an object.
-
-    Raises:
-        Unreadable: it is no object.
-    """
+    """The value itself, which has to be an object."""
     if not isinstance(found, dict):
         raise Unreadable(f"is {_quoted(found)}, and has to be an object")
     return found
 
 
 def parsed(kept: str) -> Json:
-    """The object that a text of JSON holds.
-
-    Raises:
-        Unreadable: the text holds no object.
-    """
+    """The object that a text of JSON holds."""
     try:
         found = json.loads(kept)
     except (RecursionError, TypeError, ValueError) as error:

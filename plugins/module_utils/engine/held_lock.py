@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common import ancestry
-from ..common.conflicts import until_unchanged
+from ..common.attempts import until_unchanged
 from ..common.errors import Conflict, Refusal
 from ..common.moments import now_text
 from ..common.task import Outcome, Task

@@ -26,11 +26,7 @@ class PoolRecord:
 
 
 def pool_record_of(raw: Json) -> PoolRecord:
-    """A pool of a record.
-
-    Raises:
-        Unreadable: it is not as expected.
-    """
+    """A pool of a record."""
     return PoolRecord(text(raw, "name", ""), one_of(raw, "status", STATUSES), texts(raw, "left"))
 
 

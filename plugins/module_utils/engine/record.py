@@ -164,11 +164,7 @@ def _entry(raw: Json) -> Entry:
 
 
 def field(raw: Json, name: str) -> str:
-    """A text that is always written, and may be empty.
-
-    Raises:
-        Unreadable: it is missing, or something else.
-    """
+    """A text that is always written, and may be empty."""
     if name not in raw:
         raise Unreadable("is missing", name)
     return text(raw, name, "")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..common.conflicts import until_unchanged
+from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, refusal
 from ..common.moments import now_seconds, now_text
 from ..common.task import Outcome, Task

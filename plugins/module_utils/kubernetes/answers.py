@@ -82,11 +82,7 @@ def not_understood(where: str, what: str) -> NotUnderstood:
 
 
 def reading(where: str) -> AbstractContextManager[None]:
-    """A block that reads an answer; its refusals say `where`.
-
-    Raises:
-        NotUnderstood: a part of the answer is not as expected.
-    """
+    """A block that reads an answer; its refusals say `where`."""
     return understood(lambda what: not_understood(where, what))
 
 
@@ -98,11 +94,7 @@ def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager
 
 
 def images_of(spec: Json, name: str) -> dict[str, str]:
-    """The image of each of the containers in a list of a pod's spec, by the container's name.
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The image of each of the containers in a list of a pod's spec, by the container's name."""
     return dict(listed(spec, name, lambda each: (text(each, "name"), text(each, "image", "")), ()))
 
 

@@ -35,11 +35,7 @@ def pods_of(client: KubernetesClient, pool: StatefulSet) -> dict[str, Pod]:
 
 
 def pod(item: Json) -> Pod:
-    """The observation of an API object.
-
-    Raises:
-        NotUnderstood: a part of it is not as expected.
-    """
+    """The observation of an API object."""
     with reading_object("Pod", item):
         metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
         labels = text_map(metadata, "labels")

@@ -27,11 +27,7 @@ def path_of(namespace: str, name: str = "") -> str:
 def list_stateful_sets(
     client: KubernetesClient, namespace: str, label_selector: str | None = None
 ) -> tuple[StatefulSet, ...]:
-    """The StatefulSets of a namespace that match the label selector, by name.
-
-    Raises:
-        Refusal: the answer cannot be had.
-    """
+    """The StatefulSets of a namespace that match the label selector, by name."""
     found = client.list(path_of(namespace), label_selector=label_selector)
     return tuple(sorted((stateful_set(item) for item in found), key=lambda each: each.name))
 
@@ -53,9 +49,6 @@ def observe_namespace(client: KubernetesClient, namespace: str) -> Namespace:
 
     Pods are asked for after the sets: a pod that names a set of this look as its owner then belongs to that set. Most
     pods may be strangers, so one that cannot be read is kept apart; the judging code says which ones matter.
-
-    Raises:
-        Refusal: an answer cannot be had.
     """
     sets = list_stateful_sets(client, namespace)
     read: list[Pod] = []
@@ -98,11 +91,7 @@ def _pods_left(client: KubernetesClient, namespace: str) -> tuple[Pod, ...]:
 
 
 def stateful_set(item: Json) -> StatefulSet:
-    """The observation of an API object.
-
-    Raises:
-        NotUnderstood: a part of it is not as expected.
-    """
+    """The observation of an API object."""
     with reading_object("StatefulSet", item):
         metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
         template = within(spec, "template", lambda template: part(template, "spec"))
@@ -152,11 +141,7 @@ def _strategy(found: Part) -> Part:
 
 
 def controlling_owner(metadata: Mapping[str, Any]) -> Owner | None:
-    """The owner that controls an object, else its first owner, else None.
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The owner that controls an object, else its first owner, else None."""
     owners = listed(metadata, "ownerReferences", _owner, ())
     return next((each for each in owners if each.controller), owners[0] if owners else None)
 
@@ -168,11 +153,7 @@ def _owner(each: Part) -> Owner:
 
 
 def selector_text(selector: Mapping[str, Any]) -> str:
-    """A LabelSelector in the form of the query parameter `labelSelector`.
-
-    Raises:
-        Unreadable: a requirement is of an unknown kind.
-    """
+    """A LabelSelector in the form of the query parameter `labelSelector`."""
     equal = [f"{key}={value}" for key, value in text_map(selector, "matchLabels").items()]
     return ",".join((*equal, *listed(selector, "matchExpressions", _requirement, ())))
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..common.conflicts import until_unchanged
+from ..common.attempts import until_unchanged
 from ..common.errors import refusal
 from ..common.task import Task
 from ..common.verdict import Reason

@@ -21,7 +21,7 @@ from .judge.back import judge_back
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .judge.gates import UPGRADED, Scope, judge, judge_upgraded
 from .judge.policy import policy_of
-from .judge.remaining import remaining
+from .judge.progress import remaining
 from .judge.upgrade_path import target_of
 from .looking import look, polls
 from .observe.client import OpenSearchClient, connect

@@ -49,9 +49,6 @@ def look(
     As long as copies are under way no explanation is asked for: it would cost much and change nothing. Requests that
     every member has to answer are made only at the first look of a gate: disks and long tasks, the latter again as long
     as there are any. `before` is the gate's previous look.
-
-    Raises:
-        Refusal: an answer is missing or unreadable.
     """
     made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)

@@ -20,9 +20,9 @@ from ..pools.pod_roll import Questions, roll
 from .act.hand_over import HandOver
 from .act.restricting import RESTRICTING, Restriction
 from .judge.back import judge_back
-from .judge.last_look import prove
 from .judge.pods import judge_ephemeral, judge_other_pools, judge_pods
 from .judge.policy import awaiting, policy_of
+from .judge.safety import prove
 from .judge.standing import need_pods
 from .judge.upgrade_path import target_of
 from .observe.client import connect

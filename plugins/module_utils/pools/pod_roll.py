@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..common.conflicts import until_unchanged
+from ..common.attempts import proven_and_prepared, until_unchanged
 from ..common.errors import Conflict, Refusal, Unreachable
-from ..common.preparing import proven_and_prepared
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
-from ..common.conflicts import until_unchanged
+from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting

@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import ClusterLock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster as looks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.data_paths import DEFAULT
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.moves import explain_moves
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explaining import explain_moves
 
 from tests.sandbox.opensearch.client import client_of
 from tests.sandbox.opensearch.rooms import THREE, TO, Room

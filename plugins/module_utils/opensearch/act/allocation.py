@@ -26,8 +26,8 @@ from ..judge.delay import choose
 from ..judge.drain import judge_drained, judge_room
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
-from ..observe.copies import left_on, standing_still
-from ..observe.moves import explain_moves
+from ..observe.copies import left_on, under_way
+from ..observe.explaining import explain_moves
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Settings
 from ..observe.state import ClusterState
 from .flush import FLUSHED, flush, indices_on
@@ -175,7 +175,7 @@ def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
     left, following = left_on(state, names), "prove that the batch may go down"
     if not fresh:
-        moves = explain_moves(client, state, left) if standing_still(state) else ()
+        moves = () if under_way(state) else explain_moves(client, state, left)
         verdict, changed = judge_drained(names, left, moves), bool(task.journal.as_result())
         return Outcome(verdict, changed, before, before, following)
     passed_or_raise(judge_room(names, explain_moves(client, state, left)))

@@ -28,10 +28,9 @@ from ..judge.changes import request_of
 from ..judge.policy import Policy
 from ..judge.quorum import judge_majorities, successors, votes_alone
 from ..observe.client import OpenSearchClient
-from ..observe.cluster import read_settings
+from ..observe.cluster import observe_elected, observe_voting, read_settings
 from ..observe.settings import UNDO, carried_undo, excluded_by, with_excluded
 from ..observe.state import ClusterState, Voting
-from ..observe.voting import observe_elected, observe_voting
 from .settings_change import undo_left
 from .voting import exclude, prove_take_back, refused_by_server, take_back
 

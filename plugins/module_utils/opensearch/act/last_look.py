@@ -15,7 +15,7 @@ from ...common.task import Task
 from ...common.verdict import Verdict, waiting
 from ...common.waiting import Patience, wait_for
 from ...common.words import enumerate_few
-from ..judge.last_look import needs_allocation
+from ..judge.safety import needs_allocation
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe
 from ..observe.state import ClusterState
@@ -39,11 +39,7 @@ class LastLook:
         self._in_vain = False
 
     def see(self) -> ClusterState:
-        """The cluster now.
-
-        Raises:
-            Refusal: the answer is missing or unreadable.
-        """
+        """The cluster now."""
         state = observe(self._client)
         self._in_vain = bool(needs_allocation(state, self._batch, self._may_be_red)) and self._is_restricted()
         return state
@@ -71,9 +67,6 @@ def wait_calm(
     An index is made in two steps: its replicas are allocated once its primary has started. If allocation were
     restricted in between, the batch would have to be begun again. `state` is the last look. The proof needs no copy of
     an index in `may_be_red`.
-
-    Raises:
-        Refusal: the run may not go on; or the answer is missing or unreadable.
     """
     seen = [state]
 

@@ -18,9 +18,9 @@ from ...kubernetes import client as kubernetes
 from ...kubernetes.lease import lease_at
 from ..judge.changes import request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
+from ..observe.cluster import observe_voting
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Settings, excluded_by, with_excluded
 from ..observe.state import Voting
-from ..observe.voting import observe_voting
 from .cluster_lock import ClusterLock
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
 from .voting import refused_by_server, take_back

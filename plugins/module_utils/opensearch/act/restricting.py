@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...common.arguments import Options
+from ...common.attempts import proven_and_prepared
 from ...common.errors import refusal
-from ...common.preparing import proven_and_prepared
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, State, Verdict, combine, waiting
 from ...common.waiting import Patience, wait_for
-from ..judge.last_look import prove
 from ..judge.policy import Policy
+from ..judge.safety import prove
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
 from ..observe.settings import ALLOCATING, ENABLE

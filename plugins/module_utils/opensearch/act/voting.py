@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection
 from ...common.errors import Refusal, Unreachable
 from ...common.task import Task
 from ..observe.client import OpenSearchClient
+from ..observe.cluster import observe_voting
 from ..observe.state import Voting
-from ..observe.voting import observe_voting
 
 EXCLUSIONS = "/_cluster/voting_config_exclusions"
 

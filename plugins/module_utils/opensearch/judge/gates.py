@@ -24,11 +24,10 @@ from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .disk import judge_disks
-from .last_copies import judge_last_copies
 from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
-from .safety import BATCH_RULES, judge_blocks, judge_present
+from .safety import BATCH_RULES, judge_blocks, judge_last_copies, judge_present
 from .upgrade_path import judge_created, judge_path
 
 BACKLOG = 100

@@ -19,6 +19,7 @@ from ...common.verdict import Reason, Verdict, as_verdict, refused, remark, wait
 from ...common.words import enumerate_few
 from ..observe.copies import unassigned
 from ..observe.explanation import Explanation
+from ..observe.recoveries import Recoveries
 from ..observe.state import ClusterState, Health, ShardCopy
 
 _RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true"
@@ -215,3 +216,28 @@ def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
             ),
         )
     return ()
+
+
+OF_SHARDS = (
+    "allocating",
+    "last_started_copy",
+    "not_green",
+    "primary_unassigned",
+    "recovering",
+    "recovery_running",
+)
+"""The codes of the reasons that end when shards are started."""
+
+
+def remaining(
+    state: ClusterState, explanations: Collection[Explanation], recoveries: Recoveries
+) -> Mapping[str, tuple[float, ...]]:
+    """The amount that is left to wait for, by the code of the reason: shards first, then bytes, then operations.
+
+    A gate that waits for shards has no deadline as long as this falls; once it stands still, the deadline counts.
+    """
+    shards = sum(copy.state != "STARTED" for copy in state.copies)
+    explained = {(one.index, one.shard) for one in explanations}
+    unexplained = sum((copy.index, copy.shard) not in explained for copy in unassigned(state))
+    left = (float(shards), recoveries.bytes, recoveries.operations)
+    return {**dict.fromkeys(OF_SHARDS, left), "unassigned": (float(unexplained),)}

@@ -10,13 +10,14 @@ nothing about progress.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
-from ..observe.copies import copy_sets
+from ..observe.copies import Shard, copy_sets, last_copies
 from ..observe.state import ClusterState, ShardCopy
-from .policy import Policy
+from .policy import Policy, awaiting
 from .quorum import judge_elected, judge_majorities, judge_voting, votes_alone
 from .roles import judge_roles
 
@@ -233,3 +234,62 @@ def judge_blocks(state: ClusterState) -> Iterator[Reason]:
             yield waiting("cluster_block", message, remedy)
         else:
             yield refused("cluster_block", message, "Remove the block, then run again.")
+
+
+@as_verdict
+def judge_last_copies(
+    state: ClusterState, going: Collection[str], without_place: Mapping[Shard, str], may_be_red: Collection[str]
+) -> Iterator[Reason]:
+    """Whether no member of `going` (ids) holds a last copy whose replicas have no place.
+
+    `without_place` holds the deciders that leave a shard's replicas without a place. The proof alone would wait for the
+    replica, since it cannot know that the replica never comes.
+    """
+    stuck: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for shard, copy in last_copies(state).items():
+        if copy.member in going and shard in without_place and copy.index not in may_be_red:
+            holder = state.members.get(copy.member or "")
+            stuck[(holder.name if holder else "?", without_place[shard])].append(f"{copy.index}[{copy.shard}]")
+    for (name, deciders), shards in sorted(stuck.items()):
+        yield refused(
+            "last_started_copy",
+            f"{name} holds the only copy of {enumerate_few(shards)} that can be assigned; the replicas fit on no member"
+            f" (deciders: {deciders}).",
+            "Cure what the deciders name; or accept with allow_red_indices that these indices are red while that member"
+            " restarts.",
+        )
+
+
+def prove(
+    state: ClusterState,
+    members: Collection[str],
+    batch: Collection[str],
+    policy: Policy,
+    gone: Collection[str] = frozenset(),
+) -> Verdict:
+    """The proof that the members named in `batch` may go down now; `members` are all that should be in the cluster.
+
+    `gone` are those of the batch that were stopped already: they count as down, and are not missed.
+    """
+    policy = awaiting(policy, state, members, batch)
+    present = {member.name for member in state.members.values()}
+    away = set(gone) - present
+    there = judge_present(state, set(members) - away, set(batch) - away)
+    return combine((judge_blocks(state), there, judge_batch(state, batch, policy, gone)))
+
+
+def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()) -> frozenset[str]:
+    """The shards that need an allocation outside the batch: no copy of them is there, nor has one begun to recover.
+
+    A recovery that has begun goes on under every restriction; an allocation does not (server source,
+    EnableAllocationDecider).
+    """
+    down = state.ids(batch)
+    return frozenset(
+        f"{index}[{shard}]"
+        for (index, shard, _search_only), copies in copy_sets(state).items()
+        if index not in may_be_red
+        and any(copy.member in down for copy in copies)
+        and any(copy.state == "UNASSIGNED" for copy in copies)
+        and all(copy.member in down or copy.state == "UNASSIGNED" for copy in copies)
+    )

@@ -28,9 +28,5 @@ def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
 
 
 def reading(request: str, check: str = "") -> AbstractContextManager[None]:
-    """A block that reads an answer; its refusals name the request.
-
-    Raises:
-        NotUnderstood: a part of the answer is not as expected.
-    """
+    """A block that reads an answer; its refusals name the request."""
     return understood(lambda what: not_understood(request, what, check))

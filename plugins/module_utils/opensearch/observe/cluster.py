@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The looks at an OpenSearch cluster: few calls, none that fans out to every shard.
 
-The routing table comes from the cluster state, never from `_cat/shards`, which asks every data member for all its
-statistics whatever columns are wanted (server source, RestShardsAction).
+Each look raises a `Refusal` if an answer is missing or unreadable, and `Unreachable` if a member of the cluster has not
+answered for itself. The routing table comes from the cluster state, never from `_cat/shards`, which asks every data
+member for all its statistics whatever columns are wanted (server source, RestShardsAction).
 """
 
 from __future__ import annotations
@@ -91,9 +92,6 @@ def observe(client: OpenSearchClient) -> ClusterState:
     """One look: two calls, answered by the elected manager and by each member for itself.
 
     A member that joins or leaves between the two is in only one answer; then both calls are made again.
-
-    Raises:
-        Refusal: an answer is missing or unreadable; `Unreachable` if a member of the cluster does not answer.
     """
     return parse_state(*_agreeing(lambda: _both(client)))
 
@@ -137,11 +135,7 @@ def _nodes(client: OpenSearchClient) -> Json:
 
 
 def cluster_uuid(client: OpenSearchClient) -> str:
-    """The identity of the cluster, which is made once at its first start.
-
-    Raises:
-        Refusal: the answer is missing or unreadable, or `_na_`: the cluster has not formed yet.
-    """
+    """The identity of the cluster, which is made once at its first start."""
     path = "/_cluster/state/version"
     answer = client.get(path, filter_path="cluster_uuid")
     with reading(f"GET {path}"):
@@ -162,11 +156,7 @@ def _uuid(answer: Json) -> str:
 
 
 def parse_state(nodes: Json, state: Json) -> ClusterState:
-    """The cluster state from both answers.
-
-    Raises:
-        Unreachable: a member did not answer for itself, or a field that decides about safety is missing or impossible.
-    """
+    """The cluster state from both answers."""
     with reading(BOTH):
         indices, voting = within(state, "metadata", _metadata)
         members = parse_members(nodes, part(state, "nodes"))
@@ -208,9 +198,6 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
     """The named members that are in the cluster now, by name; cheap enough for a tight loop.
 
     The state is asked first, so that a new process is never seen with the version of the old one.
-
-    Raises:
-        Refusal: an answer is missing or unreadable; `Unreachable` if one that is in the cluster does not answer.
     """
     wanted = set(names)
 
@@ -226,11 +213,7 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
 
 def observe_data_paths(client: OpenSearchClient) -> DataPaths:
-    """The data paths of each member from its own settings; members that have not answered in time are left out.
-
-    Raises:
-        Refusal: the answer is missing or unreadable.
-    """
+    """The data paths of each member from its own settings; members that have not answered in time are left out."""
     wanted = ("nodes.*.name", "nodes.*.settings.path.data", "nodes.*.settings.path.home")
     answer = client.get("/_nodes/_all/settings", timeout=ANSWERING, filter_path=",".join(wanted))
     with reading("GET /_nodes/_all/settings"):
@@ -238,11 +221,7 @@ def observe_data_paths(client: OpenSearchClient) -> DataPaths:
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:
-    """The disks of the data members and the watermarks in force: a call to each data member, and one more.
-
-    Raises:
-        Refusal: an answer is missing or unreadable.
-    """
+    """The disks of the data members and the watermarks in force: a call to each data member, and one more."""
     path = "cluster.routing.allocation.disk"
     settings = client.get(
         "/_cluster/settings", include_defaults="true", filter_path=",".join(f"{s}.{path}" for s in _SCOPES)
@@ -260,11 +239,7 @@ def observe_disks(client: OpenSearchClient) -> Disks:
 
 
 def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:
-    """The long tasks of all members: one call, which each member answers for itself.
-
-    Raises:
-        Refusal: the answer is missing or unreadable.
-    """
+    """The long tasks of all members: one call, which each member answers for itself."""
     actions = ",".join(LONG_TASKS)
     wanted = ("name", "tasks.*.id", "tasks.*.action", "tasks.*.description", "tasks.*.parent_task_id")
     answer = client.get(
@@ -307,11 +282,24 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
 
 
 def read_settings(client: OpenSearchClient) -> Settings:
-    """Both scopes of the cluster settings, flat.
-
-    Raises:
-        Refusal: the answer is missing or unreadable.
-    """
+    """Both scopes of the cluster settings, flat."""
     answer = client.get("/_cluster/settings", flat_settings="true")
     with reading("GET /_cluster/settings"):
         return parse_settings(answer)
+
+
+def observe_voting(client: OpenSearchClient) -> Voting:
+    """The voting configurations and exclusions now."""
+    path = "/_cluster/state/metadata"
+    answer = client.get(path, filter_path="metadata.cluster_coordination")
+    with reading(f"GET {path}"):
+        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
+
+
+def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
+    """The id of the elected manager now, if any. The first major has another name for the field."""
+    has_first_major = any(member.version.major == 1 for member in seen.members.values())
+    name = "master_node" if has_first_major else "cluster_manager_node"
+    answer = client.get(f"/_cluster/state/{name}", filter_path=name)
+    with reading(f"GET /_cluster/state/{name}"):
+        return optional_text(answer, name)

@@ -27,7 +27,7 @@ def last_copies(state: ClusterState) -> Mapping[Shard, ShardCopy]:
 
 
 def under_way(state: ClusterState) -> bool:
-    """Whether any copy recovers or moves."""
+    """Whether any copy recovers or moves. As long as one does, others may just be waiting for their turn."""
     return any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
 
 
@@ -49,11 +49,6 @@ def left_on(state: ClusterState, names: Collection[str]) -> tuple[ShardCopy, ...
     """The copies that the named members hold. A copy that relocates counts until it has arrived elsewhere."""
     members = state.ids(names)
     return tuple(copy for copy in state.copies if copy.member in members)
-
-
-def standing_still(state: ClusterState) -> bool:
-    """Whether no copy recovers or moves. As long as one does, others may just be waiting for their turn."""
-    return not any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
 
 
 CopySets = Mapping[tuple[str, int, bool], Sequence[ShardCopy]]

@@ -27,9 +27,6 @@ def parse_data_paths(nodes_settings: Json) -> dict[str, tuple[str, ...]]:
     """The data paths of each member from `GET _nodes/_all/settings`: `path.data`, or `data` under `path.home`.
 
     A member that does not tell its home gets no paths.
-
-    Raises:
-        Unreadable: the answer is not as expected.
     """
     return dict(named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {}).values())
 

@@ -73,11 +73,7 @@ def parse_watermark(text: str) -> Watermark:
 
 
 def parse_watermarks(answer: Json, data_members: int) -> Mapping[str, Watermark] | None:
-    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None if the cluster heeds none.
-
-    Raises:
-        Unreadable: one is missing, or cannot be read.
-    """
+    """The watermarks in force, from `_cluster/settings?include_defaults=true`; None if the cluster heeds none."""
     settings: dict[str, Any] = {}
     marks: dict[str, Any] = {}
     for scope in ("defaults", "persistent", "transient"):
@@ -114,9 +110,6 @@ def parse_disks(answer: Json) -> tuple[Disk, ...]:
     """The fullest path of each member that keeps shards, from `_nodes/stats/fs`.
 
     Members that hold nothing but a cache of remote data (roles `warm` and `search` alone) are left out.
-
-    Raises:
-        Unreadable: a figure is missing, or a member has no data path.
     """
     found = named(answer, "nodes", lambda _identity, node: _fullest(node), {})
     return tuple(disk for disk in found.values() if disk)

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Asking the server why copies are not assigned: at most so many questions a look, so all after a few looks."""
+"""Asking the server why copies are not assigned, or where they could move: at most so many questions a look, so all are
+answered after a few looks."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ...common.errors import Refusal
 from ...common.reading import Json
 from .answers import EXPLAIN, reading
 from .client import OpenSearchClient
-from .explanation import Explanation, parse_explanation
+from .explanation import Explanation, Move, parse_explanation, parse_move
 from .state import ClusterState, ShardCopy
 
 EXPLANATIONS = 500
@@ -30,9 +31,6 @@ def explain(
     `former` are explanations of an earlier look that are still true, the oldest first. If there are more questions than
     one look may ask, copies that were never explained come first, then those explained longest ago. So after a few
     looks all are explained.
-
-    Raises:
-        Refusal: the server refuses the question, or cannot be reached.
     """
     age = {_place(explanation): number for number, explanation in enumerate(former)}
     groups = sorted(_alike(state, copies), key=lambda group: age.get(_place(group[0]), -1))
@@ -58,9 +56,6 @@ def answer_about(client: OpenSearchClient, copy: ShardCopy, fields: str, member:
     """These fields of the server's explanation of a copy, and the deciders; of the copy on `member`, if that is given.
 
     It is None if the copy was assigned or has gone between two calls, or its index is gone: the next look sees that.
-
-    Raises:
-        Refusal: the server refuses the question, or cannot be reached.
     """
     body = {"index": copy.index, "shard": copy.shard, "primary": copy.primary}
     deciders = "node_allocation_decisions.deciders"
@@ -87,6 +82,23 @@ def _ask(client: OpenSearchClient, group: Sequence[ShardCopy]) -> Iterator[Expla
         yield Explanation(each.index, each.shard, each.primary, explanation.can_allocate, explanation.refusing)
 
 
+def explain_moves(client: OpenSearchClient, state: ClusterState, left: Sequence[ShardCopy]) -> tuple[Move, ...]:
+    """The server's explanations of these copies; copies in the same situation share one question.
+
+    Replicas that the server itself adds and takes away with the members (`auto_expand_replicas`) need no other place.
+    """
+    found = []
+    holders = {copy.member for copy in left}
+    there_are_others = any(member.holds_data and member.id not in holders for member in state.members.values())
+    for group in list(_leaving(state, left))[:EXPLANATIONS]:
+        answer = answer_about(client, group[0], "node_allocation_decisions.node_name", member=group[0].member)
+        if answer is None or (there_are_others and "node_allocation_decisions" not in answer):
+            continue  # It has begun to move between the two calls.
+        with reading(EXPLAIN):
+            found.append(parse_move(tuple(f"{each.index}[{each.shard}]" for each in group), answer))
+    return tuple(found)
+
+
 def _place(about: Explanation | ShardCopy) -> _Place:
     return about.index, about.shard, about.primary
 
@@ -107,4 +119,16 @@ def _alike(state: ClusterState, copies: Iterable[ShardCopy]) -> Iterable[list[Sh
         holders = frozenset(other.member for other in others if other.member)
         primary = next((other.member for other in others if other.primary), None)
         groups[(copy.index, copy.primary, primary, holders)].append(copy)
+    return groups.values()
+
+
+def _leaving(state: ClusterState, left: Iterable[ShardCopy]) -> Iterable[list[ShardCopy]]:
+    """Copies in groups of the same index and member, with the same other holders."""
+    siblings = _by_shard(state)
+    groups: dict[object, list[ShardCopy]] = defaultdict(list)
+    for copy in left:
+        index = state.indices.get(copy.index)
+        if copy.state == "STARTED" and not (index and index.auto_expand):
+            others = frozenset(other.member for other in siblings[(copy.index, copy.shard)])
+            groups[(copy.index, copy.member, copy.primary, copy.search_only, others)].append(copy)
     return groups.values()

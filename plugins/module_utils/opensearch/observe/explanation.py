@@ -24,11 +24,7 @@ class Explanation:
 
 
 def parse_explanation(answer: Json) -> Explanation:
-    """An explanation from its JSON.
-
-    Raises:
-        Unreadable: a field that decides is missing.
-    """
+    """An explanation from its JSON."""
     return Explanation(
         index=text(answer, "index"),
         shard=whole(answer, "shard"),
@@ -47,11 +43,7 @@ DECISIONS = frozenset({"ALWAYS", "NO", "THROTTLE", "YES"})
 
 
 def refusing_deciders(decision: Json) -> frozenset[str]:
-    """The deciders that say no to one member, in `node_allocation_decisions`.
-
-    Raises:
-        Unreadable: a decider gives an unknown answer.
-    """
+    """The deciders that say no to one member, in `node_allocation_decisions`."""
     said = listed(decision, "deciders", lambda each: (text(each, "decider"), one_of(each, "decision", DECISIONS)), ())
     return frozenset(name for name, decided in said if decided == "NO")
 
@@ -67,11 +59,7 @@ class Move:
 
 
 def parse_move(shards: tuple[str, ...], answer: Json) -> Move:
-    """The explanation of these copies, from its JSON.
-
-    Raises:
-        Unreadable: a field that decides is missing.
-    """
+    """The explanation of these copies, from its JSON."""
     decisions = listed(
         answer, "node_allocation_decisions", lambda each: (text(each, "node_name"), refusing_deciders(each)), ()
     )

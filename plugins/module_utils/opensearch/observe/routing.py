@@ -18,11 +18,7 @@ STATES = frozenset({"INITIALIZING", "RELOCATING", "STARTED", "UNASSIGNED"})
 
 
 def parse_copies(routing_table: Json, indices: Mapping[str, Index], members: Collection[str]) -> tuple[ShardCopy, ...]:
-    """Every shard copy of `routing_table.indices`; `members` are the ids of those in the cluster.
-
-    Raises:
-        Unreadable: a copy, or the set of copies of a shard, is impossible.
-    """
+    """Every shard copy of `routing_table.indices`; `members` are the ids of those in the cluster."""
     tables = named(routing_table, "indices", lambda name, table: _index(name, table, indices, members), {})
     return tuple(copy for copies in tables.values() for copy in copies)
 

@@ -87,11 +87,7 @@ def names_in(value: Any) -> list[str]:
 
 
 def parse_settings(answer: Json) -> Settings:
-    """Settings from the flat answer.
-
-    Raises:
-        Unreadable: a scope is missing.
-    """
+    """Settings from the flat answer."""
     return Settings(persistent=part(answer, "persistent"), transient=part(answer, "transient"))
 
 

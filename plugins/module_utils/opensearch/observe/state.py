@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
 
-Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8.
+Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8. A parser raises `Unreadable` if a field that decides
+is missing, or has a value that no server writes.
 """
 
 from __future__ import annotations
@@ -214,11 +215,7 @@ HEALTH = frozenset({"green", "yellow", "red"})
 
 
 def parse_health(answer: Json) -> Health:
-    """Health from its JSON.
-
-    Raises:
-        Unreadable: a field is missing, or has an unknown value.
-    """
+    """Health from its JSON."""
     return Health(
         status=one_of(answer, "status", HEALTH),
         timed_out=flag(answer, "timed_out"),
@@ -233,11 +230,7 @@ def parse_health(answer: Json) -> Health:
 
 
 def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
-    """The names of the members of the cluster state that did not answer, or answered under another name.
-
-    Raises:
-        Unreadable: the members of the state have no names.
-    """
+    """The names of the members of the cluster state that did not answer, or answered under another name."""
     names = named({"nodes": nodes_state}, "nodes", lambda _identity, state: text(state, "name"))
     return sorted(name for each, name in names.items() if part(nodes_info, each, {}).get("name") != name)
 
@@ -283,11 +276,7 @@ def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMembe
 
 
 def version_of(of: Json, name: str) -> Version:
-    """A version that is written as a text.
-
-    Raises:
-        Unreadable: the text is no version.
-    """
+    """A version that is written as a text."""
     found = text(of, name)
     try:
         return Version.parse(found)
@@ -296,11 +285,7 @@ def version_of(of: Json, name: str) -> Version:
 
 
 def parse_index(name: str, metadata: Json) -> Index:
-    """An index from `metadata.indices`.
-
-    Raises:
-        Unreadable: a setting that decides is missing, or has a value that no server writes.
-    """
+    """An index from `metadata.indices`."""
     is_open = one_of(metadata, "state", ("open", "close")) == "open"
     return within(
         metadata, "settings", lambda s: within(s, "index", lambda index: _index(name, index, is_open=is_open))
@@ -338,11 +323,7 @@ def _delay(unassigned: Json) -> str | None:
 
 
 def parse_voting(coordination: Json) -> Voting:
-    """Voting configurations from `metadata.cluster_coordination`.
-
-    Raises:
-        Unreadable: one is missing. The list of exclusions is there even when it is empty.
-    """
+    """Voting configurations from `metadata.cluster_coordination`, whose list of exclusions is there even if empty."""
     excluded = listed(
         coordination,
         "voting_config_exclusions",
@@ -357,11 +338,7 @@ def parse_voting(coordination: Json) -> Voting:
 
 
 def parse_blocks(blocks: Json) -> tuple[Block, ...]:
-    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock).
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock)."""
 
     def block(number: str, found: Json) -> Block:
         return Block(text(found, "description", "") or number, flag(found, "retryable", default=False))
@@ -374,11 +351,7 @@ _FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})
 
 
 def parse_snapshots(custom: Json) -> tuple[Snapshot, ...]:
-    """The snapshots being taken, from `snapshots` of the cluster state, which is absent if there are none.
-
-    Raises:
-        Unreadable: one of them is not as expected.
-    """
+    """The snapshots being taken, from `snapshots` of the cluster state, which is absent if there are none."""
     return listed(custom, "snapshots", _snapshot, ())
 
 

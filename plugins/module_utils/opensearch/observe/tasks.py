@@ -33,11 +33,7 @@ class LongTask:
 
 
 def parse_tasks(answer: Json) -> tuple[LongTask, ...]:
-    """The long tasks of `_tasks?group_by=nodes`.
-
-    Raises:
-        Unreadable: a field is missing.
-    """
+    """The long tasks of `_tasks?group_by=nodes`."""
     found = named(answer, "nodes", _tasks_of, {})
     return tuple(task for tasks in found.values() for task in tasks)
 

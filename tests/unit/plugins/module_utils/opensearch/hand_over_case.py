@@ -12,8 +12,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.allocation import CONTRACT, restrict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.hand_over import HandOver
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe, read_settings
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.voters import Voters

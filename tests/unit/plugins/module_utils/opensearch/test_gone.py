@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import prove
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     cluster,

@@ -15,8 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_elected
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.voting import observe_elected
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     identity,

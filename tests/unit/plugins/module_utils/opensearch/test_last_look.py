@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, shard_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import needs_allocation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import needs_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import DELAY, ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (

@@ -11,8 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import Selection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.looking import LONG_POLL, look, polls
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import (
     observe,

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.remaining import remaining
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.progress import remaining
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_recoveries
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.recoveries import (
     UNKNOWN,

@@ -39,14 +39,15 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cl
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.flush import flush
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import removals, split_ours
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.drain import judge_room
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_look import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import prove
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.answers import reading
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import (
     observe_disks,
     observe_recoveries,
     observe_tasks,
+    observe_voting,
     parse_state,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.data_paths import parse_data_paths
@@ -61,7 +62,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     parse_settings,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_health
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.voting import observe_voting
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_changes
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json, recorded
