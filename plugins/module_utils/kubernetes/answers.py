@@ -26,6 +26,10 @@ _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update
 _NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot ')
 
 
+class Expired(Unreachable):
+    """The moment of a list that is given in pages is forgotten (410), so that the list has to begin anew."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One request, in the words of an RBAC rule."""
@@ -125,21 +129,35 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
                 "Something else changed it in the same moment; run again.",
             )
         )
-    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        again = ", even when asked again" if retry else ""
-        return Unreachable(
-            refused(
-                UNREACHABLE,
-                f"The Kubernetes API at {host} answered {status} to {request.sentence()}{again}: {said}.",
-                "Wait until the control plane is healthy and run again.",
-            )
-        )
+    if status in {HTTPStatus.GONE, HTTPStatus.TOO_MANY_REQUESTS} or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return _passing(host, request, status, said, retry)
     if status < HTTPStatus.BAD_REQUEST:
         return not_understood(f"to {request.sentence()}", f"the server at {host} redirects the request ({status})")
     return refusal(
         "kubernetes_refused",
         f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",
         "Cure the cause it names and run again.",
+    )
+
+
+def _passing(host: str, request: Request, status: int, said: str, retry: bool) -> Refusal:
+    """The refusal for an answer that may be another one when it is asked for again."""
+    if status == HTTPStatus.GONE:
+        return Expired(
+            refused(
+                UNREACHABLE,
+                f"The Kubernetes API at {host} forgot its answer to {request.sentence()} before all of it was read:"
+                f" {said}.",
+                "Run again; if this lasts, see whether the API server or the network is overloaded.",
+            )
+        )
+    again = ", even when asked again" if retry else ""
+    return Unreachable(
+        refused(
+            UNREACHABLE,
+            f"The Kubernetes API at {host} answered {status} to {request.sentence()}{again}: {said}.",
+            "Wait until the control plane is healthy and run again.",
+        )
     )
 
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from ..common.packages import needed
-from ..common.reading import listed
+from ..common.reading import listed, part, text
 from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from .access import Access, access
-from .answers import not_understood, reading, refusal_of, request_of, unreachable
+from .answers import Expired, not_understood, reading, refusal_of, request_of, unreachable
 from .paths import CORE, in_namespace
 
 __all__ = ["Json", "KubernetesClient", "PatchKind", "connect"]
@@ -32,6 +32,10 @@ _PATCH_TYPES: dict[PatchKind, str] = {
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+PAGE = 500
+"""The most objects in one answer, as kubectl asks for them."""
+_LISTINGS = 5
+"""Attempts to list everything of one moment, which a server forgets some minutes later (by default five)."""
 _PASSING = (429, 500, 502, 503, 504)
 _ATTEMPTS = 3
 _QUESTIONS = "/apis/authorization.k8s.io/"
@@ -84,11 +88,29 @@ class KubernetesClient:
         return self._ask("GET", path, params or {}, missing=True)
 
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Items:
-        """The objects that match, as the API server's store holds them now (no cache, no pages)."""
+        """The objects that match, as the API server's store holds them at one moment (no cache), however many.
+
+        They are asked for in pages. If the server forgets that moment meanwhile, everything is asked for again.
+        """
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        answer = self._ask("GET", path, {key: value for key, value in selectors.items() if value}) or {}
-        with reading(f"to {request_of('GET', path).sentence()}"):
-            return list(listed(answer, "items", dict))
+        params = {key: value for key, value in selectors.items() if value} | {"limit": str(PAGE)}
+        for _attempt in range(_LISTINGS - 1):
+            try:
+                return self._pages(path, params)
+            except Expired:
+                continue
+        return self._pages(path, params)
+
+    def _pages(self, path: str, params: Mapping[str, str]) -> Items:
+        found: Items = []
+        following = ""
+        while True:
+            answer = self._ask("GET", path, {**params, **({"continue": following} if following else {})}) or {}
+            with reading(f"to {request_of('GET', path).sentence()}"):
+                found += listed(answer, "items", dict)
+                following = text(part(answer, "metadata", {}), "continue", "")
+            if not following:
+                return found
 
     def patch(
         self, path: str, body: Mapping[str, Any] | Sequence[Json], kind: PatchKind = "strategic", dry_run: bool = False
@@ -125,10 +147,10 @@ class KubernetesClient:
         path = in_namespace(CORE, namespace, "pods", pod, "log")
         params = {"container": container, "tailLines": str(lines), "previous": str(previous).lower()}
         answer = self._send("GET", path, params, None, "")
-        text: str = answer.data.decode("utf-8", "replace")
+        said: str = answer.data.decode("utf-8", "replace")
         if not _succeeded(answer.status):
-            raise refusal_of(self.host, request_of("GET", path), answer.status, _json(text), retry=True)
-        return text.splitlines()
+            raise refusal_of(self.host, request_of("GET", path), answer.status, _json(said), retry=True)
+        return said.splitlines()
 
     def websocket(self, path: str, params: Mapping[str, str], protocol: str) -> Any:
         """A websocket to `path`, open for as long as both ends keep it."""

@@ -11,6 +11,7 @@ from tests.sandbox.kubernetes import definitions, discovery, reviews, subresourc
 from tests.sandbox.kubernetes.faults import Faults
 from tests.sandbox.kubernetes.kinds import DEFINITIONS, PODS, SERVICE_ACCOUNTS, Kinds
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, details_of, no_such_path, not_found
+from tests.sandbox.kubernetes.pages import Pages
 from tests.sandbox.kubernetes.patches import merged, operated, strategic
 from tests.sandbox.kubernetes.requests import Target, is_watch, target_of
 from tests.sandbox.kubernetes.resources import Resources, Writing
@@ -34,6 +35,7 @@ class ApiServer:
         self.resources = Resources(self.store, self.kinds)
         self.rights = Rights(self.store, users)
         self.faults = Faults()
+        self._pages = Pages()
         self.logs: Callable[[Json, str, bool], list[str]] = lambda _pod, _container, _previous: []
         """The lines of the log of a pod's container, or of its run before the last restart."""
         self.store.listeners.append(self._defined)
@@ -138,15 +140,15 @@ class ApiServer:
         if request.method not in {"GET", "DELETE"}:
             raise _not_allowed()
         fits = _filter(kind, request.query)
-        version = str(self.store.version)
         items = [each for each in self.store.each(kind, target.namespace) if fits(each)]
         if request.method == "DELETE":
             for each in items:
                 metadata = each["metadata"]
                 self.resources.delete(kind, metadata.get("namespace", ""), metadata["name"], _deletion(request))
+        items, metadata = self._pages.cut(items, self.store.version, request.query, self.store.compacted)
         if not kind.custom:
             items = [{key: each[key] for key in each if key not in {"apiVersion", "kind"}} for each in items]
-        listed = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": {"resourceVersion": version}}
+        listed = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata}
         return Answer(200, {**listed, "items": items})
 
     def _watch(self, query: Mapping[str, str], target: Target, kind: Kind) -> Answer | Pending:

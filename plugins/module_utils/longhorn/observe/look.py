@@ -49,7 +49,7 @@ _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
 
 
 def look(client: KubernetesClient, namespace: str) -> Longhorn:
-    """Longhorn now. The lists are whole: none is asked for in pages, so the server gives all of it at one moment.
+    """Longhorn now. Each list is of one moment, however long it is.
 
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.

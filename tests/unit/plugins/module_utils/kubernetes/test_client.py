@@ -110,7 +110,7 @@ def test_reads_are_tried_again_and_writes_are_not(api: Api, client: KubernetesCl
     api.say(503, "starting")
     api.say(200, {"items": [{"a": 1}]})
     assert client.list(SETS, label_selector="app=data") == [{"a": 1}]
-    assert [path for _method, path, _headers, _body in api.asked] == [f"{SETS}?labelSelector=app%3Ddata"] * 2
+    assert [path for _method, path, _headers, _body in api.asked] == [f"{SETS}?labelSelector=app%3Ddata&limit=500"] * 2
     api.answers, api.asked = [], []
     api.say(503, "starting")
     refusal_from(lambda: client.patch(POD, {}))
