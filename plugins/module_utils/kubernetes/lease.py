@@ -60,8 +60,8 @@ def lease_at(client: KubernetesClient, place: Mapping[str, str]) -> Lease:
     if place["kept_in"] != "kubernetes":
         raise refusal(
             "undo_lock_not_readable",
-            f"The lock is not kept in Kubernetes, but in {place['kept_in']}.",
-            "Settle under that lock.",
+            f"The lock {place['name']} is kept in {place['kept_in']}, where this module cannot read it.",
+            "Settle under that lock; or name its run with take_over, if that run is certainly dead.",
         )
     return Lease(client, place["namespace"], place["name"])
 

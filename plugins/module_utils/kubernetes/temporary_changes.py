@@ -23,11 +23,21 @@ ATTEMPTS = 10
 """Conflicts in a row before a patch is given up. Every status update changes the resourceVersion that guards it."""
 
 
-def change(task: Task, client: KubernetesClient, path: str, wanted: Mapping[Path, Any], is_known: Known) -> bool:
+def change(
+    task: Task,
+    client: KubernetesClient,
+    path: str,
+    wanted: Mapping[Path, Any],
+    is_known: Known,
+    judge_writer: Callable[[Writer], None],
+) -> bool:
     """Make the values of the object at `path` as wanted, with their undo. The result says whether anything was to do.
 
+    The object may carry the undo of another run, which this one then extends. `judge_writer` refuses while that run
+    lives.
+
     Raises:
-        Refusal: there is no such object, its undo cannot be read, or the change was not made.
+        Refusal: there is no such object, its undo cannot be read or its run lives, or the change was not made.
     """
 
     def attempt() -> bool:
@@ -39,6 +49,8 @@ def change(task: Task, client: KubernetesClient, path: str, wanted: Mapping[Path
         fresh = [Change(each, at(each), value) for each, value in wanted.items() if at(each) != value]
         if not fresh:
             return False
+        if undo is not None:
+            judge_writer(undo.writer)
         undo = undo or Undo(writer)
         # A value that another has changed since goes back to what that one wanted.
         void = [each for each in undo.split(at)[1] if each.path in wanted]
@@ -47,6 +59,18 @@ def change(task: Task, client: KubernetesClient, path: str, wanted: Mapping[Path
         return True
 
     return until_unchanged(attempt, ATTEMPTS)
+
+
+def judge_undo(client: KubernetesClient, path: str, is_known: Known, judge_writer: Callable[[Writer], None]) -> None:
+    """Have `judge_writer` see that the run is dead whose undo the object at `path` carries, if it carries any.
+
+    Raises:
+        Refusal: the undo cannot be read, or its run lives.
+    """
+    found = client.get(path)
+    undo = carried_undo(found, is_known) if found is not None else None
+    if undo is not None:
+        judge_writer(undo.writer)
 
 
 def put_back(

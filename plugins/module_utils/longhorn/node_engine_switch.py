@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
@@ -14,11 +15,10 @@ from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import Remaining
-from ..engine.lock import LockStore
 from ..engine.lock_watch import Writers
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.lease import Lease
-from .act.changes import At, label_of
+from ..kubernetes.lease import lease_at
+from .act.changes import At, judge_runs, label_of
 from .act.putting_back import Return, remove_snapshots
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, touched
@@ -76,17 +76,7 @@ def run(task: Task) -> Outcome:
 
 def writers_of(task: Task, client: KubernetesClient) -> Writers:
     """The runs that wrote undos, for the question whether they live."""
-
-    def store_of(place: Mapping[str, str]) -> LockStore:
-        if place["kept_in"] != "kubernetes":
-            raise refusal(
-                "undo_lock_not_readable",
-                f"The lock {place['name']} is kept in {place['kept_in']}, where this module cannot read it.",
-                "Name that run with take_over if it is certainly dead.",
-            )
-        return Lease(client, place["namespace"], place["name"])
-
-    return Writers(task, store_of, "node_engine_switch")
+    return Writers(task, partial(lease_at, client), "node_engine_switch")
 
 
 def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
@@ -114,6 +104,8 @@ class _Switch:
     writers: Writers
     node: str
     stage: Stage | None = None
+    first: bool = True
+    """Whether it has not been looked at yet."""
     acted: bool = False
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
@@ -132,6 +124,9 @@ class _Switch:
             self.task.may_look(stoppable=True)
         new = found.stage is not self.stage
         self.moved_on, self.stage = new and self.stage is not None, found.stage
+        if self.first:
+            judge_runs(self.client, seen, [self.node], self.writers)
+            self.first = False
         if new:
             self.task.progress(f"node {self.node}: {found.stage.value}")
         refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers), found.acts)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from ...common.verdict import Reason, waiting
 from ...engine.lock_watch import Writers
 from ...engine.undo import Change, Path
 from ...kubernetes.client import Json, KubernetesClient
-from ...kubernetes.temporary_changes import change, put_back
+from ...kubernetes.temporary_changes import change, judge_undo, put_back
 from ..judge.stages import Act, run_of
 from ..observe.kinds import (
     HOME_MARK,
@@ -80,7 +80,8 @@ class At:
 
     def change(self, kind: str, name: str, wanted: Mapping[Path, Any]) -> None:
         """Change an object, with its undo."""
-        change(self.task, self.client, path_of(self.seen.namespace, kind, name), wanted, is_known)
+        path = path_of(self.seen.namespace, kind, name)
+        change(self.task, self.client, path, wanted, is_known, self.writers.judge)
 
     def put_back(self, kind: str, name: str) -> None:
         """Put back what the undo of an object names."""
@@ -91,6 +92,20 @@ class At:
         """Called before an act that is no change with an undo."""
         if not self.task.check_mode:
             self.task.still_wanted()
+
+
+def judge_runs(client: KubernetesClient, seen: Longhorn, nodes: Collection[str], writers: Writers) -> None:
+    """See that every run is dead which has changed something for these nodes that is still to be put back.
+
+    The switch of such a node is gone on with, so its undo becomes that of another run.
+
+    Raises:
+        Refusal: one of these runs lives, or what it has left cannot be read.
+    """
+    begun = [(NODES, name) for name, each in seen.nodes.items() if each.carries_undo and name in nodes]
+    begun += [(VOLUMES, each.name) for each in seen.v2_volumes if each.carries_undo and each.home_mark in nodes]
+    for kind, name in begun:
+        judge_undo(client, path_of(seen.namespace, kind, name), is_known, writers.judge)
 
 
 Performed = Callable[[At, Act], None]

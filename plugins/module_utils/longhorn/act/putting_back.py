@@ -18,7 +18,7 @@ from ..judge.copies import at_rest
 from ..judge.stages import busy
 from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
-from .changes import GONE, At, is_known
+from .changes import GONE, At, is_known, judge_runs
 
 
 @dataclass
@@ -37,10 +37,15 @@ class Return:
     changed: bool = False
     remarks: list[Reason] = field(default_factory=list)
     _returning: set[str] = field(default_factory=set)
+    _judged: bool = False
+    """Whether the runs that began the nodes in `keep` are known to be dead."""
 
     def again(self) -> tuple[Longhorn, Verdict]:
         """Look, and put back what can be put back now."""
         seen = self.look(self.client, self.namespace)
+        if not self._judged:
+            judge_runs(self.client, seen, self.keep, self.writers)
+            self._judged = True
         taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
         self.changed |= bool(self.task.journal.as_result())
         if taken:

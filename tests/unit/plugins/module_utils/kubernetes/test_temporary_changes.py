@@ -91,6 +91,11 @@ def carried(api: InProcess) -> Json:
     return undo
 
 
+def forth(api: InProcess, task: Task, wanted: dict[Path, Any]) -> bool:
+    client = api.client()
+    return change(task, client, PATH, wanted, is_known, Writers(task, partial(lease_at, client), "shelf_repair").judge)
+
+
 def back(api: InProcess, task: Task) -> tuple[bool, list[str]]:
     client = api.client()
     writers = Writers(task, partial(lease_at, client), "shelf_repair")
@@ -100,12 +105,12 @@ def back(api: InProcess, task: Task) -> tuple[bool, list[str]]:
 
 def test_there_and_back_again_exactly() -> None:
     api, task = shelf(), task_of("one")
-    assert change(task, api.client(), PATH, WANTED, is_known)
+    assert forth(api, task, WANTED)
     assert content(api) == {
         "spec": {"open": False, "copies": 0, "keeper": "", "paint": {"red": {"zinc": 1}}},
         "value": "x",
     }
-    assert not change(task, api.client(), PATH, WANTED, is_known)
+    assert not forth(api, task, WANTED)
     assert back(api, task) == (True, [])
     assert content(api) == WAS
     assert UNDO not in api.objects[PATH]["metadata"].get("annotations", {})
@@ -115,7 +120,7 @@ def test_there_and_back_again_exactly() -> None:
 
 def test_in_check_mode_nothing_is_changed() -> None:
     api = shelf()
-    assert change(replace(task_of("one"), check_mode=True), api.client(), PATH, WANTED, is_known)
+    assert forth(api, replace(task_of("one"), check_mode=True), WANTED)
     assert content(api) == WAS
 
 
@@ -123,7 +128,7 @@ def test_a_second_change_keeps_what_was_before_the_first() -> None:
     api = shelf()
     turns: list[tuple[str, dict[Path, Any]]] = [("one", {COPIES: 2}), ("two", {COPIES: 1, OPEN: False})]
     for run, wanted in (*turns, ("two", {COPIES: 4})):
-        assert change(task_of(run), api.client(), PATH, wanted, is_known)
+        assert forth(api, task_of(run), wanted)
     undo = carried(api)
     assert (undo["run"], [(each["was"], each["set_to"]) for each in undo["changes"]]) == (
         "two",
@@ -135,7 +140,7 @@ def test_a_second_change_keeps_what_was_before_the_first() -> None:
 
 def test_what_another_has_changed_since_is_left_and_told() -> None:
     api, task = shelf(), task_of("one")
-    change(task, api.client(), PATH, {COPIES: 2, OPEN: False}, is_known)
+    forth(api, task, {COPIES: 2, OPEN: False})
     api.client().patch(PATH, {"spec": {"copies": 7}}, "merge")
     (said,) = back(api, task)[1]
     assert said == (
@@ -146,9 +151,9 @@ def test_what_another_has_changed_since_is_left_and_told() -> None:
 
 def test_a_value_that_another_has_changed_and_a_run_sets_again_goes_back_to_what_that_one_wanted() -> None:
     api, task = shelf(), task_of("one")
-    change(task, api.client(), PATH, {COPIES: 2}, is_known)
+    forth(api, task, {COPIES: 2})
     api.client().patch(PATH, {"spec": {"copies": 7}}, "merge")
-    change(task, api.client(), PATH, {COPIES: 2}, is_known)
+    forth(api, task, {COPIES: 2})
     assert back(api, task) == (True, [])
     assert content(api) == {**WAS, "spec": {**WAS["spec"], "copies": 7}}
 
@@ -161,7 +166,7 @@ def test_somebody_who_writes_between_the_look_and_the_patch_is_seen() -> None:
         api.client().patch(PATH, {"spec": {"copies": 5}}, "merge")
 
     api.before = [lambda: None, writes]
-    change(task, api.client(), PATH, {COPIES: 2}, is_known)
+    forth(api, task, {COPIES: 2})
     assert [each["was"] for each in carried(api)["changes"]] == [5]
 
 
@@ -169,16 +174,23 @@ def test_what_a_living_run_has_set_stays_and_what_a_dead_one_has_set_goes_back()
     api, clock = shelf(), Passing()
     lease = Lease(api.client(), "night", "lock")
     held = lease.write(replace(OTHER, run="one", seconds=60), None)
-    change(task_of("one"), api.client(), PATH, {OPEN: False}, is_known)
+    forth(api, task_of("one"), {OPEN: False})
 
     def renew() -> None:
         lease.write(replace(held, renewed="later"), lease.read())
+
+    def renew_again() -> None:
+        lease.write(replace(held, renewed="later still"), lease.read())
 
     clock.on_tick = [renew]
     with pytest.raises(Refusal) as caught:
         back(api, task_of("two", "search", clock))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["locked"]
     assert content(api)["spec"]["open"] is False
+    clock.on_tick = [renew_again]
+    with pytest.raises(Refusal, match=r"Run one of .* has held the lock"):
+        forth(api, task_of("two", "search", clock), {COPIES: 2})
+    assert (content(api)["spec"]["copies"], carried(api)["run"]) == (3, "one")
     assert back(api, task_of("two", "search")) == (True, [])
     assert content(api) == WAS
 
@@ -188,7 +200,7 @@ def test_an_undo_that_cannot_be_read_is_refused_with_its_object(text: str) -> No
     api = shelf()
     api.client().patch(PATH, {"metadata": {"annotations": {UNDO: text}}}, "merge")
     for act in (
-        lambda: change(task_of("one"), api.client(), PATH, WANTED, is_known),
+        lambda: forth(api, task_of("one"), WANTED),
         lambda: back(api, task_of("one")),
     ):
         with pytest.raises(Refusal, match="of Shelf a is not what this collection writes"):
@@ -198,7 +210,7 @@ def test_an_undo_that_cannot_be_read_is_refused_with_its_object(text: str) -> No
 
 def test_an_undo_with_a_change_that_no_run_makes_is_not_believed() -> None:
     api = shelf()
-    change(task_of("one"), api.client(), PATH, {OPEN: False}, is_known)
+    forth(api, task_of("one"), {OPEN: False})
     forged = {**carried(api), "changes": [{"path": ["spec", "paint", "red"], "was": 1, "set_to": 2}]}
     api.client().patch(PATH, {"metadata": {"annotations": {UNDO: json.dumps(forged)}}}, "merge")
     with pytest.raises(Refusal, match=r"upgrade\.stateful/undo"):
@@ -210,5 +222,5 @@ def test_an_object_that_is_gone_cannot_be_changed_and_has_nothing_to_put_back() 
     api = shelf()
     del api.objects[PATH]
     with pytest.raises(Refusal, match=r"no object at /apis/example\.com"):
-        change(task_of("one"), api.client(), PATH, WANTED, is_known)
+        forth(api, task_of("one"), WANTED)
     assert back(api, task_of("one")) == (False, [])

@@ -86,6 +86,8 @@ class Driver:
         self.api = InProcess(server=server, namespaces=())
         self.said: list[str] = []
         self.run = "run-1"
+        self.lock = "stateful-upgrade"
+        """The name of the lock of the run."""
         self.guard: Killing | None = None
 
     def connect(self, _options: object) -> Any:
@@ -94,7 +96,7 @@ class Driver:
 
     def _asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
         check = bool(given.pop("check_mode", False))
-        lock = {"run": self.run, "name": "stateful-upgrade", "kept_in": "kubernetes", "namespace": NAMESPACE}
+        lock = {"run": self.run, "name": self.lock, "kept_in": "kubernetes", "namespace": NAMESPACE}
         params = contract.arguments({"kubernetes": {}, "opensearch": {}, "lock": lock, **given})
         task = Task(params, check, progress=self.said.append, clock=self.longhorn.clock, parents=(), guard=self.guard)
         return attempt(run, task)

@@ -90,7 +90,7 @@ def test_a_lock_that_is_kept_elsewhere_is_named_and_a_person_may_say_that_its_ru
     result = restored(monkeypatch, api, params={"lock": own})
     assert (codes(result), strategy(api, "data")) == (["undo_lock_not_readable"], {"type": "OnDelete"})
     assert "run night" in result["msg"]
-    assert "but in opensearch" in result["msg"]
+    assert "is kept in opensearch" in result["msg"]
     assert restored(monkeypatch, api, params={"lock": own, "take_over": "night"})["changed"]
     assert strategy(api, "data") == ROLLING
 
