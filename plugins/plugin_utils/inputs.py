@@ -34,17 +34,7 @@ GROUPS = f"{PREFIX}groups"
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
 MADE = frozenset(
     f"{PREFIX}{name}"
-    for name in (
-        "all_members",
-        "batch",
-        "batch_host",
-        "batch_pools",
-        "deadline",
-        "lock",
-        "places",
-        "step",
-        "system",
-    )
+    for name in ("all_members", "batch", "batch_host", "batch_pools", "deadline", "lock", "places", "step", "system")
 )
 """Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
 TOLD = frozenset(f"{PREFIX}{name}" for name in ("state", "waiting_for", "reasons"))

@@ -28,11 +28,7 @@ class Voice:
     """Says lines for one host. `now` gives seconds on a clock that never goes back."""
 
     def __init__(
-        self,
-        say: Callable[[str], None],
-        host: str,
-        secrets: Collection[str],
-        now: Callable[[], float] = time.monotonic,
+        self, say: Callable[[str], None], host: str, secrets: Collection[str], now: Callable[[], float] = time.monotonic
     ) -> None:
         self._say = say
         self._host = host

@@ -40,21 +40,13 @@ def of_module() -> tuple[str, ...]:
     before it, so only the nearest one counts there.
     """
     pid, depth = os.getppid(), 1
-    while _shell(pid) and depth < DEEPEST:
-        pid, depth = _parent(pid), depth + 1
+    while os.path.basename(_command(pid).partition(" ")[0]) in SHELLS and depth < DEEPEST:
+        fields = _stat(pid)
+        pid, depth = int(fields[_PARENT]) if fields else 0, depth + 1
     command = _command(pid)
     if "async_wrapper" in command:
         return ancestors(1)
     return ancestors(depth + 1 if "ansible" in command else depth)
-
-
-def _shell(pid: int) -> bool:
-    return os.path.basename(_command(pid).partition(" ")[0]) in SHELLS
-
-
-def _parent(pid: int) -> int:
-    fields = _stat(pid)
-    return int(fields[_PARENT]) if fields else 0
 
 
 def _command(pid: int) -> str:

@@ -71,11 +71,7 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
 
     def begin(part: Part) -> tuple[Outcome, Waited]:
         own = replace(
-            task,
-            params=part.params,
-            progress=progress,
-            guard=_UntilStopped(stopped, task.guard),
-            waited=Waited(),
+            task, params=part.params, progress=progress, guard=_UntilStopped(stopped, task.guard), waited=Waited()
         )
         return attempt(part.run, own), own.waited
 

@@ -188,6 +188,10 @@ class Task:
             patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
+    def ask(self, question: Callable[[], Look]) -> Look:
+        """The answer to a question, once it can be had."""
+        return self.wait(question, lambda _answer: Verdict())[0]
+
 
 @dataclass(frozen=True)
 class Outcome:

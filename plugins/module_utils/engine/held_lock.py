@@ -72,11 +72,7 @@ class HeldLock:
 
     def _renew(self, lock: Lock, doing: str) -> None:
         fresh = replace(
-            lock,
-            renewed=now_text("microseconds"),
-            place=ancestry.place(),
-            processes=self._processes,
-            doing=doing,
+            lock, renewed=now_text("microseconds"), place=ancestry.place(), processes=self._processes, doing=doing
         )
         self._store.write(fresh, lock)
         self._renewed_at, self._said = self._clock.now(), doing

@@ -130,7 +130,9 @@ def _record(raw: Json) -> Record:
         started=field(raw, "started"),
         updated=field(raw, "updated"),
         batches=batches,
-        history=listed(raw, "history", _entry),
+        history=listed(
+            raw, "history", lambda each: Entry(*(field(each, name) for name in ("at", "run", "phase", "message")))
+        ),
         pools=listed(raw, "pools", pool_record_of, ()),
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
@@ -140,11 +142,12 @@ def _record(raw: Json) -> Record:
 
 
 def _batch(raw: Json) -> BatchRecord:
+    state = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
     return BatchRecord(
         name=field(raw, "name"),
         pools=texts(raw, "pools"),
         members=texts(raw, "members"),
-        state=_batch_state(raw),
+        state="upgrading" if state == FORMER_BATCH_STATE else state,
         run=field(raw, "run"),
         started=field(raw, "started"),
         ended=field(raw, "ended"),
@@ -152,15 +155,6 @@ def _batch(raw: Json) -> BatchRecord:
         waited=listed(raw, "waited", _shallow),
         cures=flag(raw, "cures", default=False),
     )
-
-
-def _batch_state(raw: Json) -> str:
-    word = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
-    return "upgrading" if word == FORMER_BATCH_STATE else word
-
-
-def _entry(raw: Json) -> Entry:
-    return Entry(field(raw, "at"), field(raw, "run"), field(raw, "phase"), field(raw, "message"))
 
 
 def field(raw: Json, name: str) -> str:

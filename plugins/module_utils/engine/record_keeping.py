@@ -130,16 +130,13 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
             return before, before
         if not task.check_mode:
             task.still_wanted()
+        summary = f"{after.phase.value}: to {after.target_version}, updated {after.updated}"
         with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
             if not task.check_mode:
-                store.write(name, record_text(after, store.most), _summary(after), kept)
+                store.write(name, record_text(after, store.most), summary, kept)
         return before, after
 
     return until_unchanged(attempt, ATTEMPTS)
-
-
-def _summary(record: Record) -> str:
-    return f"{record.phase.value}: to {record.target_version}, updated {record.updated}"
 
 
 def unwritten(error: Refusal) -> Verdict:

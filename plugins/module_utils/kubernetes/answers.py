@@ -179,9 +179,7 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
         )
     return Denied(
         refused(
-            "kubernetes_rights",
-            f"{user} is not allowed to {request.sentence()} at {host}.",
-            not_allowed(request, user),
+            "kubernetes_rights", f"{user} is not allowed to {request.sentence()} at {host}.", not_allowed(request, user)
         )
     )
 

@@ -10,7 +10,7 @@ stateful_pod_control.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ..common.verdict import Reason, as_verdict, refused, waiting
 from ..common.words import enumerate_few
@@ -49,7 +49,8 @@ def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
 
 def pods_left(name: str, pods: Iterable[Pod]) -> list[Pod]:
     """The pods that have the names of a StatefulSet's pods, although it does not exist."""
-    return [pod for pod in pods if _named_after(name, pod.name)]
+    named = ((pod, pod.name.rpartition("-")) for pod in pods)
+    return [pod for pod, (prefix, _dash, ordinal) in named if prefix == name and ordinal.isdecimal()]
 
 
 def missing(namespace: str, name: str, pods: Iterable[Pod] = ()) -> Reason:
@@ -60,7 +61,7 @@ def missing(namespace: str, name: str, pods: Iterable[Pod] = ()) -> Reason:
     found = f"There is no StatefulSet {name} in namespace {namespace}"
     if not left:
         return refused("pool_missing", f"{found}.", "Check the pool, the namespace and kubernetes.context.")
-    said = ", ".join([*_without_controller(alone), *taken])
+    said = ", ".join([*([f"{enumerate_few(alone)} (without a controller)"] if alone else []), *taken])
     return refused(
         "pool_missing",
         f"{found}, but pods of it are still there: {said}.",
@@ -68,13 +69,3 @@ def missing(namespace: str, name: str, pods: Iterable[Pod] = ()) -> Reason:
         " over the pods that have no controller. With RollingUpdate it might replace them at once, without any gate."
         " Then run again.",
     )
-
-
-def _without_controller(names: Sequence[str]) -> list[str]:
-    return [f"{enumerate_few(names)} (without a controller)"] if names else []
-
-
-def _named_after(name: str, pod: str) -> bool:
-    """Whether a StatefulSet of that name would give this name to one of its pods."""
-    prefix, _dash, ordinal = pod.rpartition("-")
-    return prefix == name and ordinal.isdecimal()

@@ -42,6 +42,7 @@ def pod(item: Json) -> Pod:
         conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
         owners = listed(metadata, "ownerReferences", _controller, ())
         owner_uid, owner = next(filter(None, owners), ("", ""))
+        scheduled = conditions.get("PodScheduled") or {}
         return Pod(
             namespace=text(metadata, "namespace"),
             name=text(metadata, "name"),
@@ -57,7 +58,7 @@ def pod(item: Json) -> Pod:
             grace_seconds=whole(metadata, "deletionGracePeriodSeconds", 0),
             finalizers=texts(metadata, "finalizers", ()),
             kubernetes_node=text(spec, "nodeName", ""),
-            scheduling_message=_unscheduled(conditions.get("PodScheduled") or {}),
+            scheduling_message=text(scheduled, "message", "") if scheduled.get("status") == "False" else "",
             address=text(status, "podIP", ""),
             images=images_of(spec, "containers"),
             containers=(
@@ -86,10 +87,6 @@ def _controller(reference: Part) -> tuple[str, str] | None:
 
 def _is_true(condition: Part | None) -> bool:
     return condition is not None and one_of(condition, "status", STATUSES) == "True"
-
-
-def _unscheduled(condition: Part) -> str:
-    return text(condition, "message", "") if condition.get("status") == "False" else ""
 
 
 def _container(status: Part, init: bool) -> Container:

@@ -9,7 +9,6 @@ Each connection looks for a Ready pod anew. The pod of the last connection is tr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable, refusal
@@ -24,14 +23,6 @@ from .paths import CORE, in_namespace
 from .pods import pod, pod_path
 
 PROTOCOL = "v4.channel.k8s.io"
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A port of a pod."""
-
-    pod: str
-    port: int
 
 
 class PortForward:
@@ -59,10 +50,10 @@ class PortForward:
             Refusal: the user lacks a right, or there is no such Service.
         """
         trouble: Refusal | None = None
-        for endpoint in self._endpoints():
-            self._last = endpoint.pod
+        for name, port in self._endpoints():
+            self._last = name
             try:
-                return self._to(endpoint)
+                return self._to(name, port)
             except Refusal as error:
                 trouble = error
         raise trouble or Unreachable(
@@ -74,15 +65,13 @@ class PortForward:
             )
         )
 
-    def _to(self, endpoint: Endpoint) -> Any:
-        path = f"{pod_path(self._namespace, endpoint.pod)}/portforward"
-        channels = self._client.websocket(path, {"ports": str(endpoint.port)}, PROTOCOL)
-        return _quiet(needed("kubernetes.stream.ws_client", PACKAGE).PortForward)(channels, [endpoint.port]).socket(
-            endpoint.port
-        )
+    def _to(self, name: str, port: int) -> Any:
+        path = f"{pod_path(self._namespace, name)}/portforward"
+        channels = self._client.websocket(path, {"ports": str(port)}, PROTOCOL)
+        return _quiet(needed("kubernetes.stream.ws_client", PACKAGE).PortForward)(channels, [port]).socket(port)
 
-    def _endpoints(self) -> list[Endpoint]:
-        """The Ready pods and their ports, the pod of the last connection at the end."""
+    def _endpoints(self) -> list[tuple[str, int]]:
+        """The names of the Ready pods and their ports, the pod of the last connection at the end."""
         labels, wanted = self._labels, self._port
         port: int | str = wanted
         if self._service:
@@ -92,8 +81,8 @@ class PortForward:
             seen = pod(item)
             number = port if isinstance(port, int) else named_port(item, port)
             if seen.ready and not seen.terminating and number:
-                found.append(Endpoint(seen.name, number))
-        return sorted(found, key=lambda endpoint: (endpoint.pod == self._last, endpoint.pod))
+                found.append((seen.name, number))
+        return sorted(found, key=lambda endpoint: (endpoint[0] == self._last, endpoint[0]))
 
     def _behind_service(self, wanted: int) -> tuple[str, int | str]:
         """The labels of the pods behind the Service, and their port as a number or a name."""

@@ -47,7 +47,6 @@ class StatefulSet:
     """The field managers that have set any of its fields (status left out)."""
     claims: tuple[str, ...]
     """The names of its claim templates: volumes that each pod finds again."""
-    min_ready_seconds: int
     has_readiness_probe: bool
     template: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The spec of the pod template as it is."""

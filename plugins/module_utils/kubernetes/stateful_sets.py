@@ -96,6 +96,7 @@ def stateful_set(item: Json) -> StatefulSet:
         metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
         template = within(spec, "template", lambda template: part(template, "spec"))
         listed(template, "volumes", _name, ())
+        fields = listed(metadata, "managedFields", dict, ())
         return StatefulSet(
             namespace=text(metadata, "namespace"),
             name=text(metadata, "name"),
@@ -114,9 +115,8 @@ def stateful_set(item: Json) -> StatefulSet:
             owner=controlling_owner(metadata),
             labels=text_map(metadata, "labels"),
             annotations=text_map(metadata, "annotations"),
-            managers=_managers(metadata),
+            managers=tuple(dict.fromkeys(text(each, "manager", "") for each in fields if not each.get("subresource"))),
             claims=listed(spec, "volumeClaimTemplates", lambda each: within(each, "metadata", _name), ()),
-            min_ready_seconds=whole(spec, "minReadySeconds", 0),
             has_readiness_probe=any(listed(template, "containers", _has_probe, ())),
             template=template,
         )
@@ -162,8 +162,3 @@ def _requirement(each: Part) -> str:
     key, values = text(each, "key"), ",".join(texts(each, "values", ()))
     forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key, "DoesNotExist": f"!{key}"}
     return forms[one_of(each, "operator", forms)]
-
-
-def _managers(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    entries = listed(metadata, "managedFields", dict, ())
-    return tuple(dict.fromkeys(text(each, "manager", "") for each in entries if not each.get("subresource")))

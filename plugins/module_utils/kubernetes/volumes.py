@@ -33,7 +33,8 @@ def outlives_pods(pool: StatefulSet, paths: Collection[str]) -> bool:
 
 def variable(pool: StatefulSet, name: str) -> str:
     """The value of an environment variable in the pool's template, of the first container that has it; else empty."""
-    return next((str(each.get("value") or "") for each in _of_containers(pool, "env") if each.get("name") == name), "")
+    given = (each for container in pool.template.get("containers") or [] for each in container.get("env") or [])
+    return next((str(each.get("value") or "") for each in given if each.get("name") == name), "")
 
 
 def _volumes_at(pool: StatefulSet, path: str) -> set[str]:
@@ -56,7 +57,3 @@ def _lasting(pool: StatefulSet) -> set[str]:
     volumes: Iterable[Mapping[str, Any]] = pool.template.get("volumes") or []
     kept = {str(each["name"]) for each in volumes if (kinds := each.keys() - {"name"}) and not kinds & FLEETING}
     return kept | set(pool.claims)
-
-
-def _of_containers(pool: StatefulSet, key: str) -> list[Mapping[str, Any]]:
-    return [each for container in pool.template.get("containers") or [] for each in container.get(key) or []]

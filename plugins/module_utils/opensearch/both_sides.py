@@ -103,17 +103,14 @@ def _in_kubernetes(
         every = observe_namespace(cluster, params["namespace"])
         there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)
     except Refusal as error:
-        rights = missing_rights(cluster, params["namespace"], asked) if _is_of_rights(error) else Verdict()
+        denied = any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
+        rights = missing_rights(cluster, params["namespace"], asked) if denied else Verdict()
         if rights.state is not State.REFUSED:
             raise
         troubles.append(rights)
         return None
     troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], asked)]
     return there, every.sets, list_budgets(cluster, params["namespace"])
-
-
-def _is_of_rights(error: Refusal) -> bool:
-    return any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
 
 
 def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:

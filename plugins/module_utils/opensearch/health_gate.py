@@ -119,12 +119,7 @@ class _Looking:
         """The next look. The progress of recoveries is asked of every member, so only now and then."""
         measures = self._before is not None and self._clock.now() - self._measured >= MEASURED
         self._before = look(
-            self._client,
-            self._scope.moment,
-            next(self._held),
-            self._scope.selection,
-            self._before,
-            measures=measures,
+            self._client, self._scope.moment, next(self._held), self._scope.selection, self._before, measures=measures
         )
         if measures and under_way(self._before.state):
             # A user without the right, or without an answer, does not ask again.

@@ -18,7 +18,7 @@ from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.named_pools import by_kind, cures_data_of, cures_manager_of, judge_groups, pools_named
-from .judge.policy import Policy, policy_of
+from .judge.policy import policy_of
 from .judge.pools import Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
@@ -66,7 +66,7 @@ CONTRACT = Contract(
             "default": [],
             "choices": ["helm", "argocd", "flux"],
         },
-    },
+    }
 )
 
 
@@ -95,7 +95,12 @@ def run(task: Task) -> Outcome:
     cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
-    policy = _policy(params, pools, going, hands_over=hands_over)
+    # A member that is away and in the plan is cured before the others.
+    policy = replace(
+        policy_of(params, hands_over=hands_over),
+        awaits_data=cures_data_of(pools, going),
+        awaits_manager=cures_manager_of(pools, going),
+    )
     verdict = combine(
         (
             drawn.verdict,
@@ -119,12 +124,6 @@ def run(task: Task) -> Outcome:
     return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
-def _policy(params: Mapping[str, Any], pools: Sequence[Pool], going: Sequence[str], *, hands_over: bool) -> Policy:
-    """The premises of the plan: a member that is away and in the plan is cured before the others."""
-    policy = policy_of(params, hands_over=hands_over)
-    return replace(policy, awaits_data=cures_data_of(pools, going), awaits_manager=cures_manager_of(pools, going))
-
-
 def _on_hosts(params: Mapping[str, Any]) -> bool:
     """Whether the members are on plain hosts. They are either pods in a namespace or named hosts, never both.
 
@@ -142,7 +141,7 @@ def _from_hosts(task: Task) -> Drawn:
     """The pools that the user names. Kubernetes is not asked."""
     groups = {str(group): [str(name) for name in members] for group, members in task.params["groups"].items()}
     search = task.params["opensearch"], task.params["kubernetes"]
-    state, _passed = task.wait(lambda: voting_again(observe(connect(*search))), lambda _state: Verdict())
+    state = task.ask(lambda: voting_again(observe(connect(*search))))
     named = pools_named(groups, state, task.params["zone_attribute"])
     pools = order_pools(part for pool in named for part in by_kind(pool))
     verdict = combine((judge_groups(groups, state), judge_connection(task.params["opensearch"])))

@@ -32,7 +32,7 @@ CONTRACT = Contract(
         "image": {"type": "str", "required": True},
         "container": {"type": "str"},
         "kubernetes_nodes": {"type": "str", "default": "every", "choices": ["every", "one"]},
-    },
+    }
 )
 
 
@@ -78,7 +78,7 @@ def prove(task: Task, client: KubernetesClient, model: Model, image: str, nodes:
     verdict = Verdict()
     try:
         # A request that was turned away is made again. A pod that it made all the same is found by its labels.
-        made, _passed = task.wait(lambda: _present(task, client, model, targets), lambda _made: Verdict())
+        made = task.ask(lambda: _present(task, client, model, targets))
         verdict = _wait(task, client, model, image, made)
     finally:
         if verdict.state is not State.WAITING:
@@ -99,7 +99,11 @@ def _kubernetes_nodes(client: KubernetesClient, pool: StatefulSet) -> list[str]:
 
 def _present(task: Task, client: KubernetesClient, model: Model, targets: list[_Target]) -> dict[str, FailingPull]:
     """Make the missing pods, and take over those of an earlier pass. The result holds their UIDs."""
-    there = {each.labels.get(TARGET_LABEL): each for each in _found(client, model) if _usable(each)}
+    there = {
+        each.labels.get(TARGET_LABEL): each
+        for each in _found(client, model)
+        if not each.terminating and each.phase != "Failed"
+    }
     made: dict[str, FailingPull] = {}
     for target in targets:
         present = there.get(target.labels[TARGET_LABEL])
@@ -142,10 +146,6 @@ def _wait(task: Task, client: KubernetesClient, model: Model, image: str, made: 
 
 def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
     return list_pods(client, model.namespace, f"{POOL_LABEL}={model.key}")
-
-
-def _usable(found: Pod) -> bool:
-    return not found.terminating and found.phase != "Failed"
 
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:

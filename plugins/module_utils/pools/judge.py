@@ -79,18 +79,14 @@ def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Ite
     strangers = [name for name in members if pool_of(pools, name) is None]
     if not strangers:
         return
-    spans = [_span(pool) for pool in pools]
+    names = [pool.member_names() for pool in pools]
+    spans = [f"{own[0]} to {own[-1]}" if own else "none: it has no replicas" for own in names]
     if len(pools) == 1:
         message = f"StatefulSet {pools[0].name} has no pod {', '.join(strangers)} (its pods are {spans[0]})."
     else:
         named = "; ".join(f"{pool.name}: {span}" for pool, span in zip(pools, spans, strict=True))
         message = f"None of the StatefulSets has a pod {', '.join(strangers)} (their pods are {named or 'none'})."
     yield refused("member_unknown", message, "Make the plan again: it names members that are no longer there.")
-
-
-def _span(pool: StatefulSet) -> str:
-    names = pool.member_names()
-    return f"{names[0]} to {names[-1]}" if names else "none: it has no replicas"
 
 
 @as_verdict

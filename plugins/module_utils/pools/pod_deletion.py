@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Task
-from ..common.verdict import Verdict
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.pods import list_pods, pod_path
 from ..kubernetes.state import Pod
@@ -26,7 +25,7 @@ def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
     """
     deletion = _Deletion(task, client, pod)
     try:
-        there, _verdict = task.wait(deletion.look, lambda _there: Verdict())
+        there = task.ask(deletion.look)
     except Refusal:
         if deletion.lost:
             task.journal.unconfirmed = True

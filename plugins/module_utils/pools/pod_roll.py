@@ -163,12 +163,7 @@ def roll(
     return _replaced(task, client, batch, done, questions, observe)
 
 
-def _proven(
-    task: Task,
-    observe: Callable[[], _Batch],
-    questions: Questions,
-    done: _Done,
-) -> tuple[_Batch, Verdict]:
+def _proven(task: Task, observe: Callable[[], _Batch], questions: Questions, done: _Done) -> tuple[_Batch, Verdict]:
     """Wait for the proof. After each preparation it is made again."""
 
     def looked() -> tuple[_Batch, Verdict]:
@@ -259,9 +254,7 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
 
 def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bool:
     """Whether the partition is as wanted by now. It is asked until an answer comes."""
-    found, _verdict = task.wait(
-        lambda: get_stateful_set(client, wanted.namespace, wanted.name), lambda _found: Verdict()
-    )
+    found = task.ask(lambda: get_stateful_set(client, wanted.namespace, wanted.name))
     return (found.uid, found.partition) == (wanted.uid, wanted.partition)
 
 

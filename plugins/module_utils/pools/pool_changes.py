@@ -24,7 +24,11 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
     Raises:
         Refusal: it carries one that cannot be read.
     """
-    return undo_annotation.carried_undo(as_object(pool), _is_known)
+
+    def is_known(change: Change) -> bool:
+        return change.path == STRATEGY and all(_is_strategy(value) for value in (change.was, change.set_to))
+
+    return undo_annotation.carried_undo(as_object(pool), is_known)
 
 
 def as_object(pool: StatefulSet) -> Patch:
@@ -40,10 +44,6 @@ def holds(undo: Undo, pool: StatefulSet) -> bool:
     """
     set_to = undo.changes[0].set_to
     return bool(pool.strategy == set_to["type"] and (pool.strategy != "OnDelete" or pool.update_strategy == set_to))
-
-
-def _is_known(change: Change) -> bool:
-    return change.path == STRATEGY and all(_is_strategy(value) for value in (change.was, change.set_to))
 
 
 def _is_strategy(value: Any) -> bool:

@@ -88,10 +88,7 @@ def pull_pod(model: Model, image: str, kubernetes_node: str, deadline: int) -> d
                 "name": _CONTAINER,
                 "image": image,
                 "command": ["true"],
-                "resources": {
-                    "requests": {"cpu": "1m", "memory": "16Mi"},
-                    "limits": {"cpu": "100m", "memory": "64Mi"},
-                },
+                "resources": {"requests": {"cpu": "1m", "memory": "16Mi"}, "limits": {"cpu": "100m", "memory": "64Mi"}},
             }
         ],
     }

@@ -58,12 +58,11 @@ def run(task: Task) -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)
 
     try:
-        outcome, _verdict = task.wait(step, lambda done: done.verdict)
+        return task.wait(step, lambda done: done.verdict)[0]
     except Refusal as error:
         if reads or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise
         return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
-    return outcome
 
 
 def store_of(params: Mapping[str, Any]) -> RecordStore:

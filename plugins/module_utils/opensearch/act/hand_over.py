@@ -102,24 +102,18 @@ class HandOver:
         voting = len(state.voting.committed & state.members.keys())
         self._tried, self._voters = True, voting - (voting % 2 == 0)
         names = tuple(sorted(state.members[each].name for each in down if state.members[each].manager_eligible))
-        failed = self._may_not_take_back() or self._note(names, state) or self._change(names, state, down)
+        # The server is first asked to remove exclusions while there are none: it may not let this user do so.
+        unable = self._ask(lambda: refused_by_server(lambda: prove_take_back(self._task, self._client), lost=False))
+        failed = unable or self._note(names, state) or self._change(names, state, down)
         if failed is not None:
             self._why = failed.verdict.reasons[0].message
         if self._why:
             self._task.progress(f"No hand-over: {self._why}")
         return True
 
-    def _may_not_take_back(self) -> Refusal | None:
-        """The refusal of the server to remove exclusions, tried while there are none; None if it removes them."""
-
-        def ask() -> Refusal | None:
-            return refused_by_server(lambda: prove_take_back(self._task, self._client), lost=False)
-
-        return self._await(ask, lambda _refused: Verdict())
-
     def _note(self, names: tuple[str, ...], state: ClusterState) -> Refusal | None:
         """Write the undo before anything is changed. The result is the refusal if it was not written."""
-        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
+        undo = carried_undo(self._ask(lambda: read_settings(self._client)))
         if undo is None:
             undo = Undo(writer_of(self._task), more={"cluster": state.uuid})
         if (undo.writer.run, undo.more["cluster"]) != (self._task.run, state.uuid):
@@ -132,12 +126,10 @@ class HandOver:
         The result is the refusal of the server, if any.
         """
         before = state.members[state.elected or ""].name
-        self._await(self._task.still_wanted, lambda _wanted: Verdict())
+        self._ask(self._task.still_wanted)
         failed = refused_by_server(lambda: exclude(self._task, self._client, names, EFFECT))
         settled = failed is not None or self._has_elected(before, state, down)
-        others = self._await(
-            lambda: take_back(self._task, self._client, observe_voting(self._client), names), lambda _others: Verdict()
-        )
+        others = self._ask(lambda: take_back(self._task, self._client, observe_voting(self._client), names))
         if others:
             raise refusal(
                 "voting_exclusions",
@@ -171,7 +163,7 @@ class HandOver:
 
     def _forget(self) -> None:
         """Drop the undo if it holds nothing else; otherwise the names go with the undo of the batch."""
-        undo = carried_undo(self._await(lambda: read_settings(self._client), lambda _settings: Verdict()))
+        undo = carried_undo(self._ask(lambda: read_settings(self._client)))
         if undo is not None and excluded_by(undo) and not (undo.changes or undo.foreign):
             self._write(None)
 
@@ -184,7 +176,7 @@ class HandOver:
             with self._task.journal.doing(("noted", UNDO, {"voting_exclusions": excluded})):
                 self._client.put("/_cluster/settings", request_of((), undo, back=False))
 
-        return self._await(lambda: refused_by_server(put, lost=False), lambda _refused: Verdict())
+        return self._ask(lambda: refused_by_server(put, lost=False))
 
     def _await(self, look: Callable[[], Seen], judge: Callable[[Seen], Verdict], *, hands_back: bool = False) -> Seen:
         """Wait even in one pass, and even if the run is asked to stop, so that no member stays excluded too long."""
@@ -195,6 +187,9 @@ class HandOver:
 
         task, patience = self._task, Patience(PATIENCE, PAUSE, hands_back=hands_back)
         return wait_for(guarded, judge, patience, task.clock, task.progress, task.waited)[0]
+
+    def _ask(self, question: Callable[[], Seen]) -> Seen:
+        return self._await(question, lambda _answer: Verdict())
 
     def _is_whole(self, voting: Voting) -> bool:
         """Whether as many vote as before. The servers see to that themselves, with an odd number (Reconfigurator)."""
@@ -210,7 +205,5 @@ class HandOver:
         kept = self._freed & (voting.committed | voting.accepted)
         said = "a member of the batch still votes" if kept else f"{there} of {self._voters} members vote again"
         return waiting(
-            "hand_over_unfinished",
-            f"After the hand-over {said}.",
-            "Look at the manager-eligible members' logs.",
+            "hand_over_unfinished", f"After the hand-over {said}.", "Look at the manager-eligible members' logs."
         )

@@ -56,11 +56,7 @@ PAUSE = 0.1
 
 
 def wait_calm(
-    task: Task,
-    client: OpenSearchClient,
-    state: ClusterState,
-    batch: Collection[str],
-    may_be_red: Collection[str] = (),
+    task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()
 ) -> ClusterState:
     """The cluster at a moment at which a restriction keeps no replica away that the proof of the batch needs.
 

@@ -16,15 +16,7 @@ from ...engine.undo import Change, Undo
 from ..judge.changes import removals, request_of
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid
-from ..observe.settings import (
-    ARCHIVED,
-    REBALANCE,
-    RECOVERIES,
-    RECOVERY_BYTES,
-    UNDO,
-    Settings,
-    carried_undo,
-)
+from ..observe.settings import ARCHIVED, REBALANCE, RECOVERIES, RECOVERY_BYTES, UNDO, Settings, carried_undo
 
 OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
 """The settings of a whole run, each with the option that gives its value; all others are set for a batch."""

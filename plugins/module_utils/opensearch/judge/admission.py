@@ -113,8 +113,10 @@ def judge_left(
         return
     stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
     end = f"{it} cannot join any more" if major else f"any index made since keeps {them} out"
+    known = sorted({member.version for member in left if member.name in locked})
+    versions = " and ".join(str(version) for version in known) or "the image of its pool"
     message = (
-        f"{enumerate_few(locked)} {stays} on {_versions(left, locked)}, while every other member that holds data or can"
+        f"{enumerate_few(locked)} {stays} on {versions}, while every other member that holds data or can"
         f" be elected goes to {target} or runs it already. Once stopped, {end}."
     )
     if not major:
@@ -145,8 +147,3 @@ def _renewed(pools: Sequence[Pool], going: Collection[str]) -> set[str]:
         if pool.image == pool.target_image or any(member.name in going for member in pool.members)
         for member in pool.members
     }
-
-
-def _versions(left: Sequence[ClusterMember], names: Collection[str]) -> str:
-    known = sorted({member.version for member in left if member.name in names})
-    return " and ".join(str(version) for version in known) or "the image of its pool"

@@ -155,11 +155,6 @@ def _may(step: Step, placement: Placement) -> bool:
     return bool(elected and placement.voters) and (alone or keeps_majority(names, placement))
 
 
-def _is_major(members: Iterable[Member], target: Version) -> bool:
-    """Whether the major version changes. It is taken to change for a member that is away."""
-    return any(member.version is None or member.version.major < target.major for member in members)
-
-
 def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
     """The batch that has to wait for those after it: in an upgrade of the major version, the last one with a
     manager-eligible member.
@@ -168,7 +163,8 @@ def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
     the new major, one new index would keep them from ever joining again (server source, JoinTaskExecutor and
     MetadataCreateIndexService).
     """
-    if not _is_major((member for step in steps for member in step), target):
+    # The major version is taken to change for a member that is away.
+    if all(member.version and member.version.major >= target.major for step in steps for member in step):
         return None
     electing = [number for number, step in enumerate(steps) if any(member.manager_eligible for member in step)]
     if not electing:

@@ -76,11 +76,8 @@ def by_kind(pool: Pool) -> list[Pool]:
     away = [member for member in pool.members if member.version is None]
     ordered = sorted(kinds, key=lambda kind: kind.position)
     kinds[ordered[-1]] += away
-    return [_part(f"{pool.name}/{number}", kinds[kind]) for number, kind in enumerate(ordered, start=1)]
-
-
-def _part(name: str, members: Sequence[Member]) -> Pool:
-    return Pool(name, tuple(replace(member, pool=name) for member in members))
+    parts = {f"{pool.name}/{number}": kinds[kind] for number, kind in enumerate(ordered, start=1)}
+    return [Pool(name, tuple(replace(member, pool=name) for member in members)) for name, members in parts.items()]
 
 
 @as_verdict

@@ -136,13 +136,7 @@ def order_members(pool: Pool) -> tuple[Member, ...]:
     return tuple(
         sorted(
             pool.members,
-            key=lambda member: (
-                member.version is not None,
-                member.ready,
-                member.elected,
-                -member.ordinal,
-                member.name,
-            ),
+            key=lambda member: (member.version is not None, member.ready, member.elected, -member.ordinal, member.name),
         )
     )
 

@@ -218,14 +218,7 @@ def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
     return ()
 
 
-OF_SHARDS = (
-    "allocating",
-    "last_started_copy",
-    "not_green",
-    "primary_unassigned",
-    "recovering",
-    "recovery_running",
-)
+OF_SHARDS = ("allocating", "last_started_copy", "not_green", "primary_unassigned", "recovering", "recovery_running")
 """The codes of the reasons that end when shards are started."""
 
 

@@ -35,9 +35,7 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
     electable = {member.name for member in state.members.values() if member.manager_eligible}
     electable |= {member.name for pool in pools for member in pool.members if member.manager_eligible}
     placement = Placement(
-        [frozenset(found) for found in holders.values()],
-        [frozenset(found) for found in voters],
-        frozenset(electable),
+        [frozenset(found) for found in holders.values()], [frozenset(found) for found in voters], frozenset(electable)
     )
     serving: dict[str, set[str]] = defaultdict(set)
     roles = [(member.name, member.serves) for member in state.members.values()]

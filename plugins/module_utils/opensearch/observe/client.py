@@ -295,11 +295,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
             "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
-        return refusal(
-            "opensearch_rights",
-            f"OpenSearch does not allow {method} {path}: {said}.",
-            MORE_RIGHTS,
-        )
+        return refusal("opensearch_rights", f"OpenSearch does not allow {method} {path}: {said}.", MORE_RIGHTS)
     if error.status_code in PASSING:
         return Unreachable(
             refused(

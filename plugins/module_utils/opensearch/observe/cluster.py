@@ -16,7 +16,7 @@ from typing import Any
 from ...common.errors import Refusal, Unreachable
 from ...common.reading import FOREIGN, Json, Unreadable, named, optional_text, part, text, whole, whole_part, within
 from ...common.task import Task
-from ...common.verdict import Verdict, refused
+from ...common.verdict import refused
 from ...common.words import enumerate_few
 from .answers import reading
 from .client import OpenSearchClient, connect
@@ -24,15 +24,11 @@ from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
 from .routing import parse_copies
-from .settings import (
-    Settings,
-    parse_settings,
-)
+from .settings import Settings, parse_settings
 from .state import (
     ClusterMember,
     ClusterState,
     Health,
-    Index,
     Voting,
     parse_blocks,
     parse_health,
@@ -145,7 +141,7 @@ def cluster_uuid(client: OpenSearchClient) -> str:
 def uuid_for(task: Task) -> str:
     """The identity of the cluster of a task, once it can be had."""
     client = connect(task.params["opensearch"], task.params["kubernetes"])
-    return task.wait(lambda: cluster_uuid(client), lambda _uuid: Verdict())[0]
+    return task.ask(lambda: cluster_uuid(client))
 
 
 def _uuid(answer: Json) -> str:
@@ -158,7 +154,8 @@ def _uuid(answer: Json) -> str:
 def parse_state(nodes: Json, state: Json) -> ClusterState:
     """The cluster state from both answers."""
     with reading(BOTH):
-        indices, voting = within(state, "metadata", _metadata)
+        indices = within(state, "metadata", lambda metadata: named(metadata, "indices", parse_index, {}))
+        voting = within(state, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
         members = parse_members(nodes, part(state, "nodes"))
         seen = ClusterState(
             uuid=_uuid(state),
@@ -177,10 +174,6 @@ def parse_state(nodes: Json, state: Json) -> ClusterState:
         if lost and not seen.blocks:
             raise Unreadable(f"does not say where the shards of {enumerate_few(lost)} are", "routing_table")
     return seen
-
-
-def _metadata(metadata: Json) -> tuple[dict[str, Index], Voting]:
-    return named(metadata, "indices", parse_index, {}), within(metadata, "cluster_coordination", parse_voting)
 
 
 def observe_health(client: OpenSearchClient, long_poll: float = 0.0) -> Health:

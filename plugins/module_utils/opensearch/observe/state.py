@@ -202,7 +202,6 @@ class Health:
 
     status: str
     timed_out: bool
-    members: int
     initializing: int
     relocating: int
     unassigned: int
@@ -219,7 +218,6 @@ def parse_health(answer: Json) -> Health:
     return Health(
         status=one_of(answer, "status", HEALTH),
         timed_out=flag(answer, "timed_out"),
-        members=whole(answer, "number_of_nodes"),
         initializing=whole(answer, "initializing_shards"),
         relocating=whole(answer, "relocating_shards"),
         unassigned=whole(answer, "unassigned_shards"),

@@ -198,7 +198,6 @@ def health(status: str = "green", **changes: Any) -> Health:
     fields: Json = {
         "status": status,
         "timed_out": status != "green",
-        "members": 3,
         "initializing": 0,
         "relocating": 0,
         "unassigned": 0,
