@@ -22,6 +22,9 @@ description:
     for maintenance."
   - Every change carries its undo in an annotation of the same patch, and marks on the node and on the volumes tell what
     is begun. So a run that takes over after a kill goes on in the same state.
+  - If a step fails, the engines that were moved away come home where their instance manager runs. The others stay, and
+    are named in the result. Everything else that the task has changed waits for the next run, or for
+    O(state=restored).
   - No engine is moved and no instance manager replaced while a volume that it concerns has no other healthy replica,
     is rebuilt, expanded, migrated, cloned or backed up. It is waited for.
 author:

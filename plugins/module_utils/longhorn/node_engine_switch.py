@@ -21,7 +21,7 @@ from ..kubernetes.lease import lease_at
 from .act.changes import At, judge_runs, label_of
 from .act.putting_back import Return, remove_snapshots
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.stages import REPLACEMENT, Stage, Step, Wanted, left_to_rebuild, touched
+from .judge.stages import REPLACEMENT, Stage, Step, Wanted, come_home, left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look
 from .observe.state import Longhorn
@@ -146,10 +146,26 @@ class _Switch:
         """Wait through all states until the node is done or refused. Each state has the whole time."""
         while True:
             (seen, _found, said), verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
+            if verdict.state is State.REFUSED and self.task.params["state"] == "switched":
+                return self._bring_home(seen, verdict)
             if said.state is not State.WAITING or verdict.state is State.REFUSED:
                 return seen, verdict
             if not self.task.params["wait"]:
                 return seen, said
+
+    def _bring_home(self, seen: Longhorn, failed: Verdict) -> tuple[Longhorn, Verdict]:
+        """After a failed step, bring the engines home that were moved away. Those that have to stay are named."""
+        if self.task.check_mode or not moved_from(seen, self.node):
+            return seen, failed
+
+        def again() -> tuple[Longhorn, Verdict]:
+            there = self.way.look(self.client, self.task.params["namespace"])
+            coming = come_home(there, self.node) or Step(Stage.ERROR)
+            turned_away = self.way.perform(At(self.task, self.client, there, "", self.writers), coming.acts)
+            return there, combine((coming.verdict, Verdict(tuple(turned_away))))
+
+        (seen, _said), verdict = self.task.wait(again, lambda found: found[1])
+        return seen, combine((failed, verdict))
 
 
 def _switch_all(task: Task, client: KubernetesClient) -> Outcome:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from ...common.errors import Refusal
 from ...common.task import Task
-from ...common.verdict import Reason, State, Verdict, refused, waiting
+from ...common.verdict import Reason, State, Verdict, waiting
 from ...engine.lock_watch import Writers
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.temporary_changes import put_back
 from ..judge.copies import at_rest
-from ..judge.stages import busy
+from ..judge.stages import busy, engine_stays
 from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, At, is_known, judge_runs
@@ -70,7 +70,7 @@ class Return:
             return []
         if volume.home_mark and volume.attached:
             if volume.home_mark not in seen.running_managers:
-                return [_stays(volume)]
+                return [engine_stays(volume, volume.home_mark)]
             if found := list(busy(seen, volume)):
                 return found
         self.bring_back(volume.name)
@@ -95,15 +95,6 @@ class Return:
             return
         self.changed |= changed
         self.remarks += [each for each in remarks if each not in self.remarks]
-
-
-def _stays(volume: Volume) -> Reason:
-    return refused(
-        "engine_stays",
-        f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
-        f" {volume.home_mark}, from which it was moved.",
-        "Bring that instance manager up, then settle again.",
-    )
 
 
 def remove_snapshots(task: Task, client: KubernetesClient, seen: Longhorn, target: str) -> None:

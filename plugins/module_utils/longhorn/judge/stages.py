@@ -303,22 +303,46 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
     if begun and shut:
         said = f"Disks of node {node.name} are not ready yet: {enumerate_few(shut)}."
         return _waits(Stage.REPLACING, waiting("disks_wait", said, about=node.name))
-    away = moved_from(seen, node.name)
-    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
-    unsettled = [each for each in touched(seen, node.name) if each.home == node.name and not at_rest(seen, each)]
-    if away or (begun and unsettled):
-        said = f"Engines return to node {node.name}: {enumerate_few(each.name for each in (*away, *unsettled))}."
-        back = tuple(Act("return_engine", each.name, node.name) for each in coming)
-        held = [reason for each in away if each not in coming for reason in busy(seen, each)]
-        return _waits(Stage.SWITCHING_BACK, waiting("engines_return", said, about=node.name), *held, acts=back)
     if not begun:
         return Step(Stage.COMPLETED)
+    coming = come_home(seen, node.name)
+    if coming is not None:
+        return coming
     ill = [each for each in touched(seen, node.name) if not is_whole(seen, each)]
     if ill:
         # Longhorn rebuilds a failed replica only on a node that takes replicas (replica_scheduler.go of 1.12).
         acts = () if node.allow_scheduling else (Act("open_node", node.name),)
         return _waits(Stage.REBUILDING, *(rebuilds(seen, each) for each in ill), acts=acts)
     return Step(Stage.FINALIZING, (Act("unmark_node", node.name),))
+
+
+def come_home(seen: Longhorn, node: str) -> Step | None:
+    """The step while engines that a run has moved away from the node are not back; None once they are.
+
+    They stay where they are as long as no instance manager runs on the node.
+    """
+    away = moved_from(seen, node)
+    if node not in seen.running_managers:
+        staying = [engine_stays(each, node) for each in away if each.attached]
+        return _waits(Stage.SWITCHING_BACK, *staying) if staying else None
+    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
+    unsettled = [each for each in touched(seen, node) if each.home == node and not at_rest(seen, each)]
+    if not away and not unsettled:
+        return None
+    said = f"Engines return to node {node}: {enumerate_few(each.name for each in (*away, *unsettled))}."
+    back = tuple(Act("return_engine", each.name, node) for each in coming)
+    held = [reason for each in away if each not in coming for reason in busy(seen, each)]
+    return _waits(Stage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)
+
+
+def engine_stays(volume: Volume, home: str) -> Reason:
+    """The refusal to bring an engine home where no instance manager runs."""
+    return refused(
+        "engine_stays",
+        f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
+        f" {home}, from which it was moved.",
+        "Bring that instance manager up, then settle or run again.",
+    )
 
 
 def _is_true(condition: object) -> bool:

@@ -66,6 +66,7 @@ def test_with_an_extra_replica_for_a_while_they_are_completed(drive: type[Driver
 
 
 TWO = (Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n2", engine="n1"))
+HOMES = {"vol-1": "n1", "vol-2": "n1"}
 MOST_ACTS = 20
 
 
@@ -185,11 +186,26 @@ def test_a_fault_that_passes_is_waited_for(drive: type[Driver], spoil: Callable[
     assert driver.longhorn.observer.by_acts == []
 
 
+def test_a_step_that_fails_brings_the_engines_home_that_were_moved(drive: type[Driver]) -> None:
+    driver = drive(three(*TWO))
+    driver.longhorn.faults.switch_reverts("vol-1")
+    done = driver.switch("n1", wait_timeout=30)
+    assert "timed_out" in {each.code for each in done.verdict.deciding()}
+    assert {driver.longhorn.engine(name)["spec"]["nodeID"] for name in ("vol-1", "vol-2")} == {"n1"}
+    assert done.more["nodes"][0]["volumes"] == {}
+    driver.longhorn.faults.mend_all()
+    assert driver.switch("n1").verdict.passed
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == ["vol-2: engine on n1"]
+    assert driver.longhorn.observer.by_acts == []
+
+
 def test_a_manager_that_never_runs_stops_the_run_and_the_engines_that_stay_are_named(drive: type[Driver]) -> None:
     driver = drive(three(*TWO))
     driver.longhorn.faults.manager_never_runs("n1")
     done = driver.switch("n1", wait_timeout=30)
-    assert {"manager_starts", "timed_out"} <= {each.code for each in done.verdict.deciding()}
+    assert {"manager_starts", "timed_out", "engine_stays"} == {each.code for each in done.verdict.deciding()}
+    assert {name: each["original"] for name, each in done.more["nodes"][0]["volumes"].items()} == HOMES
     back = driver.switch(state="restored")
     assert {each.code for each in back.verdict.deciding()} == {"engine_stays"}
     assert driver.longhorn.engine("vol-1")["spec"]["nodeID"] in {"n2", "n3"}
