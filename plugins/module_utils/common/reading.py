@@ -127,11 +127,12 @@ def text_map(of: Json, name: str) -> dict[str, str]:
     return within(of, name, lambda found: {each: text(found, each, "") for each in found}, {})
 
 
-def within(of: Json, name: str, read: Callable[[Json], Read], default: Json | None = None) -> Read:
-    """The result of `read` for an object in a field."""
+def within(of: Json, path: str, read: Callable[[Json], Read], default: Json | None = None) -> Read:
+    """The result of `read` for the object in a field, or in a field of the object there (`spec.template`)."""
+    name, _dot, rest = path.partition(".")
     found = part(of, name, default)
     try:
-        return read(found)
+        return within(found, rest, read, default) if rest else read(found)
     except Unreadable as error:
         error.inside(name)
         raise

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from .errors import refusal
 from .task import Guard, Outcome, Task, attempt
 from .verdict import Reason, Verdict
-from .waiting import Patience, Waited, wait_for
+from .waiting import Patience, Waited
 
 Answer = TypeVar("Answer")
 
@@ -107,19 +107,12 @@ def answered(task: Task, ask: Callable[[], Answer], reason: Reason) -> Answer:
     asking.start()
 
     def is_over() -> bool:
-        task.may_look(stoppable=True)
         asking.join(BREATH)
         return not asking.is_alive()
 
+    announced = Verdict((reason,))
     patience = Patience(float("inf"), BREATH)
-    wait_for(
-        is_over,
-        lambda over: Verdict() if over else Verdict((reason,)),
-        patience,
-        task.clock,
-        task.progress,
-        task.waited,
-    )
+    task.wait_apart(is_over, lambda over: Verdict() if over else announced, patience, stoppable=True)
     for failure in failures:
         raise failure
     return answers[0]

@@ -188,6 +188,21 @@ class Task:
             patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
         return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
 
+    def wait_apart(
+        self,
+        look: Callable[[], Look],
+        verdict_of: Callable[[Look], Verdict],
+        patience: Patience,
+        stoppable: bool = False,
+    ) -> tuple[Look, Verdict]:
+        """The same with a patience of its own, whatever the options of the task say."""
+
+        def guarded() -> Look:
+            self.may_look(stoppable)
+            return look()
+
+        return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
+
     def ask(self, question: Callable[[], Look]) -> Look:
         """The answer to a question, once it can be had."""
         return self.wait(question, lambda _answer: Verdict())[0]

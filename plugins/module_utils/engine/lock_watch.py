@@ -13,7 +13,7 @@ from ..common import ancestry
 from ..common.errors import Refusal, Unreachable, refusal
 from ..common.moments import now_text
 from ..common.task import Task, passed_or_raise
-from ..common.waiting import Patience, wait_for
+from ..common.waiting import Patience
 from .lock import Life, Lock, LockStore, Sight, judge_free
 from .undo import Writer, place_of
 
@@ -104,14 +104,10 @@ class Writers:
         watch = Watch(task, self._asked(writer, lambda: self.store_of(writer.lock)))
 
         def look() -> Sight:
-            task.may_look()
             sight = self._asked(writer, watch.look)
             return sight if sight.lock is not None and sight.lock.run == writer.run else Sight(None)
 
-        patience = Patience(LONGEST, PAUSE)
-        _sight, verdict = wait_for(
-            look, lambda sight: judge_free(sight, task.run, ""), patience, task.clock, task.progress, task.waited
-        )
+        _sight, verdict = task.wait_apart(look, lambda sight: judge_free(sight, task.run, ""), Patience(LONGEST, PAUSE))
         passed_or_raise(verdict)
         self.dead.append((writer.run, writer.lock))
 

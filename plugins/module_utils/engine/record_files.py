@@ -22,10 +22,8 @@ from pathlib import Path
 
 from ..common.errors import Conflict, Refusal, refusal
 from ..common.verdict import Reason, Verdict, refused, remark
-from .record_keeping import Found, Kept
+from .record_keeping import MOST, Found, Kept
 
-MOST = 900_000
-"""The most bytes of a record: as many as fit a ConfigMap, so that a record may be moved there."""
 LONGEST = 4 * MOST
 """The most bytes that are read of a file: no run has written a longer one."""
 PRIVATE = 0o700
@@ -38,7 +36,6 @@ class Files:
     """The records of a folder."""
 
     folder: Path
-    most: int = MOST
 
     def read(self, name: str) -> Kept | None:
         """The record of this name now.

@@ -28,6 +28,10 @@ ATTEMPTS = 10
 Change = Callable[["Record | None"], "Record | None"]
 
 
+MOST = 900_000
+"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap). A file has
+no more, so that its record may be moved there."""
+
 OF_THE_RECORD = ("kubernetes_", "phase_", "record_")
 """The beginnings of the codes of causes that keep a record from being written, and no upgrade from going on."""
 
@@ -56,10 +60,6 @@ class Found:
 class RecordStore(Protocol):
     """The store of records."""
 
-    @property
-    def most(self) -> int:
-        """The most bytes of a record."""
-
     def read(self, name: str) -> Kept | None:
         """The record of this name now, or None if there is none."""
 
@@ -76,8 +76,6 @@ class RecordStore(Protocol):
 
 class Nowhere:
     """No record is kept."""
-
-    most = 0
 
     def read(self, name: str) -> Kept | None:
         """Never any."""
@@ -133,7 +131,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
         summary = f"{after.phase.value}: to {after.target_version}, updated {after.updated}"
         with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
             if not task.check_mode:
-                store.write(name, record_text(after, store.most), summary, kept)
+                store.write(name, record_text(after, MOST), summary, kept)
         return before, after
 
     return until_unchanged(attempt, ATTEMPTS)

@@ -92,7 +92,7 @@ def _is_true(condition: Part | None) -> bool:
 def _container(status: Part, init: bool) -> Container:
     states = named(status, "state", lambda _name, details: details, {})
     state, details = next(iter(states.items()), ("", {}))
-    last = within(status, "lastState", lambda last: part(last, "terminated", {}), {})
+    last = within(status, "lastState.terminated", dict, {})
     return Container(
         name=text(status, "name"),
         image=text(status, "image", ""),

@@ -15,8 +15,6 @@ from .lease import MANAGED_BY, list_managed
 from .paths import CORE, in_namespace
 
 KEY = "record.json"
-MOST = 900_000
-"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap)."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,6 @@ class ConfigMaps:
 
     client: KubernetesClient
     namespace: str
-    most: int = MOST
 
     def read(self, name: str) -> Kept | None:
         """The record of this name now."""

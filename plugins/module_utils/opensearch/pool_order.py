@@ -17,7 +17,7 @@ from ..pools.judge import judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
-from .judge.named_pools import by_kind, cures_data_of, cures_manager_of, judge_groups, pools_named
+from .judge.named_pools import by_kind, judge_groups, pools_named
 from .judge.policy import policy_of
 from .judge.pools import Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
@@ -96,10 +96,12 @@ def run(task: Task) -> Outcome:
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     # A member that is away and in the plan is cured before the others.
+    # Members that are away and in the plan are cured before any other goes.
+    cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
         policy_of(params, hands_over=hands_over),
-        awaits_data=cures_data_of(pools, going),
-        awaits_manager=cures_manager_of(pools, going),
+        awaits_data=any(member.holds_data for member in cured),
+        awaits_manager=any(member.manager_eligible for member in cured),
     )
     verdict = combine(
         (

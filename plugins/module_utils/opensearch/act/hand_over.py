@@ -20,7 +20,7 @@ from typing import TypeVar
 from ...common.errors import Refusal, refusal
 from ...common.task import Task
 from ...common.verdict import Reason, Verdict, remark, waiting
-from ...common.waiting import Patience, wait_for
+from ...common.waiting import Patience
 from ...common.words import enumerate_few
 from ...engine.lock_watch import writer_of
 from ...engine.undo import Undo
@@ -180,13 +180,7 @@ class HandOver:
 
     def _await(self, look: Callable[[], Seen], judge: Callable[[Seen], Verdict], *, hands_back: bool = False) -> Seen:
         """Wait even in one pass, and even if the run is asked to stop, so that no member stays excluded too long."""
-
-        def guarded() -> Seen:
-            self._task.may_look()
-            return look()
-
-        task, patience = self._task, Patience(PATIENCE, PAUSE, hands_back=hands_back)
-        return wait_for(guarded, judge, patience, task.clock, task.progress, task.waited)[0]
+        return self._task.wait_apart(look, judge, Patience(PATIENCE, PAUSE, hands_back=hands_back))[0]
 
     def _ask(self, question: Callable[[], Seen]) -> Seen:
         return self._await(question, lambda _answer: Verdict())

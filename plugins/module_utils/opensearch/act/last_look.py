@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 
 from ...common.task import Task
 from ...common.verdict import Verdict, waiting
-from ...common.waiting import Patience, wait_for
+from ...common.waiting import Patience
 from ...common.words import enumerate_few
 from ..judge.safety import needs_allocation
 from ..observe.client import OpenSearchClient
@@ -66,14 +66,11 @@ def wait_calm(
     """
     seen = [state]
 
-    def look() -> ClusterState:
-        task.may_look()
-        return seen.pop() if seen else observe(client)
-
     def judge(found: ClusterState) -> Verdict:
         missing = needs_allocation(found, batch, may_be_red)
         text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
         return Verdict((waiting("allocating", text),)) if missing else Verdict()
 
-    patience = Patience(CALM, PAUSE, hands_back=True)
-    return wait_for(look, judge, patience, task.clock, task.progress, task.waited)[0]
+    return task.wait_apart(
+        lambda: seen.pop() if seen else observe(client), judge, Patience(CALM, PAUSE, hands_back=True)
+    )[0]

@@ -18,7 +18,7 @@ from ...common.attempts import proven_and_prepared
 from ...common.errors import refusal
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, State, Verdict, combine, waiting
-from ...common.waiting import Patience, wait_for
+from ...common.waiting import Patience
 from ..judge.policy import Policy
 from ..judge.safety import prove
 from ..observe.client import OpenSearchClient
@@ -107,15 +107,8 @@ class Restriction:
         seconds = min(2.0 ** (self._attempts - 2), LONGEST_PAUSE)
         text = f"Allocation is put back, and the batch is begun again in {seconds:g} s (attempt {self._attempts + 1})."
         verdict = Verdict((waiting("begun_in_vain", text),))
-        task, patience = self._task, Patience(seconds, 1.0, hands_back=True)
-        wait_for(
-            lambda: task.may_look(stoppable=True),
-            lambda _seen: verdict,
-            patience,
-            task.clock,
-            task.progress,
-            task.waited,
-        )
+        patience = Patience(seconds, 1.0, hands_back=True)
+        self._task.wait_apart(lambda: None, lambda _seen: verdict, patience, stoppable=True)
 
     def _keeps_replicas_away(self) -> bool:
         if self._method == UNCHANGED:

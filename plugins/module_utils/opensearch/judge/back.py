@@ -9,13 +9,10 @@ Pure: from the members of the cluster to a verdict.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from types import MappingProxyType
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ..observe.state import ClusterMember
 from ..observe.version import Version
-
-NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @as_verdict
@@ -23,14 +20,14 @@ def judge_back(
     seen: Mapping[str, ClusterMember],
     names: Collection[str],
     target: Version | None,
-    former: Mapping[str, str] = NOBODY,
+    former: Mapping[str, str] | None = None,
 ) -> Iterator[Reason]:
     """Whether every named member is back, with one reason for each that is not.
 
     `former` holds the processes before (ephemeral ids): a process that died suddenly is listed for a while after its
     successor was started. A member that is not in `former` is back with any process.
     """
-    reasons = (_reason(name, seen.get(name), target, former.get(name)) for name in sorted(names))
+    reasons = (_reason(name, seen.get(name), target, (former or {}).get(name)) for name in sorted(names))
     return (reason for reason in reasons if reason)
 
 

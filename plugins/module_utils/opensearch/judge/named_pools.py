@@ -9,7 +9,7 @@ A member on a plain host is known by its `node.name` alone, so that name is all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...common.verdict import Reason, as_verdict, refused, remark
@@ -38,16 +38,6 @@ def member_of(
         serves=stand_in.serves,
         ready=ready or there is None,
     )
-
-
-def cures_data_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
-    """Whether a member that holds data is away and in the plan: then it is back before any other goes."""
-    return any(m.version is None and m.holds_data and m.name in going for pool in pools for m in pool.members)
-
-
-def cures_manager_of(pools: Iterable[Pool], going: Collection[str]) -> bool:
-    """Whether a member that can be elected is away and in the plan: then it is back before any other goes."""
-    return any(m.version is None and m.manager_eligible and m.name in going for pool in pools for m in pool.members)
 
 
 def pools_named(groups: Groups, state: ClusterState, zone: str) -> list[Pool]:

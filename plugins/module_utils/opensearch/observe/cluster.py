@@ -155,7 +155,7 @@ def parse_state(nodes: Json, state: Json) -> ClusterState:
     """The cluster state from both answers."""
     with reading(BOTH):
         indices = within(state, "metadata", lambda metadata: named(metadata, "indices", parse_index, {}))
-        voting = within(state, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
+        voting = within(state, "metadata.cluster_coordination", parse_voting)
         members = parse_members(nodes, part(state, "nodes"))
         seen = ClusterState(
             uuid=_uuid(state),
@@ -286,7 +286,7 @@ def observe_voting(client: OpenSearchClient) -> Voting:
     path = "/_cluster/state/metadata"
     answer = client.get(path, filter_path="metadata.cluster_coordination")
     with reading(f"GET {path}"):
-        return within(answer, "metadata", lambda metadata: within(metadata, "cluster_coordination", parse_voting))
+        return within(answer, "metadata.cluster_coordination", parse_voting)
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:

@@ -285,9 +285,7 @@ def version_of(of: Json, name: str) -> Version:
 def parse_index(name: str, metadata: Json) -> Index:
     """An index from `metadata.indices`."""
     is_open = one_of(metadata, "state", ("open", "close")) == "open"
-    return within(
-        metadata, "settings", lambda s: within(s, "index", lambda index: _index(name, index, is_open=is_open))
-    )
+    return within(metadata, "settings.index", lambda index: _index(name, index, is_open=is_open))
 
 
 def _index(name: str, settings: Json, *, is_open: bool) -> Index:
@@ -303,21 +301,13 @@ def _index(name: str, settings: Json, *, is_open: bool) -> Index:
         shards=count(settings, "number_of_shards"),
         replicas=replicas,
         created=Version.from_id(created) if created is not None else None,
-        allocation=within(settings, "routing", _enabled, {}),
+        allocation=within(settings, "routing.allocation", lambda found: optional_text(found, "enable"), {}),
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
         auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
-        delay=within(settings, "unassigned", _delay, {}),
+        delay=within(settings, "unassigned.node_left", lambda left: optional_text(left, "delayed_timeout"), {}),
         of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
         in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",
     )
-
-
-def _enabled(routing: Json) -> str | None:
-    return within(routing, "allocation", lambda allocation: optional_text(allocation, "enable"), {})
-
-
-def _delay(unassigned: Json) -> str | None:
-    return within(unassigned, "node_left", lambda left: optional_text(left, "delayed_timeout"), {})
 
 
 def parse_voting(coordination: Json) -> Voting:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine import record_files
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
@@ -18,13 +17,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     noted,
     parse_record,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import MOST
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import record_text
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import record_store
 
 CONFIG_MAP = 1024 * 1024
 """The most that the API server takes."""
-STORES = {"ConfigMap": record_store.MOST, "file": record_files.MOST}
-MOST = record_store.MOST
 
 
 def batch(number: int, message: str = "Shards are being recovered. ", waits: int = 4, **more: Any) -> BatchRecord:
@@ -51,12 +48,11 @@ def test_what_fits_is_kept_as_it_is() -> None:
     assert parse_record(record_text(whole, MOST), "here") == whole
 
 
-@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("count", [558, 1000])
-def test_any_number_of_members_fits_every_store(count: int, store: str) -> None:
+def test_any_number_of_members_fits_every_store(count: int) -> None:
     whole = record(*(batch(number) for number in range(count)))
-    text = record_text(whole, STORES[store])
-    assert len(text.encode()) <= STORES[store] < CONFIG_MAP
+    text = record_text(whole, MOST)
+    assert len(text.encode()) <= MOST < CONFIG_MAP
     kept = parse_record(text, "here")
     assert [each.name for each in kept.batches] == [each.name for each in whole.batches], "how far it is stays"
 
@@ -98,14 +94,13 @@ def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
     assert record_text(parse_record(text, "here"), MOST) == text
 
 
-@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])
-def test_however_much_its_runs_said_it_fits(letter: str, store: str) -> None:
+def test_however_much_its_runs_said_it_fits(letter: str) -> None:
     said = record(*(batch(number) for number in range(558)))
     for _run in range(KEPT):
         said = noted(said, Event.STOPPED, letter * 200_000, "at")
-    text = record_text(said, STORES[store])
-    assert len(text.encode()) <= STORES[store]
+    text = record_text(said, MOST)
+    assert len(text.encode()) <= MOST
     kept = parse_record(text, "here")
     assert kept.reason == said.reason
     assert [each.name for each in kept.batches] == [each.name for each in said.batches]
