@@ -173,6 +173,6 @@ def test_the_kubernetes_api_itself_behind_a_proxy(tmp_path: Path, api: Forwardin
         api.ready("data-0", server.port)
         options = {"host": "http://kubernetes.example.com:6443", "api_key": "token", "proxy": proxy.url}
         assert connect_kubernetes(options).list("/api/v1/namespaces/search/pods")
-        assert proxy.asked == [("GET", "http://kubernetes.example.com:6443/api/v1/namespaces/search/pods")]
+        assert proxy.asked == [("GET", "http://kubernetes.example.com:6443/api/v1/namespaces/search/pods?limit=500")]
         assert connect(forwarded(api), options).get(PATH)["port"] == server.port
         assert ("CONNECT", "kubernetes.example.com:6443") in proxy.asked, "the websocket goes through it too"
