@@ -18,6 +18,7 @@ CASES: dict[str, Case] = {
     each.__name__: each
     for each in (
         cases.objects,
+        cases.pages,
         cases.paths,
         cases.versions,
         cases.patches,

@@ -56,6 +56,24 @@ def objects(ask: Asking) -> Iterator[Any]:
     yield outcome(ask("DELETE", maps))
 
 
+def pages(ask: Asking) -> Iterator[Any]:
+    """Lists in pages, which are all of one moment, and a place in a list that is none."""
+    maps = _namespace(ask, "conformance-pages") + "/configmaps"
+    for name in ("five", "four", "one", "three", "two"):
+        ask("POST", maps, config_map(name, labels={"page": "yes"}))
+    query = {"limit": "2", "labelSelector": "page=yes"}
+    page = ask("GET", maps, **query).body
+    yield [sorted(page["metadata"]), [each["metadata"]["name"] for each in page["items"]]]
+    ask("DELETE", f"{maps}/two")
+    ask("POST", maps, config_map("zero", labels={"page": "yes"}))
+    for _more in range(2):
+        page = ask("GET", maps, **{**query, "continue": page["metadata"]["continue"]}).body
+        yield [sorted(page["metadata"]), [each["metadata"]["name"] for each in page["items"]]]
+    everything = ask("GET", maps, limit="1").body["metadata"]
+    yield [sorted(everything), everything["remainingItemCount"] >= 4]
+    yield [ask("GET", maps, **{"limit": "2", "continue": "nonsense"}).status]
+
+
 def paths(ask: Asking) -> Iterator[Any]:
     """Paths and methods that there are not."""
     here = _namespace(ask, "conformance-paths")

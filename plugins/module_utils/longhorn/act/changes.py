@@ -135,6 +135,11 @@ def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None =
     return refusals
 
 
+def name_of_run(at: At) -> str:
+    """The name of the run on the things that it makes and marks; outside a run it is made of the time."""
+    return at.task.run or f"outside-{''.join(each for each in now_text() if each.isdigit())}"
+
+
 def _keep_replicas(at: At, _act: Act) -> None:
     """Have Longhorn wait for the replicas of the node instead of making others elsewhere."""
     present = at.seen.settings.get(REPLENISHMENT, "")
@@ -143,8 +148,7 @@ def _keep_replicas(at: At, _act: Act) -> None:
 
 
 def _mark_node(at: At, act: Act) -> None:
-    outside = f"outside-{''.join(each for each in now_text() if each.isdigit())}"
-    mark = at.seen.nodes[act.target].mark or at.task.run or outside
+    mark = at.seen.nodes[act.target].mark or name_of_run(at)
     at.change(NODES, act.target, {SCHEDULING: False, MARK: mark})
 
 

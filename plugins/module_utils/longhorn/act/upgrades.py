@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from ...common.moments import now_text
 from ...common.verdict import Reason, waiting
 from ...engine.lock_watch import writer_of
-from ...engine.undo import Change, Path, Undo
+from ...engine.undo import Change, Path, Undo, document_of, value_at
 from ...kubernetes.client import Json
-from ...kubernetes.undo_annotation import UNDO, carried_undo
-from ..judge.stages import Act
-from ..observe.kinds import RUN, path_of
+from ...kubernetes.undo_annotation import UNDO, carried_undo, dotted, named
+from ..judge.leftovers import CLOSED, left_by_run
+from ..judge.stages import Act, engine_stays
+from ..observe.kinds import NODES, RUN, VOLUMES, path_of
 from ..observe.look_at_upgrades import upgrades_of
 from ..observe.upgrades import Kinds, Upgrade, Upgrades
-from .changes import ACTS, At, perform
+from .changes import ACTS, ENGINE, MARK, SCHEDULING, At, Performed, name_of_run, perform
 
 ABORT: Path = ("status", "abortRequested")
 TAKE_BACK = Change(ABORT, True, None)
@@ -27,7 +28,32 @@ TAKE_BACK = Change(ABORT, True, None)
 
 def perform_upgrades(at: At, acts: Iterable[Act]) -> list[Reason]:
     """Make the acts that are due, as `perform` does."""
-    return perform(at, acts, {**ACTS, "create_upgrade": _create})
+    return perform(at, acts, _KNOWN)
+
+
+def _note_node(at: At, act: Act) -> None:
+    """Mark the node as begun, and note whether it takes replicas, since the design does not put that right."""
+    node = at.seen.nodes[act.target]
+    closed = "" if node.allow_scheduling else CLOSED
+    at.change(NODES, act.target, {MARK: node.mark or f"{name_of_run(at)}{closed}"})
+
+
+def _send_home(at: At, act: Act) -> None:
+    """Have an engine return that a failed upgrade has moved away. That upgrade has not noted what was wanted before."""
+    volume = at.seen.volumes[act.target]
+    _repair(at, VOLUMES, act.target, ENGINE, volume.engine_node, "" if volume.node == act.node else act.node)
+
+
+def _repair(at: At, kind: str, name: str, where: Path, was: Any, wanted: Any) -> None:
+    """Set a value for good, if it still is as it was seen."""
+    path = path_of(at.seen.namespace, kind, name)
+    found = at.client.get(path)
+    if found is None or value_at(found, where) != was:
+        return
+    at.still_wanted()
+    guard: dict[Path, Any] = {("metadata", "resourceVersion"): found["metadata"]["resourceVersion"]}
+    with at.task.journal.doing(("repaired", named(found), {"set": {dotted(where): wanted}})):
+        at.client.patch(path, document_of({**guard, where: wanted}), "merge", dry_run=at.task.check_mode)
 
 
 def _create(at: At, act: Act) -> None:
@@ -52,8 +78,7 @@ def _free_name(there: Upgrades, node: str) -> str:
 
 
 def _upgrade(at: At, node: str, name: str, kinds: Kinds) -> Json:
-    run = at.task.run or f"outside-{''.join(each for each in now_text() if each.isdigit())}"
-    metadata: Json = {"name": name, "namespace": at.seen.namespace, "labels": {RUN: run}}
+    metadata: Json = {"name": name, "namespace": at.seen.namespace, "labels": {RUN: name_of_run(at)}}
     if kinds is Kinds.DATA_ENGINE_UPGRADES:
         kind, spec = "DataEngineUpgradeManager", {"dataEngine": "v2", "nodes": [node]}
     else:
@@ -66,12 +91,22 @@ def take_back(at: At, keep: Collection[str]) -> list[Reason]:
     """Have Longhorn take back the upgrades that runs have made, except for those of the nodes in `keep`.
 
     The result says what is waited for. The kinds of the design offer no way back, so that their upgrade is waited for.
+    If it has failed, everything that it has left is put right.
 
     Raises:
         Refusal: the run that made one lives, or the change was not made.
     """
     ours = [each for each in at.seen.upgrades.active() if each.run and not set(each.nodes) & set(keep)]
-    return [_take_back(at, each) for each in ours]
+    if ours:
+        return [_take_back(at, each) for each in ours]
+    return [reason for node in at.seen.nodes.values() if node.name not in keep for reason in _put_right(at, node.name)]
+
+
+def _put_right(at: At, node: str) -> list[Reason]:
+    """Begin to put right what a failed upgrade has left on the node. The result says what is waited for, or stays."""
+    left = left_by_run(at.seen, node)
+    refusals = perform_upgrades(at, left.acts)
+    return [*left.reasons, *refusals, *([] if left.reasons else [engine_stays(each, node) for each in left.staying])]
 
 
 def _take_back(at: At, upgrade: Upgrade) -> Reason:
@@ -98,3 +133,12 @@ def _request_abort(at: At, upgrade: Upgrade) -> None:
     patch = {"metadata": {"resourceVersion": version}, "status": {"abortRequested": True}}
     with at.task.journal.doing(("abort_upgrade", upgrade.name, {"nodes": list(upgrade.nodes)})):
         at.client.patch(f"{path}/status", patch, "merge", dry_run=at.task.check_mode)
+
+
+_KNOWN: Mapping[str, Performed] = {
+    **ACTS,
+    "create_upgrade": _create,
+    "note_node": _note_node,
+    "send_home": _send_home,
+    "reopen_node": lambda at, act: _repair(at, NODES, act.target, SCHEDULING, was=False, wanted=True),
+}

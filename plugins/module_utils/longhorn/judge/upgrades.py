@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
-from ..observe.state import Longhorn
+from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import AUTOMATIC, UNDEFINED, Kinds, NodeProgress, Upgrade, Upgrades, VolumeProgress
-from .stages import Act, Stage, Step, Wanted, is_whole, judge_copies, node_unknown, rebuilds, touched
+from .leftovers import left_by_another, left_by_run
+from .stages import Act, Stage, Step, Wanted, engine_stays, is_whole, judge_copies, node_unknown, rebuilds, touched
 from .stalls import causes
 
 STAGES: Mapping[str, Stage] = {
@@ -49,10 +50,9 @@ def step(seen: Longhorn, wanted: Wanted) -> Step:
     if at_node is not None:
         return _follow(seen, wanted, at_node)
     own = [each for each in found.upgrades if _is_known(each, wanted) and each.image in {"", wanted.image}]
-    failed = [each for each in own if _has_failed(each, node)]
-    if failed:
-        # Also on the new image: an engine may be away, or the node closed for replicas.
-        return _ended(*(_failed(seen, each, node) for each in failed))
+    failed = _after_failure(seen, node, own)
+    if failed is not None:
+        return failed
     if runs_image(seen, node, wanted.image):
         return _settle(seen, node, own)
     if under_way:
@@ -63,6 +63,22 @@ def step(seen: Longhorn, wanted: Wanted) -> Step:
     return _begin(seen, wanted)
 
 
+def _after_failure(seen: Longhorn, node: str, own: Collection[Upgrade]) -> Step | None:
+    """The step while a failed upgrade has left something on the node, and the refusal if the run knows the upgrade."""
+    rest = left_by_run(seen, node)
+    if rest.reasons:
+        return Step(Stage.SWITCHING_BACK, rest.acts, Verdict(rest.reasons))
+    failed = [each for each in own if each.has_failed_at(node)]
+    if failed:
+        # Also on the new image: an engine may be away, or the node closed for replicas.
+        by_hand = [reason for each in failed for reason in left_by_another(seen, each, node)]
+        staying = [engine_stays(each, node) for each in rest.staying]
+        return _ended(*(_failed(seen, each, node) for each in failed), *staying, *by_hand)
+    if rest.staying:
+        return Step(Stage.REPLACING, (), Verdict((_without_manager(rest.staying, node),)))
+    return None
+
+
 def _is_known(upgrade: Upgrade, wanted: Wanted) -> bool:
     """Whether the run has made or followed this upgrade, so that the end of it is the end of its own attempt."""
     return upgrade.name in wanted.followed or bool(wanted.run and upgrade.run == wanted.run)
@@ -71,14 +87,6 @@ def _is_known(upgrade: Upgrade, wanted: Wanted) -> bool:
 def _is_at(upgrade: Upgrade, node: str) -> bool:
     progress = upgrade.of(node)
     return upgrade.covers(node) and not (progress and progress.ended)
-
-
-def _has_failed(upgrade: Upgrade, node: str) -> bool:
-    """Whether the upgrade has failed at the node, or as a whole before it was done with the node."""
-    progress = upgrade.of(node)
-    if progress is not None and progress.ended:
-        return progress.failed
-    return upgrade.covers(node) and not upgrade.active and upgrade.state != "completed"
 
 
 def runs_image(seen: Longhorn, node: str, image: str) -> bool:
@@ -102,7 +110,20 @@ def _settle(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Step:
     ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
     if ill:
         return Step(Stage.REBUILDING, (), Verdict(tuple(rebuilds(seen, each) for each in ill)))
+    if seen.nodes[node].mark:
+        return Step(Stage.FINALIZING, (Act("unmark_node", node),), Verdict((_finalized(node),)))
     return Step(Stage.COMPLETED)
+
+
+def _finalized(node: str) -> Reason:
+    return waiting("node_finalized", f"The mark of the run is taken from node {node}.", about=node)
+
+
+def _without_manager(staying: Collection[Volume], node: str) -> Reason:
+    names = enumerate_few(each.name for each in staying)
+    said = f"No instance manager runs on node {node}, to which the engines of {names} are to return."
+    remedy = "If this does not pass, look at the events of its pod: huge pages, CPU, the image."
+    return waiting("manager_starts", said, remedy, about=node)
 
 
 def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str]:
@@ -121,9 +142,9 @@ def _begin(seen: Longhorn, wanted: Wanted) -> Step:
     if blocked:
         return Step(Stage.UNDEFINED, (), Verdict(blocked))
     said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
-    # Longhorn v1.13 keeps the replicas of the node by itself; the design leaves that open.
-    keep = (Act("keep_replicas", wanted.node),) if seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES else ()
-    acts = (*keep, Act("create_upgrade", wanted.node))
+    # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
+    ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES else ()
+    acts = tuple(Act(kind, wanted.node) for kind in (*ahead, "create_upgrade"))
     return Step(Stage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
 
 

@@ -106,6 +106,13 @@ class Upgrade:
         """The progress of a node in it; None before the node's turn."""
         return self.progress.get(node)
 
+    def has_failed_at(self, node: str) -> bool:
+        """Whether it has failed at the node, or as a whole before it was done with the node."""
+        progress = self.of(node)
+        if progress is not None and progress.ended:
+            return progress.failed
+        return self.covers(node) and not self.active and self.state != COMPLETED
+
 
 @dataclass(frozen=True)
 class Upgrades:

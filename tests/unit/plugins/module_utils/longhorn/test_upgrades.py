@@ -114,7 +114,7 @@ def test_a_node_waits_for_its_turn_in_every_overall_state(state: str, stage: Sta
 
 
 def test_an_upgrade_is_made_where_none_is() -> None:
-    assert acts(ask(old(), of_managers())) == ["keep_replicas", "create_upgrade"]
+    assert acts(ask(old(), of_managers())) == ["keep_replicas", "note_node", "create_upgrade"]
     assert acts(ask(old(), of_instance_managers())) == ["create_upgrade"]
 
 

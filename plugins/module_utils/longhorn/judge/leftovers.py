@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The things that a failed upgrade of the design's kinds leaves on its node, which Longhorn does not put right. Pure.
+
+Engines are away, and the node takes no replicas. The mark on the node says that a run of this collection has begun it,
+and whether it took replicas before. Without a mark nobody knows that, and a person has to put it right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...common.verdict import Reason, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import Longhorn, Volume
+from ..observe.upgrades import Kinds, Upgrade
+from .copies import at_rest
+from .stages import Act, busy, touched
+
+CLOSED = "@closed"
+"""The end of the mark on a node that took no replicas before its upgrade."""
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Acts that put the node right, the reasons to wait for them, and the volumes whose engines have to stay."""
+
+    acts: tuple[Act, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    staying: tuple[Volume, ...] = ()
+
+
+def left_by_run(seen: Longhorn, node: str) -> Leftovers:
+    """The leftovers on a node that a run has begun, if the newest upgrade that a run made of it has failed."""
+    known = seen.nodes.get(node)
+    failed = _newest_failed(seen, node)
+    if known is None or not known.mark or failed is None:
+        return Leftovers()
+    running = node in seen.running_managers
+    away = _away(seen, failed, node)
+    staying = tuple(each for each in away if each.attached and not running)
+    going = [each for each in away if each not in staying]
+    held = {each.name: tuple(busy(seen, each)) for each in going if each.attached}
+    acts = [Act("send_home", each.name, node) for each in going if not held.get(each.name)]
+    reasons = [reason for each in held.values() for reason in each]
+    told = failed.progress[node].volumes if node in failed.progress else {}
+    unsettled = [each for each in touched(seen, node) if running and each.name in told and not at_rest(seen, each)]
+    coming = dict.fromkeys(each.name for each in (*going, *unsettled))
+    if coming:
+        said = f"Engines return to node {node}: {enumerate_few(coming)}."
+        reasons.append(waiting("engines_return", said, about=node))
+    if not known.allow_scheduling and not known.mark.endswith(CLOSED):
+        acts.append(Act("reopen_node", node, node))
+        said = f"Node {node} takes replicas again, as it did before upgrade {failed.name}."
+        reasons.append(waiting("node_opens", said, about=node))
+    return Leftovers(tuple(acts), tuple(reasons), staying)
+
+
+def left_by_another(seen: Longhorn, upgrade: Upgrade, node: str) -> Iterator[Reason]:
+    """The refusal that says what a person has to put right on a node whose upgrade no run has begun."""
+    known = seen.nodes.get(node)
+    if seen.upgrades.kinds is not Kinds.DATA_ENGINE_UPGRADES or known is None or known.mark:
+        return
+    away = [each.name for each in _away(seen, upgrade, node)]
+    left = [f"engines of volumes {enumerate_few(away)} away from it"] if away else []
+    left += [] if known.allow_scheduling else ["it closed for replicas"]
+    if left:
+        engines = (
+            f"Set engineNodeID of {enumerate_few(away)} to {node} once its instance manager runs. " if away else ""
+        )
+        opened = f"Set allowScheduling of Longhorn node {node} to true." if not known.allow_scheduling else ""
+        yield refused(
+            "upgrade_left_node",
+            f"Upgrade {upgrade.name} has failed at node {node}, and has left {' and '.join(left)}.",
+            f"{engines}{opened}".strip(),
+        )
+
+
+def _newest_failed(seen: Longhorn, node: str) -> Upgrade | None:
+    """The newest upgrade of the node that a run has made, if it has failed. Its names end in a number that grows."""
+    if seen.upgrades.kinds is not Kinds.DATA_ENGINE_UPGRADES:
+        return None
+    made = [each for each in seen.upgrades.upgrades if each.run and each.covers(node)]
+    newest = max(made, key=lambda each: (len(each.name), each.name), default=None)
+    return newest if newest is not None and newest.has_failed_at(node) else None
+
+
+def _away(seen: Longhorn, upgrade: Upgrade, node: str) -> list[Volume]:
+    """The volumes of the node in this upgrade whose engine is wanted on another node."""
+    progress = upgrade.of(node)
+    named = [seen.volumes[name] for name in (progress.volumes if progress else ()) if name in seen.volumes]
+    return [each for each in named if each.engine_node not in {"", node}]
