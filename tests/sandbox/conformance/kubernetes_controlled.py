@@ -77,6 +77,10 @@ def _custom(ask: Asking, path: str, plural: str) -> Iterator[Any]:
     yield outcome(ask("PATCH", item, {}, media_type=STRATEGIC))
     listed = ask("GET", path).body
     yield [listed["kind"], [each["kind"] for each in listed["items"]]]
+    # The message repeats the whole body.
+    nameless = ask("POST", path, {"metadata": {"name": "two"}, "spec": {"size": 1}})
+    yield [nameless.status, nameless.body["reason"]]
+    yield outcome(ask("DELETE", item, {"gracePeriodSeconds": 0}, media_type=MERGE))
     yield outcome(ask("DELETE", item))
 
 

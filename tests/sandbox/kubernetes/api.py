@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tests.sandbox.clock import Clock
@@ -23,6 +23,8 @@ from tests.sandbox.web import Answer, Pending, Request
 
 MERGE, OPERATIONS = "application/merge-patch+json", "application/json-patch+json"
 STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
+_BODIES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+"""The types of the options of a deletion."""
 _PATCHES: dict[str, Callable[[Any, Any], Any]] = {OPERATIONS: operated, MERGE: merged, STRATEGIC: strategic}
 
 
@@ -121,6 +123,7 @@ class ApiServer:
         if request.method == "PUT":
             return Answer(200, _shown(kind, self.resources.replace(*place, _body(request), writing)))
         if request.method == "DELETE" and not target.subresource:
+            _check_deletion(request, headers)
             item, gone = self.resources.delete(*place, _deletion(request))
             return Answer(200, _deleted(kind, item) if gone and kind != PODS else _shown(kind, item))
         if request.method != "PATCH":
@@ -133,7 +136,7 @@ class ApiServer:
 
     def _collection(self, request: Request, target: Target, kind: Kind, writing: Writing) -> Answer | Pending:
         if request.method == "POST" and (target.namespace or not kind.namespaced):
-            item = self.resources.create(kind, target.namespace, _body(request), writing)
+            item = self.resources.create(kind, target.namespace, _typed(kind, request), writing)
             return Answer(201, _shown(kind, item))
         if request.method == "GET" and is_watch(request.query):
             return self._watch(request.query, target, kind)
@@ -188,6 +191,15 @@ def _body(request: Request) -> Json:
     return request.body
 
 
+def _typed(kind: Kind, request: Request) -> Json:
+    """The object that is sent; one of a custom kind has to tell its kind."""
+    found = _body(request)
+    if kind.custom and "kind" not in found:
+        said = f"the object provided is unrecognized (must be of type {kind.kind}): Object 'Kind' is missing"
+        raise bad_request(said)
+    return found
+
+
 def _writing(request: Request, target: Target, headers: Mapping[str, str]) -> Writing:
     query = request.query
     applies = _media_type(headers) == APPLY and request.method == "PATCH"
@@ -209,10 +221,19 @@ def _patch(kind: Kind, headers: Mapping[str, str]) -> Callable[[Any, Any], Any]:
     known = [each for each in _PATCHES if not (kind.custom and each == STRATEGIC)]
     media_type = _media_type(headers)
     if media_type not in known:
-        said = ", ".join([*known, APPLY])
-        message = f"the body of the request was in an unknown format - accepted media types include: {said}"
+        message = _unknown_format([*known, APPLY])
         raise Refused(415, "UnsupportedMediaType", message if kind.custom else "415: Unsupported Media Type")
     return _PATCHES[media_type]
+
+
+def _check_deletion(request: Request, headers: Mapping[str, str]) -> None:
+    media_type = _media_type(headers)
+    if request.body and media_type and media_type not in _BODIES:
+        raise Refused(415, "UnsupportedMediaType", _unknown_format(_BODIES))
+
+
+def _unknown_format(known: Iterable[str]) -> str:
+    return f"the body of the request was in an unknown format - accepted media types include: {', '.join(known)}"
 
 
 def _filter(kind: Kind, query: Mapping[str, str]) -> Callable[[Json], bool]:

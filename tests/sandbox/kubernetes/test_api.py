@@ -241,6 +241,9 @@ def _admin() -> dict[str, str]:
     return {"Authorization": f"Bearer {ADMINS}"}
 
 
+ENGINE = {"apiVersion": "x.example/v1", "kind": "Engine", "metadata": {"name": "one"}}
+
+
 def test_a_definition_is_established_and_takes_its_objects_with_it(ask: Asking) -> None:
     names = {"plural": "engines", "kind": "Engine"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -254,7 +257,7 @@ def test_a_definition_is_established_and_takes_its_objects_with_it(ask: Asking) 
         found = ask("GET", f"{definitions}/engines.x.example").body["status"]
         assert [each["type"] for each in found["conditions"]] == ["NamesAccepted", "Established"]
         assert ask("GET", engines).body["items"] == []
-        assert ask("POST", engines, {"metadata": {"name": "one"}, "spec": {"any": 1}}).body["spec"] == {"any": 1}
+        assert ask("POST", engines, {**ENGINE, "spec": {"any": 1}}).body["spec"] == {"any": 1}
         ask("DELETE", f"{definitions}/engines.x.example")
         assert ask("GET", engines).status == 404
 
@@ -270,7 +273,7 @@ def test_an_object_is_held_to_the_definition_as_it_is_now(ask: Asking) -> None:
     ask("POST", definition, {"metadata": {"name": "engines.x.example"}, "spec": spec})
     ask.clock.advance(0.1)
     engines = "/apis/x.example/v1/namespaces/here/engines"
-    assert ask("POST", engines, {"metadata": {"name": "one"}, "spec": {"size": 9, "pace": 1}}).status == 201
+    assert ask("POST", engines, {**ENGINE, "spec": {"size": 9, "pace": 1}}).status == 201
     assert ask("PATCH", f"{engines}/one", {"spec": {"pace": 2}}, patch=MERGE).status == 200
     number["size"] = {"type": "integer", "maximum": 5}
     assert ask("PATCH", f"{definition}/engines.x.example", {"spec": spec}, patch=MERGE).status == 200

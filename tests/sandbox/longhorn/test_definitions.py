@@ -40,12 +40,13 @@ def test_every_kind_of_the_module_is_served(cluster: Kubernetes) -> None:
 
 
 def test_the_definition_is_the_judge_of_field_names_and_types(cluster: Kubernetes) -> None:
-    right = {"metadata": {"name": "a"}, "spec": {"name": "a", "allowScheduling": True}}
+    node = {"apiVersion": "longhorn.io/v1beta2", "kind": "Node"}
+    right = {**node, "metadata": {"name": "a"}, "spec": {"name": "a", "allowScheduling": True}}
     assert ask(cluster, "POST", NODES, right).status == 201
-    misspelt = {"metadata": {"name": "b"}, "spec": {"allowSchedule": True}}
+    misspelt = {**node, "metadata": {"name": "b"}, "spec": {"allowSchedule": True}}
     refused = ask(cluster, "POST", NODES, misspelt)
     assert (refused.status, "unknown field" in refused.body["message"]) == (400, True)
-    mistyped = {"metadata": {"name": "b"}, "spec": {"allowScheduling": "yes"}}
+    mistyped = {**node, "metadata": {"name": "b"}, "spec": {"allowScheduling": "yes"}}
     assert ask(cluster, "POST", NODES, mistyped).status == 422
 
 
