@@ -8,7 +8,16 @@ from tests.sandbox.longhorn.controllers import attaching, replenishing, switchin
 from tests.sandbox.longhorn.controllers.instances import Instances
 from tests.sandbox.longhorn.controllers.parts import Parts
 from tests.sandbox.longhorn.controllers.work import Shared
-from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, MANAGERS, NODES, REPLICAS, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.kinds import (
+    ENGINES,
+    FRONTENDS,
+    MANAGER_UPGRADES,
+    MANAGERS,
+    NODES,
+    REPLICAS,
+    SNAPSHOTS,
+    VOLUMES,
+)
 
 _FOLLOWED = frozenset({ENGINES, FRONTENDS, REPLICAS})
 
@@ -30,6 +39,9 @@ class Volumes:
             self.queue.add(item["spec"].get("volumeName", ""))
         elif kind in {MANAGERS, NODES}:
             self._place_changed(kind, item)
+        elif kind == MANAGER_UPGRADES:
+            # It closes its node to replicas for a time, and ends that without a change of the node.
+            self._degraded()
 
     def _place_changed(self, kind: Kind, item: Json) -> None:
         """Only volumes that wait for a place, or have something there, can mean the change."""
@@ -37,9 +49,12 @@ class Volumes:
         for replica in self._objects.of_node(REPLICAS, node):
             self.queue.add(replica["spec"]["volumeName"])
         if kind == NODES:
-            for volume in self._objects.all(VOLUMES):
-                if volume.get("status", {}).get("robustness") == "degraded":
-                    self.queue.add(volume["metadata"]["name"])
+            self._degraded()
+
+    def _degraded(self) -> None:
+        for volume in self._objects.all(VOLUMES):
+            if volume.get("status", {}).get("robustness") == "degraded":
+                self.queue.add(volume["metadata"]["name"])
 
     def _clear(self, volume: str) -> None:
         """All that a deleted volume consisted of goes with it; a snapshot loses its finalizer by itself."""
