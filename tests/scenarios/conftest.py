@@ -29,6 +29,7 @@ LONGEST = (
     "test_modules",
     "test_stuck_member",
     "test_seven_members",
+    "test_longhorn",
     "test_hand_over",
     "test_secured",
     "test_hosts",

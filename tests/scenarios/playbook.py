@@ -76,6 +76,12 @@ class Playing:
         """Whether the controller is gone."""
         return self._process.poll() is not None
 
+    @property
+    def so_far(self) -> str:
+        """The output until now, read without moving the place at which the run goes on to write."""
+        number = self._output.fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+
     def signal(self, number: signal.Signals, *, group: bool = False) -> None:
         """Send a signal to the controller, or to its whole group, unless it has ended."""
         if not self.ended:
@@ -134,11 +140,20 @@ def confirmed(variables: Mapping[str, Any], environment: Mapping[str, str]) -> d
         AssertionError: there is no plan.
     """
     quick = {**variables, "upgrade_skip_image_check": True}
-    planned = play(PLAN, quick, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
+    return {**variables, "upgrade_confirm": digest_of(quick, environment)}
+
+
+def digest_of(variables: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """The digest of the present plan, as the playbook `plan` hands it on.
+
+    Raises:
+        AssertionError: there is no plan.
+    """
+    planned = play(PLAN, variables, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     found = re.search(r'"?upgrade_confirm"?: "?(?P<digest>p[0-9a-f]{11})', planned.output)
     assert planned.code == 0, planned.message
     assert found is not None, planned.output
-    return {**variables, "upgrade_confirm": found["digest"]}
+    return found["digest"]
 
 
 def upgrade(

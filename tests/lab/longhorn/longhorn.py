@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,21 +15,31 @@ from typing import Any, Protocol
 
 from kubernetes import client
 
+from tests.lab.api import MERGE
 from tests.lab.errors import LabError
 from tests.lab.lab import ROOT
+from tests.lab.longhorn.admission import CONFIGURATIONS, NAME
 from tests.lab.longhorn.description import written
-from tests.lab.longhorn.requests import ask
+from tests.lab.longhorn.requests import JSON, ask
 from tests.lab.processes import spawn
 from tests.lab.waiting import until
+from tests.sandbox.kubernetes.kinds import BUDGETS, CONFIG_MAPS, LEASES, PODS
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.longhorn.bringing_up import offered
 from tests.sandbox.longhorn.description import Described
-from tests.sandbox.longhorn.kinds import NAMESPACE
+from tests.sandbox.longhorn.kinds import GROUP, NAMESPACE, OWN, SNAPSHOTS, UNVERIFIED, VERSION
 
 READY_TIMEOUT, END_TIMEOUT = 180.0, 10.0
+_EVERYTHING = (*OWN, BUDGETS, PODS, LEASES, CONFIG_MAPS)
+_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Ground(Protocol):
     """A lab, or servers in memory behind real sockets."""
+
+    @property
+    def real(self) -> bool:
+        """Whether its API server asks webhooks."""
 
     def apply(self, objects: Sequence[dict[str, Any]]) -> None:
         """Create or change objects as admin."""
@@ -41,9 +52,9 @@ class Ground(Protocol):
 
 
 class LonghornOnLab:
-    """Use it in a `with` statement: it is as described when the block begins. The process ends with the block.
+    """Use it in a `with` statement: it is as described when the block begins, and gone when it has ended.
 
-    Its log and its description are in `directory`.
+    The definitions of v1.12.0 stay, and the unverified ones go. Its log and its description are in `directory`.
     """
 
     def __init__(self, ground: Ground, directory: Path, described: Described) -> None:
@@ -53,7 +64,7 @@ class LonghornOnLab:
     def __enter__(self) -> LonghornOnLab:
         self._ground.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
         self._ground.apply(offered(self._described))
-        until("The definitions of Longhorn", self._served, READY_TIMEOUT)
+        until("The kinds of Longhorn", self._served, READY_TIMEOUT)
         description = self._directory / "longhorn.json"
         description.write_text(json.dumps(written(self._described)))
         self._process = self._start(description)
@@ -64,33 +75,78 @@ class LonghornOnLab:
             raise
         return self
 
+    def _kinds(self) -> set[str]:
+        """The kinds of Longhorn that the API server offers, as paths name them."""
+        with self._ground.client() as api:
+            found = ask(api, "GET", f"/apis/{GROUP}/{VERSION}")["resources"]
+        return {each["name"] for each in found}
+
     def _served(self) -> bool:
         with self._ground.client() as api:
-            answer = ask(api, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        wanted = {each["metadata"]["name"] for each in offered(self._described)}
-        served = {
-            each["metadata"]["name"]
-            for each in answer["items"]
-            if any(
-                known["type"] == "Established" and known["status"] == "True"
-                for known in each.get("status", {}).get("conditions") or []
-            )
-        }
-        return wanted <= served
+            known = ask(api, "GET", _DEFINITIONS)["items"]
+        if not all(_established(each) for each in known if each["spec"]["group"] == GROUP):
+            return False
+        return {each["spec"]["names"]["plural"] for each in offered(self._described)} <= self._kinds()
 
     def _start(self, description: Path) -> subprocess.Popen[bytes]:
         argv = [sys.executable, "-m", "tests.lab.longhorn", str(self._ground.kubeconfig()), str(description)]
+        argv += ["webhook"] if self._ground.real else []
         with self._log.open("wb") as output:
             return spawn(argv, {**os.environ, "PYTHONPATH": str(ROOT)}, ROOT, output)
 
     def _ready(self) -> bool:
-        said = self._log.read_text(errors="replace")
         if self._process.poll() is not None:
-            last = (said.strip().splitlines() or ["it said nothing"])[-1]
+            last = (self.said() or ["it said nothing"])[-1]
             raise LabError(f"Longhorn's process ended: {last}; all that it said is in {self._log}.")
-        return "ready" in said.splitlines()
+        return "ready" in self.said()
+
+    def said(self, begin: str = "") -> list[str]:
+        """The lines that the process has said, or those that begin with a word: `lost` and `moved`."""
+        return [each for each in self._log.read_text(errors="replace").splitlines() if each.startswith(begin)]
+
+    def ask(self, method: str, kind: Kind, name: str = "", body: Any = None) -> Json:
+        """The answer to a request of an administrator; a patch is merged. Raises Refused."""
+        with self._ground.client() as api:
+            return ask(api, method, kind.path(NAMESPACE, name), body, MERGE if method == "PATCH" else JSON)
+
+    def all(self, kind: Kind) -> list[Json]:
+        """All objects of a kind."""
+        return list(self.ask("GET", kind)["items"])
+
+    def make(self, fault: str, *values: str | int) -> None:
+        """Make a fault of Longhorn's own (`tests.sandbox.longhorn.faults`) by its name; kinds are given as in paths."""
+        made = len(self.said("made"))
+        with (self._directory / "longhorn.faults").open("a") as orders:
+            orders.write(json.dumps([fault, *values]) + "\n")
+        until(f"The fault {fault}", lambda: len(self.said("made")) > made, END_TIMEOUT)
 
     def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
         self._process.wait(END_TIMEOUT)
+        (self._directory / "longhorn.faults").unlink(missing_ok=True)
+        until("The end of Longhorn", self._cleared, READY_TIMEOUT)
+
+    def _cleared(self) -> bool:
+        """Whether nothing of it is there any more. The API server goes on to ask the webhook for a moment."""
+        unverified = {each.plural: each.resource for each in UNVERIFIED}
+        with self._ground.client() as api:
+            paths = [f"{CONFIGURATIONS}/{NAME}"] if self._ground.real else []
+            paths += [f"{_DEFINITIONS}/{unverified[each]}" for each in self._kinds() & unverified.keys()]
+            for path in paths:
+                with contextlib.suppress(Refused):
+                    ask(api, "DELETE", path)
+        try:
+            for each in self.all(SNAPSHOTS):
+                self.ask("PATCH", SNAPSHOTS, each["metadata"]["name"], {"metadata": {"finalizers": None}})
+            for kind in _EVERYTHING:
+                self.ask("DELETE", kind, body={"gracePeriodSeconds": 0})
+            return not self._kinds() & unverified.keys() and not any(self.all(each) for each in (*OWN, PODS))
+        except Refused:
+            return False
+
+
+def _established(definition: Json) -> bool:
+    # A definition that was just made has no conditions yet.
+    found = definition.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in found)

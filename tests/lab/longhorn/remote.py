@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from kubernetes import client
 
 from tests.lab.longhorn.requests import ask
@@ -72,25 +75,37 @@ class Remote:
         """Write an object, or only its status, over the version that is there. Raises Refused."""
         path = kind.path(_place(kind), name)
         for attempt in range(_ATTEMPTS):
-            draft = self._ask("GET", path)
-            before = copied(draft)
-            change(draft)
-            if draft == before:
-                return
-            try:
-                self._tell(kind, self._ask("PUT", f"{path}/status" if status else path, draft), gone=False)
-            except Refused as error:
-                if error.code != 409 or attempt == _ATTEMPTS - 1:
-                    raise
-            else:
-                return
+            with gone_already():
+                draft = self._ask("GET", path)
+                before = copied(draft)
+                change(draft)
+                if draft == before:
+                    return
+                try:
+                    self._tell(kind, self._ask("PUT", f"{path}/status" if status else path, draft), gone=False)
+                except Refused as error:
+                    if error.code != 409 or attempt == _ATTEMPTS - 1:
+                        raise
+                    continue
+            return
 
     def delete(self, kind: Kind, name: str) -> None:
         """Delete an object. Raises Refused."""
-        self._ask("DELETE", kind.path(_place(kind), name), {"propagationPolicy": "Background"})
+        with gone_already():
+            self._ask("DELETE", kind.path(_place(kind), name), {"propagationPolicy": "Background"})
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
         return ask(self._api, method, path, body)
+
+
+@contextlib.contextmanager
+def gone_already() -> Iterator[None]:
+    """Somebody else has deleted the object since the last look: the next look tells so."""
+    try:
+        yield
+    except Refused as error:
+        if error.code != 404:
+            raise
 
 
 def _place(kind: Kind) -> str:

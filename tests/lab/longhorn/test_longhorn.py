@@ -6,29 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.lab.api import MERGE
 from tests.lab.longhorn.description import read, written
 from tests.lab.longhorn.longhorn import Ground, LonghornOnLab
-from tests.lab.longhorn.requests import ask
 from tests.lab.waiting import until
-from tests.sandbox.kubernetes.objects import Kind
 from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
-from tests.sandbox.longhorn.kinds import MANAGERS, NAMESPACE, NODES, VOLUMES
+from tests.sandbox.longhorn.kinds import MANAGERS, NODES, VOLUMES
 from tests.sandbox.sandbox import Sandbox
 
 PLACES = ("node-a1", "node-b1", "node-c1")
 DESCRIBED = Described(tuple(Machine(each) for each in PLACES), (Volume("v", PLACES, "node-a1"),))
-
-
-class Asking:
-    """Requests to the real API server, as an administrator."""
-
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-
-    def __call__(self, method: str, kind: Kind, name: str = "", body: Any = None) -> Any:
-        with self._ground.client() as api:
-            return ask(api, method, kind.path(NAMESPACE, name), body, MERGE)
 
 
 def test_a_description_survives_being_written() -> None:
@@ -41,27 +27,27 @@ def test_a_node_is_upgraded_by_hand_beside_an_api_server_in_memory(tmp_path: Pat
 
 
 def upgrade_by_hand(ground: Ground, directory: Path) -> None:
-    asked = Asking(ground)
+    with LonghornOnLab(ground, directory, DESCRIBED) as found:
 
-    def status() -> Any:
-        return asked("GET", VOLUMES, "v")["status"]
+        def status() -> Any:
+            return found.ask("GET", VOLUMES, "v")["status"]
 
-    def images() -> dict[str, str]:
-        found = asked("GET", MANAGERS)["items"]
-        here = [each for each in found if each["spec"]["nodeID"] == "node-a1"]
-        return {each["spec"]["image"]: each.get("status", {}).get("currentState", "") for each in here}
+        def images() -> dict[str, str]:
+            here = [each for each in found.all(MANAGERS) if each["spec"]["nodeID"] == "node-a1"]
+            return {each["spec"]["image"]: each.get("status", {}).get("currentState", "") for each in here}
 
-    with LonghornOnLab(ground, directory, DESCRIBED):
         until("The default manager", lambda: images() == {OLD_IMAGE: "running", NEW_IMAGE: "stopped"}, 30.0)
         assert (status()["state"], status()["robustness"]) == ("attached", "healthy")
-        asked("PATCH", VOLUMES, "v", {"spec": {"engineNodeID": "node-b1"}})
+        found.ask("PATCH", VOLUMES, "v", {"spec": {"engineNodeID": "node-b1"}})
         until("The switch", lambda: status()["currentEngineNodeID"] == "node-b1", 60.0)
         until("The end of the switch", lambda: not status()["switchoverState"], 30.0)
-        managers = [each for each in asked("GET", MANAGERS)["items"] if each["spec"]["nodeID"] == "node-a1"]
-        old = next(each for each in managers if each["spec"]["image"] == OLD_IMAGE)
-        asked("DELETE", MANAGERS, old["metadata"]["name"])
+        here = [each for each in found.all(MANAGERS) if each["spec"]["nodeID"] == "node-a1"]
+        old = next(each for each in here if each["spec"]["image"] == OLD_IMAGE)
+        found.ask("DELETE", MANAGERS, old["metadata"]["name"])
         until("The new manager", lambda: images() == {NEW_IMAGE: "running"}, 60.0)
-        asked("PATCH", VOLUMES, "v", {"spec": {"engineNodeID": ""}})
+        found.ask("PATCH", VOLUMES, "v", {"spec": {"engineNodeID": ""}})
         until("The way home", lambda: status()["currentEngineNodeID"] == "node-a1", 60.0)
         until("The rebuild", lambda: status()["robustness"] == "healthy", 90.0)
-        assert asked("GET", NODES, "node-a1")["spec"]["allowScheduling"]
+        assert found.ask("GET", NODES, "node-a1")["spec"]["allowScheduling"]
+        assert found.said("moved") == ["moved v to node-b1", "moved v to node-a1"]
+        assert found.said("lost") == []

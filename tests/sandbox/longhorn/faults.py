@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from tests.sandbox.kubernetes.cluster import Switchboard
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.all import Controllers
 from tests.sandbox.longhorn.kinds import BACKUPS, ENGINES, NAMESPACE, VOLUMES, manager_name
@@ -14,6 +14,25 @@ from tests.sandbox.longhorn.observer import Observer
 from tests.sandbox.longhorn.webhook import Webhook
 
 FOREVER = 1_000_000
+
+
+class Switches(Protocol):
+    """The switches of pods and Kubernetes nodes that the faults of Longhorn need."""
+
+    def never_ready(self, namespace: str, pod: str) -> None:
+        """Keep a pod from being Ready."""
+
+    def node_dead(self, node: str) -> None:
+        """Take a Kubernetes node's power away."""
+
+    def mend(self, namespace: str, pod: str) -> None:
+        """Switch everything off for a pod."""
+
+    def mend_node(self, node: str) -> None:
+        """Give the Kubernetes node its power back."""
+
+    def mend_all(self) -> None:
+        """Switch everything off."""
 
 
 class Faults:
@@ -25,7 +44,7 @@ class Faults:
         controllers: Controllers,
         observer: Observer,
         webhook: Webhook,
-        switches: Switchboard,
+        switches: Switches,
     ) -> None:
         self._objects, self._controllers, self._observer = objects, controllers, observer
         self._webhook, self._switches = webhook, switches

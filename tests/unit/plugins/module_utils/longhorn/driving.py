@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, attempt
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_plan, node_engine_switch
@@ -16,17 +14,16 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.running import he
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of, work_of
 
 from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
-from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.rights import User
 from tests.sandbox.longhorn.description import Described, Durations, Machine, Volume
-from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.kinds import NAMESPACE, SNAPSHOTS
 from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.sandbox.longhorn.runs import leftovers, shipped_rights
 
 ACCEPTED = ["instance_manager_replacement"]
 NODES_OF_THREE = ("n1", "n2", "n3")
 SPREAD = ("n1", "n2", "n3")
 QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
-FILES = Path(__file__).resolve().parents[5] / "roles" / "longhorn" / "files"
 
 
 def three(
@@ -34,22 +31,6 @@ def three(
 ) -> Longhorn:
     """A Longhorn of some nodes with these volumes."""
     return Longhorn(Described(tuple(Machine(name) for name in nodes), volumes, settings or {}), pace=QUICK)
-
-
-def _rights() -> Iterator[Json]:
-    """The shipped roles, bound to the user of the tasks."""
-    for file in ("role", "cluster_role"):
-        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
-        kind, name = role["kind"], role["metadata"]["name"]
-        place = {"namespace": NAMESPACE} if kind == "Role" else {}
-        yield {**role, "metadata": {"name": name, **place}}
-        yield {
-            "apiVersion": role["apiVersion"],
-            "kind": f"{kind}Binding",
-            "metadata": {"name": name, **place},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "upgrader"}],
-        }
 
 
 class Killed(BaseException):
@@ -82,7 +63,7 @@ class Driver:
         self.longhorn = longhorn
         server = longhorn.kubernetes.server
         server.rights.users[TOKEN] = User("upgrader")
-        longhorn.kubernetes.apply(list(_rights()))
+        longhorn.kubernetes.apply(shipped_rights("upgrader"))
         self.api = InProcess(server=server, namespaces=())
         self.said: list[str] = []
         self.run = "run-1"
@@ -128,20 +109,7 @@ class Driver:
 
     def leftovers(self) -> list[str]:
         """The objects that carry an undo or a mark of a run, and the engines that are not at home."""
-        found = []
-        for kind in (NODES, VOLUMES, SETTINGS):
-            for item in self.longhorn.objects.all(kind):
-                notes = item["metadata"].get("annotations") or {}
-                found += [
-                    f"{item['metadata']['name']}: {name}" for name in notes if name.startswith("upgrade.stateful/")
-                ]
-        for item in self.longhorn.objects.all(VOLUMES):
-            if item["spec"].get("engineNodeID"):
-                found.append(f"{item['metadata']['name']}: engine on {item['spec']['engineNodeID']}")
-        for item in self.longhorn.objects.all(NODES):
-            if not item["spec"]["allowScheduling"]:
-                found.append(f"{item['metadata']['name']}: unschedulable")
-        return found
+        return leftovers(self.longhorn.objects.all)
 
     def snapshots(self) -> int:
         """The number of snapshots that runs have made."""

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Longhorn on a real API server, which holds all that is written to the definitions: each way, whole and killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.lab.lab import Lab
+from tests.lab.longhorn.longhorn import LonghornOnLab
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.scenarios.circumstances import POOL
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.interruptions import END, KILLS
+from tests.scenarios.longhorn import Upgrades, equip
+
+PLACES = ("node-a1", "node-b1", "node-c1")
+VOLUMES = tuple(Volume(f"vol-{node}", PLACES, node) for node in PLACES)
+OLD, NEW, NEXT = "v1.11.2", "v1.12.0", "v1.12.1"
+MOMENT = 120.0
+WAYS = {"outside": "", "design": "design", "v1.13": "v1.13"}
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def upgrades(
+    request: pytest.FixtureRequest, lab: Lab, ansible_environment: Mapping[str, str], equipped: None
+) -> Iterator[Upgrades]:
+    """A Longhorn for all tests of a way: the first brings it to one version, the others to the next one."""
+    described = Described(tuple(Machine(each) for each in PLACES), VOLUMES, offers=WAYS[request.param])
+    accepted = [] if described.offers else ["instance_manager_replacement"]
+    with LonghornOnLab(lab, lab.directory / "logs", described) as longhorn:
+        yield Upgrades(lab, longhorn, ansible_environment, accepted)
+
+
+@pytest.fixture(scope="module")
+def equipped(lab: Lab) -> None:
+    """The images of all versions on the Kubernetes nodes."""
+    equip(lab, PLACES, (OLD, NEW, NEXT))
+
+
+def test_all_nodes_are_switched(upgrades: Upgrades) -> None:
+    variables = upgrades.agreed(NEW)
+    played = upgrades.run(variables)
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, NEW, PLACES)
+    assert ": Completed, to v1.12.0" in upgrades.status(NEW).output
+
+
+@pytest.mark.parametrize("upgrades", ["outside"], indirect=True)
+def test_the_gate_of_a_database_holds_the_next_node(upgrades: Upgrades, tmp_path: Path) -> None:
+    """Its members live on the Kubernetes nodes of the volumes. One of them is away for a while."""
+    cluster = Cluster.start(upgrades.lab, "on-volumes", three_combined, "2.19.6")
+    try:
+        cluster.ask("/documents", "PUT", {"settings": {"number_of_replicas": 1}})
+        cluster.until_green()
+        places = member_places(cluster)
+        last = max(places)
+        nodes = sorted(set(PLACES) - {places[last]})
+        gate = tmp_path / "gate.yml"
+        gate.write_text(json.dumps([gate_of(cluster, places)]), encoding="utf-8")
+        upgrades.system_is(NEXT)
+        already = len(upgrades.longhorn.said("moved"))
+        run = upgrades.start(upgrades.agreed(NEXT, upgrade_nodes=nodes, upgrade_workload_gate=str(gate)))
+        until("the first engine to have moved", lambda: upgrades.longhorn.said("moved")[already:], MOMENT)
+        scale(cluster, len(places) - 1)
+        sentence = f"Members are missing from the cluster: {last}."
+        until("the gate to wait for the member", lambda: sentence in run.so_far or run.ended, MOMENT)
+        assert not run.ended, run.so_far
+        assert sorted(upgrades.versions().values()) == [NEW, NEW, NEXT]
+        scale(cluster, len(places))
+        played = run.wait()
+        print(played.output)
+        assert played.code == 0, played.message
+        is_done(upgrades, NEXT, nodes, already)
+    finally:
+        cluster.remove()
+
+
+def test_a_killed_run_is_gone_on_with(upgrades: Upgrades) -> None:
+    """A node that is not on the next version yet; the run ends when its engine has just moved away."""
+    already = len(upgrades.longhorn.said("moved"))
+    upgrades.system_is(NEXT)
+    nodes = [node for node, version in sorted(upgrades.versions().items()) if version != NEXT][:1]
+    variables = upgrades.agreed(NEXT, upgrade_nodes=nodes)
+    run = upgrades.start(variables)
+    until("the first engine to have moved", lambda: upgrades.longhorn.said("moved")[already:], MOMENT)
+    KILLS["SIGKILL to its process group"](run)
+    until("the controller's end", lambda: run.ended, END)
+    run.abandon()
+    assert upgrades.left_behind()
+    played = upgrades.run(variables)
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, NEXT, nodes, already)
+
+
+def gate_of(cluster: Cluster, places: Mapping[str, str]) -> dict[str, Any]:
+    """The task that asks whether the member on the next Kubernetes node may go down."""
+    options = {
+        "opensearch": {"hosts": [cluster.url]},
+        "moment": "before_batch",
+        "expected": sorted(places),
+        "batch": "{{ upgrade_batch.members | map('extract', member_on) | list }}",
+    }
+    member_on = {node: member for member, node in places.items()}
+    return {
+        "name": "Ask the database",
+        "stateful.upgrade.cluster_health_gate": options,
+        "vars": {"member_on": member_on},
+    }
+
+
+def member_places(cluster: Cluster) -> dict[str, str]:
+    """Member → Kubernetes node."""
+    with cluster.ground.client() as api:
+        core: Any = client.CoreV1Api(api)
+        found = core.list_namespaced_pod(cluster.namespace).items
+    return {each.metadata.name: each.spec.node_name for each in found}
+
+
+def scale(cluster: Cluster, members: int) -> None:
+    """Let the cluster have so many members."""
+    with cluster.ground.client() as api:
+        apps: Any = client.AppsV1Api(api)
+        apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"spec": {"replicas": members}})
+
+
+def is_done(upgrades: Upgrades, version: str, nodes: Sequence[str], already: int = 0) -> None:
+    """Fails unless these nodes run the version, each engine there went away once and came home, and all is put back."""
+    versions = upgrades.versions()
+    assert {node: versions[node] for node in nodes} == dict.fromkeys(nodes, version)
+    assert upgrades.left_behind() == []
+    moved = [each.split() for each in upgrades.longhorn.said("moved")[already:]]
+    went = {each.name: [place for _moved, name, _to, place in moved if name == each.name] for each in VOLUMES}
+    for each in VOLUMES:
+        assert len(went[each.name]) == 2 * (each.attached in nodes), moved
+        assert went[each.name][-1:] in ([], [each.attached]), moved
+    assert upgrades.longhorn.said("lost") == []
