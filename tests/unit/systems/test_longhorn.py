@@ -62,13 +62,14 @@ def played(ansible_environment: Mapping[str, str]) -> Iterator[Played]:
 def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
     agreed = played.digest()
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=agreed)
-    assert "Upgraded to v1.12.0: 3 of 3 members in this run. All volumes are whole." in said
+    assert "to v1.12.0: 3 of 3 Kubernetes nodes in 3 batches" in said
+    assert "Upgraded to v1.12.0: 3 of 3 Kubernetes nodes in this run. All volumes are whole." in said
     assert '"upgrade_state": "done"' in said
     assert played.seen("images") == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
     assert ": Completed, to v1.12.0" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
-    assert "Nothing to do: every member already ran v1.12.0." in played.play("stateful.upgrade.longhorn")
+    assert "Nothing to do: every Kubernetes node already ran v1.12.0." in played.play("stateful.upgrade.longhorn")
 
 
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:

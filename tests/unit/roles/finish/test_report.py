@@ -157,8 +157,8 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
     lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
     assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
     assert [line for line in lines if line.startswith("  pool ")] == [
-        "  pool data: upgrading, 2 members left (data-1, data-0)",
-        "  pool managers: pending, 7 members left (m-0, m-1, m-2, m-3, m-4 and 2 more)",
+        "  pool data: upgrading, 2 left (data-1, data-0)",
+        "  pool managers: pending, 7 left (m-0, m-1, m-2, m-3, m-4 and 2 more)",
         "  pool search: upgraded",
     ]
     assert "  in none of these pools, and not on 3.8.0: other-0" in lines
