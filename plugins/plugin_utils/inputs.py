@@ -21,14 +21,14 @@ Options = Mapping[str, Mapping[str, Any]]
 PREFIX = "upgrade_"
 ENTRY_OF = {"opensearch_hosts": "hosts"}
 """The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
-SERVING = ("abort", "settle", "status")
+SERVING = ("abort", "report", "settle", "status")
 """The playbooks that serve every upgrade. Each takes all variables of the system."""
 SYSTEM = f"{PREFIX}system"
 """The role of the system, for the playbooks that serve every system. They import it before the inventory is read."""
 OF_ANY_SYSTEM = ("plan", *SERVING)
 OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
-BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}}
-"""Variables of a single playbook. All playbooks may get them, since one file of variables serves several."""
+BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}, "upgrade_report_path": {"type": "str"}}
+"""Variables of a single playbook each. All playbooks may get them, since one file of variables serves several."""
 GROUPS = f"{PREFIX}groups"
 """The groups of the inventory that are the pools of a cluster on plain hosts."""
 CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}

@@ -30,6 +30,7 @@ FLOORS = {
     "plugin_utils": 6,
     "action": 7,
     "callback": 7,
+    "filter": 7,
     "inventory": 7,
     "lookup": 7,
 }

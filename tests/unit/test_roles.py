@@ -188,7 +188,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
 
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
 MODULES = frozenset(path.stem for path in (ROOT / "plugins" / "modules").glob("upgrade_*.py"))
-BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member"})
+BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member", "upgrade_report_path"})
 """The variable of the playbook abort alone, and the one of a host in the inventory."""
 
 

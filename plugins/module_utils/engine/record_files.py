@@ -41,6 +41,7 @@ class Files:
         """The record of this name now.
 
         Raises:
+            Conflict: others have made two further versions since the folder was listed.
             Refusal: the folder or the file cannot be used.
         """
         with self._usable():

@@ -96,6 +96,10 @@ def test_a_second_system_is_planned_rolled_and_shown(house: House) -> None:
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("llll", "auto", "")
     said = house.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     assert ": Completed, to led" in said
+    page = house.file.with_name("report.html")
+    said = house.play("stateful.upgrade.report", upgrade_system=SYSTEM, upgrade_report_path=str(page))
+    assert f"The report is in {page}." in said
+    assert "<h1>Upgrade of lamps to led: Completed</h1>" in page.read_text()
     said = house.play("example.lamps.lamps", target_version="led")
     assert "Nothing to do: every member already ran led." in said
 

@@ -91,9 +91,9 @@ def test_of_many_who_write_at_once_each_is_kept_or_told(files: Files) -> None:
     def count_up() -> None:
         for _each in range(20):
             while True:
-                kept = files.read(NAME)
-                assert kept is not None
                 try:
+                    kept = files.read(NAME)
+                    assert kept is not None
                     files.write(NAME, str(int(kept.text) + 1), "", kept)
                 except Conflict:
                     continue

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The filter report."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: report
+short_description: Make the report of an upgrade from its record
+description:
+  - Gives the timeline, the seconds of each phase and the longest waits of one upgrade.
+  - The playbook C(stateful.upgrade.report) writes it as a page, as Markdown or as JSON.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _input:
+    description: A record, as M(stateful.upgrade.upgrade_record) gives it.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Read the records
+  stateful.upgrade.upgrade_record:
+    namespace: search
+  register: known
+
+- name: Show the seconds at work
+  ansible.builtin.debug:
+    msg: "{{ (known.records | last | stateful.upgrade.report).at_work }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(bars) has the batches with C(begin) and C(end) on an axis of C(length) seconds. C(away) is the longest absence
+      of a member of the batch, and C(shares) are the seconds of its phases.
+    - C(pauses) are the pauses that the axis leaves out. C(at_work) are the seconds without them.
+    - C(phases) are the seconds of each phase over all members, C(waits) the longest waits.
+  type: dict
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils.common.errors import Refusal
+from ..module_utils.engine.record import parse_record
+from ..module_utils.engine.report import report_of
+
+
+def report(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The report of a record.
+
+    Raises:
+        AnsibleFilterError: it is no record.
+    """
+    try:
+        return report_of(parse_record(json.dumps(record, default=str), "the variable")).as_result()
+    except (Refusal, TypeError, ValueError) as error:
+        raise AnsibleFilterError(f"The filter report needs a record of an upgrade: {error}") from error
+
+
+class FilterModule:
+    """The filters of this file."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Each filter by its name."""
+        return {"report": report}

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from .record import BatchRecord, Record
+
+PHASES = ("stop", "schedule", "image", "start", "join")
+"""The parts of a member's absence, in order; each is measured as `<name>_seconds`."""
+LONGEST_GAP = 0.1
+"""A pause longer than this share of the time at work is cut out of the timeline."""
+CUT = 0.02
+"""The width of a pause that is cut out, as a share of the time at work."""
+MOST_WAITS = 20
+"""Waits that a report names, the longest."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A batch on the timeline; times are seconds on its axis."""
+
+    name: str
+    members: tuple[str, ...]
+    state: str
+    begin: float
+    end: float
+    seconds: float
+    away: float
+    """The longest absence of one of its members, in seconds; 0 if none was measured."""
+    shares: tuple[tuple[str, float], ...]
+    """The seconds of each phase of that absence."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A pause between batches that is cut out of the timeline."""
+
+    at: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One reason that was waited for."""
+
+    batch: str
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a report shows of one upgrade."""
+
+    bars: tuple[Bar, ...]
+    pauses: tuple[Pause, ...]
+    length: float
+    """The seconds of the axis."""
+    at_work: float
+    """Seconds in which a batch was under way."""
+    runs: int
+    members: int
+    phases: tuple[tuple[str, float], ...]
+    """The seconds of each phase over all members."""
+    waits: tuple[Wait, ...]
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Span:
+    batch: BatchRecord
+    begin: float
+    end: float
+
+
+def report_of(record: Record) -> Report:
+    """The report of a record. Batches that have not begun are not on the timeline."""
+    spans = sorted(_spans(record), key=lambda span: (span.begin, span.end))
+    starts, pauses = _axis(spans)
+    bars = tuple(_bar(span, start) for span, start in zip(spans, starts, strict=True))
+    took = [each for batch in record.batches for each in batch.took]
+    waits = [_wait(batch, each) for batch in record.batches for each in batch.waited]
+    cut = sum(pause.seconds for pause in pauses)
+    whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
+    return Report(
+        bars=bars,
+        pauses=pauses,
+        length=max((bar.end for bar in bars), default=0.0),
+        at_work=whole - cut,
+        runs=len({each.run for each in record.history} | {each.run for each in record.batches if each.run}),
+        members=len({name for batch in record.batches for name in batch.members}),
+        phases=tuple((name, sum(_number(each, f"{name}_seconds") for each in took)) for name in PHASES),
+        waits=tuple(sorted(waits, key=lambda wait: -wait.seconds)[:MOST_WAITS]),
+    )
+
+
+def _spans(record: Record) -> Iterator[_Span]:
+    for batch in record.batches:
+        begin = _moment(batch.started)
+        end = _moment(batch.ended or record.updated)
+        if begin is not None and end is not None:
+            yield _Span(batch, begin, max(begin, end))
+
+
+def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
+    """The begin of each span on the axis, without the long pauses between them."""
+    busy = _busy(spans)
+    starts, pauses = list[float](), list[Pause]()
+    shift = spans[0].begin if spans else 0.0
+    latest = shift
+    for span in spans:
+        gap = span.begin - latest
+        if gap > LONGEST_GAP * busy > 0:
+            pauses.append(Pause(latest - shift, gap))
+            shift += gap - CUT * busy
+        starts.append(span.begin - shift)
+        latest = max(latest, span.end)
+    return starts, tuple(pauses)
+
+
+def _busy(spans: Iterable[_Span]) -> float:
+    """Seconds in which at least one batch was under way. The spans are sorted by their begin."""
+    busy, latest = 0.0, float("-inf")
+    for span in spans:
+        busy += max(0.0, span.end - max(span.begin, latest))
+        latest = max(latest, span.end)
+    return busy
+
+
+def _bar(span: _Span, begin: float) -> Bar:
+    longest: Mapping[str, Any] = max(span.batch.took, key=lambda each: _number(each, "total_seconds"), default={})
+    seconds = span.end - span.begin
+    return Bar(
+        name=span.batch.name,
+        members=span.batch.members,
+        state=span.batch.state,
+        begin=begin,
+        end=begin + seconds,
+        seconds=seconds,
+        away=_number(longest, "total_seconds"),
+        shares=tuple((name, _number(longest, f"{name}_seconds")) for name in PHASES),
+    )
+
+
+def _wait(batch: BatchRecord, waited: Mapping[str, Any]) -> Wait:
+    return Wait(batch.name, str(waited.get("message", "")), _number(waited, "seconds"))
+
+
+def _number(of: Mapping[str, Any], name: str) -> float:
+    """A measured number; 0 where something else has written there, since a report is not worth an error."""
+    value = of.get(name)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return None
