@@ -52,7 +52,8 @@ class Files:
         """Make the next version, and remove those before the last.
 
         Raises:
-            Conflict: somebody else has made that version.
+            Conflict: somebody else has made that version. If two others have each read and written within the instant
+                of this write, they may have built upon it: to make the same change once more does no harm.
             Refusal: the folder or the file cannot be used.
         """
         number = int(over.version) + 1 if over is not None else 1

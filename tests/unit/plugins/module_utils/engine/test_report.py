@@ -56,10 +56,10 @@ TWO = (batch(1, "02:00:00", "02:00:10"), batch(2, "02:00:11", "02:00:31"))
 
 def test_batches_lie_on_one_axis_in_the_order_of_their_begin() -> None:
     made = report_of(record(*reversed(TWO)))
-    assert [(bar.name, bar.begin, bar.end) for bar in made.bars] == [("batch-1", 0, 10), ("batch-2", 11, 31)]
+    assert [(each.name, each.begin, each.end) for each in made.bars] == [("batch-1", 0, 10), ("batch-2", 11, 31)]
     assert (made.length, made.at_work, made.pauses, made.members, made.runs) == (31, 31, (), 2, 1)
     assert dict(made.phases) == {"stop": 2.0, "schedule": 0.0, "image": 0.0, "start": 6.0, "join": 0.0}
-    assert [(bar.away, dict(bar.shares)["start"]) for bar in made.bars] == [(4.0, 3.0), (4.0, 3.0)]
+    assert [(each.away, dict(each.shares)["start"]) for each in made.bars] == [(4.0, 3.0), (4.0, 3.0)]
 
 
 def test_a_long_pause_is_cut_out_and_told() -> None:
@@ -78,7 +78,7 @@ def test_batches_together_do_not_count_twice() -> None:
 def test_a_batch_under_way_lasts_until_the_last_change_and_one_to_come_is_left_out() -> None:
     under_way = batch(3, "02:09:50", "", state="upgrading")
     made = report_of(record(TWO[0], under_way, batch(4, "", "", state="pending"), phase=Phase.UPGRADING))
-    assert [(bar.name, bar.seconds, bar.away) for bar in made.bars] == [("batch-1", 10, 4.0), ("batch-3", 10, 0.0)]
+    assert [(each.name, each.seconds, each.away) for each in made.bars] == [("batch-1", 10, 4.0), ("batch-3", 10, 0.0)]
     assert made.members == 3
 
 
@@ -99,7 +99,7 @@ def made_phases() -> tuple[tuple[str, float], ...]:
 @pytest.mark.parametrize("strange", ["yesterday", "", "2026-99-99T00:00:00Z"])
 def test_a_time_that_nobody_can_read_leaves_its_batch_out(strange: str) -> None:
     made = report_of(record(replace(TWO[0], started=strange), TWO[1]))
-    assert [bar.name for bar in made.bars] == ["batch-2"]
+    assert [each.name for each in made.bars] == ["batch-2"]
 
 
 def test_the_filter_takes_a_record_as_modules_give_it() -> None:
