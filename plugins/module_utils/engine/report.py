@@ -95,7 +95,7 @@ def report_of(record: Record) -> Report:
     return Report(
         bars=bars,
         pauses=pauses,
-        length=max((bar.end for bar in bars), default=0.0),
+        length=max((each.end for each in bars), default=0.0),
         at_work=whole - cut,
         runs=len({each.run for each in record.history} | {each.run for each in record.batches if each.run}),
         members=len({name for batch in record.batches for name in batch.members}),
