@@ -119,8 +119,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: image_pulling, message: 'Image opensearch:3.8.0 is being pulled on worker-1.', seconds: 4.2}
 next:
   description: The next step, if the image is still being pulled.
   returned: always

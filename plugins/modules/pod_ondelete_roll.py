@@ -214,8 +214,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: pod_starting, message: 'Pod data-2 has started and is not Ready yet.', seconds: 4.2}
 next:
   description: The next step, if the batch is not back yet.
   returned: always

@@ -161,8 +161,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: kubernetes_unreachable, message: 'The Kubernetes API cannot be reached.', seconds: 4.2}
 next:
   description: The next step of a rolling upgrade.
   returned: always

@@ -163,8 +163,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: opensearch_unreachable, message: 'OpenSearch cannot be reached.', seconds: 4.2}
 next:
   description: The next step.
   returned: always

@@ -209,8 +209,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: draining, message: 'Shards move away from cache-2: 4 left.', seconds: 4.2}
 next:
   description: The next step of a rolling upgrade.
   returned: always

@@ -145,7 +145,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample: []
 next:
   description: The next step of a rolling upgrade.
   returned: always

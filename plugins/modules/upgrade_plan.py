@@ -169,8 +169,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample:
-    - {code: recovering, message: 'Shards recover (2): logs[0], logs[1].', seconds: 4.2}
 next:
   description: The next step.
   returned: always

@@ -182,7 +182,6 @@ waited:
   returned: always
   type: list
   elements: dict
-  sample: []
 next:
   description: Always empty - no step follows.
   returned: always

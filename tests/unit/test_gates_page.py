@@ -21,7 +21,7 @@ ROW = re.compile(
 )
 
 
-def documented(text: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...], bool, frozenset[str]]]:
+def documented(text: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...], bool, tuple[str, ...]]]:
     """Name, moments, moments on request, proof and codes of each row."""
     rows = [found for line in text.splitlines() if (found := ROW.match(line))]
     return [
@@ -30,7 +30,7 @@ def documented(text: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...], b
             tuple(row["moments"].split(", ")),
             tuple(row["on_request"].split(", ")) if row["on_request"] else (),
             bool(row["proof"]),
-            frozenset(re.findall(r"`(\w+)`", row["codes"])),
+            tuple(re.findall(r"`(\w+)`", row["codes"])),
         )
         for row in rows
     ]

@@ -75,9 +75,6 @@ def proxy_for(url: str, given: str | None, no_proxy: str | None, environment: Ma
 
     `given` overrides HTTPS_PROXY or HTTP_PROXY of the environment, `no_proxy` overrides NO_PROXY. This machine itself
     (localhost, 127.0.0.0/8) is never reached through a proxy that only the environment names.
-
-    Raises:
-        ValueError: see `parse_proxy`.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""

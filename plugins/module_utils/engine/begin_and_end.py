@@ -40,10 +40,6 @@ class Parts:
     """Gives the lock back."""
 
 
-def _nothing(_task: Task, _order: Outcome, _verdict: Verdict) -> None:
-    """Tell no other place."""
-
-
 @dataclass(frozen=True)
 class System:
     """The part of a system in the module that plans, begins and ends its runs."""
@@ -60,7 +56,7 @@ class System:
     """The further checks of the order that it gets; they are made side by side."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
-    announce: Callable[[Task, Outcome, Verdict], None] = _nothing
+    announce: Callable[[Task, Outcome, Verdict], None] | None = None
     """Tells another place that the order is refused."""
 
 

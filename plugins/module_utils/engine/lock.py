@@ -10,11 +10,12 @@ long as it lasts is dead, whatever the clocks of the two machines say (as client
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from ..common.verdict import Reason, Verdict, refused, remark, waiting
+from ..common.verdict import Reason, as_verdict, refused, remark, waiting
 
 SHORTEST = 1
 """The least seconds that a lock lasts, whatever it says: none is dead at first sight."""
@@ -77,7 +78,8 @@ class Sight:
     renewed_meanwhile: bool = False
 
 
-def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
+@as_verdict
+def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
     """Whether `run` may hold the lock: it is free, its holder is dead, or a person names the holder in `take_over`.
 
     It refuses if the holder was seen to live, and waits as long as that is not known.
@@ -85,50 +87,45 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Verdict:
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
         holder = f"Run {lock.run} of {lock.who} does" if lock is not None and lock.run else "Nobody does"
-        return _because(
-            refused(
-                "take_over_of_another",
-                f"Run {take_over}, from which the lock was to be taken over, does not hold it. {holder}.",
-                "Look again with the status playbook.",
-            )
+        yield refused(
+            "take_over_of_another",
+            f"Run {take_over}, from which the lock was to be taken over, does not hold it. {holder}.",
+            "Look again with the status playbook.",
         )
-    if lock is None or lock.run in {"", run}:
-        return Verdict()
-    if take_over:
-        return _free(lock, "take_over names it")
-    if sight.life is Life.GONE:
-        return _free(lock, "its processes on this machine are gone")
-    if sight.life is Life.ALIVE or sight.renewed_meanwhile:
-        return _because(refused("locked", held_sentence(lock), held_remedy(lock)))
-    if sight.unchanged_for >= max(lock.seconds, SHORTEST):
-        return _free(lock, f"it was not renewed while it was watched for {sight.unchanged_for:.0f} s")
-    if sight.life is Life.ENDING:
+    elif lock is None or lock.run in {"", run}:
+        return
+    elif take_over:
+        yield _free(lock, "take_over names it")
+    elif sight.life is Life.GONE:
+        yield _free(lock, "its processes on this machine are gone")
+    elif sight.life is Life.ALIVE or sight.renewed_meanwhile:
+        yield refused("locked", held_sentence(lock), held_remedy(lock))
+    elif sight.unchanged_for >= max(lock.seconds, SHORTEST):
+        yield _free(lock, f"it was not renewed while it was watched for {sight.unchanged_for:.0f} s")
+    elif sight.life is Life.ENDING:
         said = f"The controller of run {lock.run} is gone, and its last worker is about to stop."
-        return _because(waiting("lock_worker_ending", said))
-    said = f"{held_sentence(lock)} It counts as dead if it is not renewed for {max(lock.seconds, SHORTEST)} s."
-    return _because(waiting("lock_watched", said, held_remedy(lock)))
+        yield waiting("lock_worker_ending", said)
+    else:
+        said = f"{held_sentence(lock)} It counts as dead if it is not renewed for {max(lock.seconds, SHORTEST)} s."
+        yield waiting("lock_watched", said, held_remedy(lock))
 
 
-def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Verdict:
+@as_verdict
+def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Iterator[Reason]:
     """Whether the run holds the lock, and, at a `stoppable` look, nobody has asked it to stop."""
     if lock is None or lock.run != run:
         now = held_sentence(lock) if lock is not None and lock.run else "It is free now."
-        return _because(
-            refused(
-                "lock_lost",
-                f"Run {run} no longer holds the lock, so it stops without acting. {now}",
-                "See with the status playbook what the other run does; start again only when it has ended.",
-            )
+        yield refused(
+            "lock_lost",
+            f"Run {run} no longer holds the lock, so it stops without acting. {now}",
+            "See with the status playbook what the other run does; start again only when it has ended.",
         )
-    if lock.stop and stoppable:
-        return _because(
-            refused(
-                "stopped_by_request",
-                f"The run was asked to stop ({lock.stop}).",
-                "Run the playbook again to go on: finished members are left alone.",
-            )
+    elif lock.stop and stoppable:
+        yield refused(
+            "stopped_by_request",
+            f"The run was asked to stop ({lock.stop}).",
+            "Run the playbook again to go on: finished members are left alone.",
         )
-    return Verdict()
 
 
 def name_for(uuid: str) -> str:
@@ -155,10 +152,5 @@ def _short(moment: str) -> str:
     return f"{moment[:19]}Z" if moment else "an unknown time"
 
 
-def _free(lock: Lock, why: str) -> Verdict:
-    said = f"The lock of run {lock.run} of {lock.who} may be taken over, because {why}."
-    return _because(remark("lock_taken_over", said))
-
-
-def _because(reason: Reason) -> Verdict:
-    return Verdict((reason,))
+def _free(lock: Lock, why: str) -> Reason:
+    return remark("lock_taken_over", f"The lock of run {lock.run} of {lock.who} may be taken over, because {why}.")

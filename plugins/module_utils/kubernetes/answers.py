@@ -92,9 +92,15 @@ def reading(where: str) -> AbstractContextManager[None]:
 
 def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager[None]:
     """The same for one object, named if it has a name."""
+    name = name_in(item)
+    return reading(f"about {kind} {name}" if name else f"about a {kind}")
+
+
+def name_in(item: Mapping[str, Any]) -> str:
+    """The name of an object whose other parts may be unreadable; empty if it has none."""
     metadata = item.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return reading(f"about {kind} {name}" if isinstance(name, str) and name else f"about a {kind}")
+    return name if isinstance(name, str) else ""
 
 
 def images_of(spec: Json, name: str) -> dict[str, str]:

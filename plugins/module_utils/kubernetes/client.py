@@ -212,11 +212,7 @@ class KubernetesClient:
 
 
 def connect(options: Mapping[str, Any]) -> KubernetesClient:
-    """A client for the `kubernetes` argument. No request is made yet, but a credential plugin may run.
-
-    Raises:
-        Refusal: see `access`.
-    """
+    """A client for the `kubernetes` argument. No request is made yet, but a credential plugin may run."""
     return KubernetesClient(access(options), float(options.get("request_timeout") or 30))
 
 

@@ -1,17 +1,17 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading pods, their events, and the Kubernetes nodes they run on."""
+"""Reading pods, their events, the Kubernetes nodes they run on, and the PodDisruptionBudgets that cover them."""
 
 from __future__ import annotations
 
-from ..common.errors import Refusal, Unreachable
+from ..common.errors import Denied, Refusal, Unreachable
 from ..common.reading import Json as Part
 from ..common.reading import Unreadable, flag, listed, named, one_of, part, text, text_map, texts, whole, within
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace
-from .state import Container, Event, Pod, StatefulSet
+from .state import Budget, Container, Event, Pod, StatefulSet
 
 STATUSES = frozenset({"True", "False", "Unknown"})
 """The values of a condition."""
@@ -69,13 +69,6 @@ def pod(item: Json) -> Pod:
             created=text(metadata, "creationTimestamp", ""),
             owner=owner,
         )
-
-
-def name_in(item: Json) -> str:
-    """The name of an object whose other parts may be unreadable; empty if it has none."""
-    metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else ""
 
 
 def _controller(reference: Part) -> tuple[str, str] | None:
@@ -156,3 +149,34 @@ def kubernetes_node_is_ready(client: KubernetesClient, name: str) -> bool | None
     with reading_object("Node", item):
         conditions = within(item, "status", lambda status: listed(status, "conditions", dict, ()), {})
         return any(_is_true(each) for each in conditions if text(each, "type") == "Ready")
+
+
+def list_budgets(client: KubernetesClient, namespace: str) -> tuple[Budget, ...]:
+    """The budgets of a namespace; none if the user may not list them, which the plan remarks."""
+    try:
+        found = client.list(in_namespace("/apis/policy/v1", namespace, "poddisruptionbudgets"))
+    except Denied:
+        return ()
+    return tuple(_budget(item) for item in found)
+
+
+def _budget(item: Json) -> Budget:
+    with reading_object("PodDisruptionBudget", item):
+        status, spec = part(item, "status", {}), part(item, "spec", {})
+        selector = part(spec, "selector") if spec.get("selector") is not None else None
+        text_map(selector or {}, "matchLabels")
+        listed(selector or {}, "matchExpressions", _requirement, ())
+        return Budget(
+            name=within(item, "metadata", lambda metadata: text(metadata, "name")),
+            selector=selector,
+            allowed=whole(status, "disruptionsAllowed", 0),
+            healthy=whole(status, "currentHealthy", 0),
+            desired=whole(status, "desiredHealthy", 0),
+            expected=whole(status, "expectedPods", 0),
+        )
+
+
+def _requirement(each: Part) -> None:
+    text(each, "key")
+    texts(each, "values", ())
+    one_of(each, "operator", ("In", "NotIn", "Exists", "DoesNotExist"))

@@ -11,11 +11,11 @@ from typing import Any
 from ..common.errors import NotUnderstood, Refusal
 from ..common.reading import Json as Part
 from ..common.reading import flag, listed, one_of, optional_text, part, text, text_map, texts, whole, within
-from .answers import images_of, reading_object
+from .answers import images_of, name_in, reading_object
 from .client import Json, KubernetesClient
 from .owners import missing
 from .paths import in_namespace
-from .pods import list_pods, name_in, pod, pod_path
+from .pods import list_pods, pod, pod_path
 from .state import Namespace, Owner, Pod, StatefulSet, Unread
 
 

@@ -13,8 +13,8 @@ from ..common.errors import Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
-from ..kubernetes.budgets import list_budgets
 from ..kubernetes.owners import judge_owned, missing, pods_left
+from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
@@ -24,7 +24,7 @@ from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
 from .observe.client import OpenSearchClient, connect, judge_connection
 from .observe.cluster import observe, observe_data_paths
 from .observe.data_paths import DataPaths, said_by_all
-from .observe.pools import Seen
+from .observe.look import Seen
 from .observe.state import ClusterState, voting_again
 from .rights import rights_for
 

@@ -81,7 +81,10 @@ def run(task: Task) -> Outcome:
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
-        members, back = _wait_back(task, client, scope)
+        members, back = task.wait(
+            lambda: observe_members(client, scope.batch),
+            lambda seen: judge_back(seen, scope.batch, scope.target, task.params["former_processes"]),
+        )
         return Outcome(back, before=_of_members(members), next=_next(scope, back))
     if scope.moment == BEFORE_STOP:
         state, proven, remarks = wait_proven(task, client, scope.members, scope.batch, scope.policy)
@@ -91,19 +94,15 @@ def run(task: Task) -> Outcome:
         return Outcome(verdict, changed, before=_of_members(there), next=_next(scope, proven))
     split = _Split(task, scope)
     looking = _Looking(task, client, scope)
-    seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=remaining_of)
+
+    def left(seen: Look) -> Remaining:
+        return remaining(seen.state, seen.explanations, seen.recoveries)
+
+    seen, verdict = task.wait(looking.again, split.judge, stoppable=True, pace=PACE, remaining=left)
     for reason in verdict.reasons:
         if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)
     return Outcome(verdict, before=_summary(seen), next=_next(scope, verdict), more={"going": split.going})
-
-
-def _wait_back(task: Task, client: OpenSearchClient, scope: Scope) -> tuple[Mapping[str, ClusterMember], Verdict]:
-    """Wait until the batch is back. The result holds its members as they are in the cluster then."""
-    former = task.params["former_processes"]
-    return task.wait(
-        lambda: observe_members(client, scope.batch), lambda seen: judge_back(seen, scope.batch, scope.target, former)
-    )
 
 
 class _Looking:
@@ -125,11 +124,6 @@ class _Looking:
             # A user without the right, or without an answer, does not ask again.
             self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()
         return self._before
-
-
-def remaining_of(seen: Look) -> Remaining:
-    """The amount that the gate still waits for."""
-    return remaining(seen.state, seen.explanations, seen.recoveries)
 
 
 class _Split:

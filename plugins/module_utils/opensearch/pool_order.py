@@ -36,7 +36,7 @@ from .judge.set_pools import (
 from .judge.upgrade_path import target_of
 from .observe.client import connect, judge_connection
 from .observe.cluster import observe
-from .observe.pools import Seen
+from .observe.look import Seen
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
 
@@ -243,5 +243,5 @@ def _pool_result(pool: Pool, target: Version) -> dict[str, Any]:
         "rolled_by": "RollingUpdate" if pool.by_partition else "OnDelete",
     }
     members = [member.name for member in pool.members]
-    common = {"name": pool.name, "status": pool.status(target), "kind": pool.kind.words, "members": members}
+    common = {"name": pool.name, "status": pool.status(target), "kind": pool.kind.value, "members": members}
     return {**common, **(of_pods if pool.container else {})}

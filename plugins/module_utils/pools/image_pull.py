@@ -13,8 +13,9 @@ from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import NotUnderstood, Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
+from ..kubernetes.answers import name_in
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.pods import list_pods, name_in, pod, pod_path, pods_of
+from ..kubernetes.pods import list_pods, pod, pod_path, pods_of
 from ..kubernetes.state import Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .follow import FailingPull

@@ -19,9 +19,9 @@ from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few
-from ..kubernetes.budgets import list_budgets
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
+from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
 from .disruption import judge_budgets

@@ -10,7 +10,7 @@ from typing import Any
 from ..engine.undo import Change, Path, Undo, Writer
 from ..kubernetes import undo_annotation
 from ..kubernetes.state import StatefulSet
-from .images import container_for
+from .images import container_for, name_of
 
 STRATEGY = ("spec", "updateStrategy")
 STRATEGIES = ("OnDelete", "RollingUpdate")
@@ -59,20 +59,9 @@ def _is_strategy(value: Any) -> bool:
     return isinstance(partition, int) and partition >= 0 and isinstance(unavailable, (int, str))
 
 
-def repository_of(image: str) -> str:
-    """An image without its tag and digest."""
-    name = image.partition("@")[0]
-    head, colon, tag = name.rpartition(":")
-    return head if colon and "/" not in tag else name
-
-
 def container_of(pool: StatefulSet, image: str, named: str | None) -> str:
-    """The container that an image is meant for.
-
-    Raises:
-        Refusal: see `container_for`.
-    """
-    return container_for(pool.name, pool.images, named, repository_of(image).rpartition("/")[2])
+    """The container that an image is meant for."""
+    return container_for(pool.name, pool.images, named, name_of(image))
 
 
 def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, writer: Writer) -> Patch | None:

@@ -95,7 +95,8 @@ def _plan(task: Task, system: System) -> Outcome:
     same = judge_same(digest, confirmed) if confirmed else Verdict()
     place, seconds = _predicted(task, order.more)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
-    if verdict.state is State.REFUSED and task.params["announce"] and not task.check_mode:
+    wanted = task.params["announce"] and not task.check_mode
+    if system.announce and wanted and verdict.state is State.REFUSED:
         system.announce(task, order, verdict)
     return replace(order, verdict=verdict, more={**order.more, "predicted_seconds": seconds})
 

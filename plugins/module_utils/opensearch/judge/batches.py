@@ -199,7 +199,7 @@ def _batch(
 
 def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
     kinds: dict[Kind, None] = dict.fromkeys(pools[member.pool].kind for member in step)
-    first, words = step[0], ", ".join(kind.words for kind in kinds)
+    first, words = step[0], ", ".join(kind.value for kind in kinds)
     if len(step) > 1:
         zones = {member.zone for member in step}
         common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"

@@ -31,61 +31,55 @@ class Check:
 
     name: str
     moments: tuple[str, ...]
-    codes: frozenset[str]
+    codes: tuple[str, ...]
     """The codes of all its reasons."""
     on_request: tuple[str, ...] = ()
     proof: bool = False
-
-
-def _check(
-    name: str, moments: tuple[str, ...], *codes: str, on_request: tuple[str, ...] = (), proof: bool = False
-) -> Check:
-    return Check(name, moments, frozenset(codes), on_request, proof)
 
 
 _BEFORE = (BEFORE_UPGRADE, BEFORE_BATCH)
 _AFTER = (AFTER_BATCH, AFTER_UPGRADE)
 
 CHECKS: tuple[Check, ...] = (
-    _check("blocks", MOMENTS, "cluster_block", proof=True),
-    _check("pending_tasks", MOMENTS, "tasks_pending"),
-    _check("present", (*_BEFORE, AFTER_BATCH), "member_missing", "member_unrecognised", proof=True),
-    _check(
+    Check("blocks", MOMENTS, ("cluster_block",), proof=True),
+    Check("pending_tasks", MOMENTS, ("tasks_pending",)),
+    Check("present", (*_BEFORE, AFTER_BATCH), ("member_missing", "member_unrecognised"), proof=True),
+    Check(
         "versions",
         (BEFORE_UPGRADE,),
-        "downgrade",
-        "elasticsearch",
-        "index_too_old",
-        "index_version_unknown",
-        "major_unknown",
-        "majors_skipped",
-        "remote_store_format",
-        "remote_store_migration",
-        "wire_incompatible",
+        (
+            "downgrade",
+            "elasticsearch",
+            "index_too_old",
+            "index_version_unknown",
+            "major_unknown",
+            "majors_skipped",
+            "remote_store_format",
+            "remote_store_migration",
+            "wire_incompatible",
+        ),
         proof=True,
     ),
-    _check("joined", _AFTER, "not_joined", "wrong_version", proof=True),
-    _check("copies", _BEFORE, "every_copy_in_batch", "last_started_copy", "single_copy", "writes_wait", proof=True),
-    _check("recoveries", (BEFORE_BATCH,), "recovery_running", proof=True),
-    _check("voting", _BEFORE, "no_majority", "only_voter_hands_over", "voting_exclusions", proof=True),
-    _check(
+    Check("joined", _AFTER, ("not_joined", "wrong_version"), proof=True),
+    Check("copies", _BEFORE, ("every_copy_in_batch", "last_started_copy", "single_copy", "writes_wait"), proof=True),
+    Check("recoveries", (BEFORE_BATCH,), ("recovery_running",), proof=True),
+    Check("voting", _BEFORE, ("no_majority", "only_voter_hands_over", "voting_exclusions"), proof=True),
+    Check(
         "elected",
         (BEFORE_BATCH,),
-        "elected_manager_hands_over",
-        "elected_manager_not_alone",
-        "no_elected_manager",
+        ("elected_manager_hands_over", "elected_manager_not_alone", "no_elected_manager"),
         proof=True,
     ),
-    _check("roles", (BEFORE_BATCH,), "role_in_batch", "role_unserved", proof=True),
-    _check("primaries", MOMENTS, "primary_unassigned", proof=True),
-    _check("unassigned", MOMENTS, "allocation_failed", "unassigned", "yellow_until_upgraded"),
-    _check("progress", _AFTER, "allocating", "not_green", "recovering", on_request=_BEFORE),
-    _check("allocation", (BEFORE_UPGRADE,), "allocation_disabled"),
-    _check("overrides", (BEFORE_UPGRADE,), "index_allocation_disabled", on_request=(BEFORE_BATCH, *_AFTER)),
-    _check("disk", (BEFORE_UPGRADE,), "disk_watermark", on_request=(BEFORE_BATCH, *_AFTER)),
-    _check("snapshots", _BEFORE, "snapshot_running"),
-    _check("tasks", _BEFORE, "long_task"),
-    _check("archived", (BEFORE_UPGRADE,), "archived_setting_found"),
+    Check("roles", (BEFORE_BATCH,), ("role_in_batch", "role_unserved"), proof=True),
+    Check("primaries", MOMENTS, ("primary_unassigned",), proof=True),
+    Check("unassigned", MOMENTS, ("allocation_failed", "unassigned", "yellow_until_upgraded")),
+    Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
+    Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled",)),
+    Check("overrides", (BEFORE_UPGRADE,), ("index_allocation_disabled",), on_request=(BEFORE_BATCH, *_AFTER)),
+    Check("disk", (BEFORE_UPGRADE,), ("disk_watermark",), on_request=(BEFORE_BATCH, *_AFTER)),
+    Check("snapshots", _BEFORE, ("snapshot_running",)),
+    Check("tasks", _BEFORE, ("long_task",)),
+    Check("archived", (BEFORE_UPGRADE,), ("archived_setting_found",)),
 )
 """All checks, in the order of their reasons."""
 

@@ -20,22 +20,17 @@ from ..observe.version import Version
 
 
 class Kind(Enum):
-    """The purpose of a pool. The values are the order of upgrading."""
+    """The purpose of a pool in words, in the order of upgrading."""
 
-    DATA = (0, "data without manager")
-    DATA_AND_MANAGER = (1, "data with manager")
-    OTHER = (2, "neither data nor manager")
-    MANAGER = (3, "manager without data")
+    DATA = "data without manager"
+    DATA_AND_MANAGER = "data with manager"
+    OTHER = "neither data nor manager"
+    MANAGER = "manager without data"
 
     @property
     def position(self) -> int:
         """The place in the order."""
-        return self.value[0]
-
-    @property
-    def words(self) -> str:
-        """The kind in words for people."""
-        return self.value[1]
+        return [*Kind].index(self)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...pools.disruption import judge_planned
 from ...pools.images import container_for, name_of, with_tag
 from ...pools.partition import judge_own_partition, judge_rolling
 from ..observe.data_paths import keeps_data
-from ..observe.pools import Seen
+from ..observe.look import Seen
 from ..observe.state import ClusterState
 from ..observe.version import Version
 from .admission import admits

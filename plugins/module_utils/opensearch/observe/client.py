@@ -233,21 +233,17 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _late(where: str, seconds: float) -> Unreachable:
-    """The refusal for a connection that was made, but gave no answer in time. opensearch-py tells that apart."""
-    return Unreachable(
-        refused(
-            "opensearch_unreachable",
-            f"OpenSearch at {where} did not answer within {seconds:g} s.",
-            "If this does not pass, see in its log whether that member hangs or is overloaded."
-            " opensearch.request_timeout gives it more time.",
-        )
-    )
-
-
 def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal:
     if isinstance(error, errors.ConnectionTimeout):
-        return _late(where, seconds)
+        # The connection was made, which opensearch-py tells apart.
+        return Unreachable(
+            refused(
+                "opensearch_unreachable",
+                f"OpenSearch at {where} did not answer within {seconds:g} s.",
+                "If this does not pass, see in its log whether that member hangs or is overloaded."
+                " opensearch.request_timeout gives it more time.",
+            )
+        )
     cause = _root(error)
     if isinstance(error, errors.SSLError) and "certificate" in cause:
         return refusal(

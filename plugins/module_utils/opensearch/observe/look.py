@@ -1,12 +1,15 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All that a gate sees in one look."""
+"""All that is seen in one look: of a cluster by a gate, and of both sides of a cluster whose members are pods."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...kubernetes.state import Budget, Pod, StatefulSet
+from .data_paths import DataPaths
 from .disk import Disks
 from .explanation import Explanation
 from .recoveries import UNKNOWN, Recoveries
@@ -26,3 +29,20 @@ class Look:
     disks: Disks = field(default_factory=Disks)
     tasks: tuple[LongTask, ...] = ()
     recoveries: Recoveries = UNKNOWN
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Both sides of the cluster: the sets and their pods, and the members as the cluster state has them."""
+
+    sets: tuple[StatefulSet, ...]
+    pods: Mapping[str, tuple[Pod, ...]]
+    """Pods by the name of their set, in the order of their names."""
+    state: ClusterState
+    everyone: tuple[Pod, ...] = ()
+    """All pods of the namespace, of any owner."""
+    others: tuple[StatefulSet, ...] = ()
+    """The other sets of the namespace, which are not planned for."""
+    budgets: tuple[Budget, ...] = ()
+    paths: DataPaths = field(default_factory=dict)
+    """The data paths of the members."""

@@ -16,7 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_membership,
     judge_rolls,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.pools import Seen
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Seen
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

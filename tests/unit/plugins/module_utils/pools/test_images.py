@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.images import container_for, with_tag
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.images import container_for, name_of, with_tag
 
 DIGEST = "sha256:0123456789abcdef"
 
@@ -72,3 +72,18 @@ def test_a_pinned_image_has_no_other_version(image: str) -> None:
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "image_pinned"
     assert image in reason.message
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "opensearch",
+        "opensearch:3.8.0",
+        "mirror:5000/os/opensearch",
+        "mirror:5000/os/opensearch:3.8.0",
+        "os/opensearch@sha256:abc",
+        "os/opensearch:3.8.0@sha256:abc",
+    ],
+)
+def test_the_name_of_an_image(image: str) -> None:
+    assert name_of(image) == "opensearch"

@@ -15,7 +15,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_change
     carried_undo,
     changes_to,
     container_of,
-    repository_of,
     way_back,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
@@ -35,21 +34,6 @@ def undo_text(was: dict[str, Any], run: str = "earlier") -> str:
 
 def change(was: Any, set_to: Any) -> dict[str, Any]:
     return {"path": ["spec", "updateStrategy"], "was": was, "set_to": set_to}
-
-
-@pytest.mark.parametrize(
-    ("image", "repository"),
-    [
-        ("opensearch", "opensearch"),
-        ("opensearch:3.8.0", "opensearch"),
-        ("mirror:5000/os/opensearch", "mirror:5000/os/opensearch"),
-        ("mirror:5000/os/opensearch:3.8.0", "mirror:5000/os/opensearch"),
-        ("os/opensearch@sha256:abc", "os/opensearch"),
-        ("os/opensearch:3.8.0@sha256:abc", "os/opensearch"),
-    ],
-)
-def test_repositories(image: str, repository: str) -> None:
-    assert repository_of(image) == repository
 
 
 def test_image_and_strategy_change_in_one_guarded_patch_that_carries_its_undo() -> None:

@@ -24,9 +24,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     parse_record,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.budgets import list_budgets
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_events, pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_budgets, list_events, pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.port_forward import PortForward, named_port
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import kept_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
