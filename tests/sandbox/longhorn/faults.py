@@ -8,7 +8,8 @@ from typing import Protocol
 
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.all import Controllers
-from tests.sandbox.longhorn.kinds import BACKUPS, ENGINES, NAMESPACE, VOLUMES, manager_name
+from tests.sandbox.longhorn.controllers.instances import state_of
+from tests.sandbox.longhorn.kinds import BACKUPS, ENGINES, MANAGERS, NAMESPACE, VOLUMES, manager_name
 from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.observer import Observer
 from tests.sandbox.longhorn.webhook import Webhook
@@ -72,18 +73,21 @@ class Faults:
     def node_returns(self, node: str) -> None:
         """It has power again."""
         self._switches.mend_node(node)
-        self._observer.taken.pop(node, None)
+        self._observer.give_back(node)
         self._controllers.data_plane_changed(node)
 
     def manager_never_runs(self, node: str) -> None:
-        """The pod of the default instance manager of a Kubernetes node never becomes Ready."""
+        """The pod of the default instance manager of a Kubernetes node never becomes Ready, or is so no more."""
         name = manager_name(node, self._objects.setting("default-instance-manager-image"))
+        if state_of(self._objects.get(MANAGERS, name) or {}) == "running":
+            self._observer.taken[node] = "manager_never_runs"
         self._switches.never_ready(NAMESPACE, name)
 
     def manager_runs(self, node: str) -> None:
         """It becomes Ready after all."""
         name = manager_name(node, self._objects.setting("default-instance-manager-image"))
         self._switches.mend(NAMESPACE, name)
+        self._observer.give_back(node)
 
     def rebuild_stuck(self, volume: str) -> None:
         """The progress of rebuilds of a volume stands still."""
@@ -171,6 +175,7 @@ class Faults:
         for each in self._controllers.queues():
             each.back()
         self._switches.mend_all()
-        self._observer.taken.clear()
+        for node in list(self._observer.taken):
+            self._observer.give_back(node)
         for node in nodes:
             self._controllers.data_plane_changed(node)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, Verdict, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -57,12 +57,19 @@ def preflight(
             reasons[node_unknown(name)] = None
             continue
         reasons.update(dict.fromkeys(_of_node(seen, node, image, accepted)))
-    about = {each.name: each for name in nodes for each in seen.volumes_on.get(name, ())}
+    about: dict[str, Volume] = {}
+    first: dict[str, str] = {}
+    for name in nodes:
+        for volume in seen.volumes_on.get(name, ()):
+            about[volume.name] = volume
+            first.setdefault(volume.name, name)
     # A run that was interrupted at a node left its volumes as they are: going on with the node is what cures them.
     begun = {each.name for node in seen.nodes.values() if node.mark for each in seen.volumes_on.get(node.name, ())}
     for volume in about.values():
         if volume.name not in begun and not volume.home_mark:
             reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
+    if extra_replicas:
+        reasons.update(dict.fromkeys(_of_room(seen, about.values(), first)))
     if nodes and seen.settings.get(REBUILDS) == "0":
         said = f"The setting {REBUILDS} is 0, so no replica would be rebuilt."
         reasons[refused("no_rebuild_slots", said, "Set it to at least 1.")] = None
@@ -175,7 +182,9 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
             )
     elif len(held) == 1:
         said = f"All healthy replicas of volume {name} are on node {enumerate_few(held)}."
-        yield refused("replicas_on_one_node", said, "Move one of them to another node.")
+        # The replica that is missing may come back on another node.
+        found = refused if volume.robustness == HEALTHY else waiting
+        yield found("replicas_on_one_node", said, "Move one of them to another node.")
     if volume.robustness != HEALTHY:
         said = f"Volume {name} is {volume.robustness or 'of unknown robustness'}."
         yield waiting("volume_degraded", said, "Wait until its replicas are rebuilt.", about=name)
@@ -185,6 +194,28 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
     yield from busy(seen, volume)
     if volume.home in nodes and volume.number_of_replicas > 1:
         yield from _of_lenders(seen, volume)
+
+
+def _of_room(seen: Longhorn, volumes: Iterable[Volume], first: Mapping[str, str]) -> Iterator[Reason]:
+    """A second replica is made before the first node of a volume is changed, which takes none then."""
+    takers = frozenset(name for name, node in seen.nodes.items() if _takes_replicas(seen, node))
+    for volume in volumes:
+        if not volume.attached or volume.number_of_replicas > 1:
+            continue
+        held = healthy_nodes(seen, volume) | {first[volume.name]}
+        if len(takers & held) == len(takers):
+            yield waiting(
+                "no_room_for_replica",
+                f"No node takes a second replica of volume {volume.name} before node {first[volume.name]} is changed.",
+                "Allow scheduling on a ready node that has no replica of it, and on a block disk there.",
+                about=volume.name,
+            )
+
+
+def _takes_replicas(seen: Longhorn, node: Node) -> bool:
+    """Whether Longhorn makes replicas there, as far as it says; a node that a run has marked is opened again."""
+    disks = any(each.schedulable is not None and each.schedulable.status == "True" for each in node.disks)
+    return node.ready and (node.allow_scheduling or bool(node.mark)) and disks and node.name in seen.running_managers
 
 
 def _of_kind(volume: Volume) -> Iterator[Reason]:
@@ -208,7 +239,8 @@ def _of_lenders(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
     others = sorted(healthy_nodes(seen, volume) - {volume.home})
     old = [each for each in others if seen.running_managers[each].api_version < LEAST_API]
     why = f" The instance managers of {enumerate_few(old)} are too old for it." if old else ""
-    yield refused(
+    healthy = volume.robustness == HEALTHY and all(each in seen.nodes and seen.nodes[each].ready for each in others)
+    yield (refused if healthy else waiting)(
         "no_other_node",
         f"No other node can run the engine of volume {volume.name} while node {volume.home} is changed.{why}",
         "It takes a ready node with a healthy replica of the volume and a running v2 instance manager.",

@@ -145,16 +145,17 @@ def _begin(seen: Longhorn, node: Node) -> Step | None:
     return None
 
 
-def _add_replicas(seen: Longhorn, node: Node) -> Step | None:
+def add_replicas(seen: Longhorn, node: str, stage: Stage = Stage.INITIALIZING) -> Step | None:
     """The step until each volume with a single replica has a second one that is whole."""
-    single = [each for each in touched(seen, node.name) if each.number_of_replicas == 1]
-    growing = [each for each in touched(seen, node.name) if each.carries_undo and not is_whole(seen, each)]
+    single = [each for each in touched(seen, node) if each.number_of_replicas == 1]
+    growing = [each for each in touched(seen, node) if each.carries_undo and not is_whole(seen, each)]
     if not single and not growing:
         return None
     names = enumerate_few(each.name for each in (*single, *growing))
-    said = f"Volumes with a single replica get a second one before node {node.name} is changed: {names}."
-    acts = tuple(Act("add_replica", each.name, node.name) for each in single)
-    return _waits(Stage.INITIALIZING, waiting("replicas_grow", said, about=node.name), acts=acts)
+    said = f"Volumes with a single replica get a second one before node {node} is changed: {names}."
+    acts = tuple(Act("add_replica", each.name, node) for each in single)
+    remedy = "It takes another node that takes replicas, and a disk with room there."
+    return _waits(stage, waiting("replicas_grow", said, remedy, about=node), acts=acts)
 
 
 def run_of(node: Node) -> str:
@@ -188,7 +189,7 @@ def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager
         return _waits(Stage.REPLACING, waiting("manager_swaps", said, about=node.name))
     if REPLACEMENT not in wanted.accepted:
         return _refused(not_accepted(node.name, [each.name for each in attached], held))
-    begun = _begin(seen, node) or (_add_replicas(seen, node) if wanted.extra_replicas else None)
+    begun = _begin(seen, node) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
         return begun
     moving = _switch_over(seen, node)

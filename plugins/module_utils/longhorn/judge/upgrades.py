@@ -16,7 +16,19 @@ from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import AUTOMATIC, UNDEFINED, Kinds, NodeProgress, Upgrade, Upgrades, VolumeProgress
 from .leftovers import left_by_another, left_by_run
-from .stages import Act, Stage, Step, Wanted, engine_stays, is_whole, judge_copies, node_unknown, rebuilds, touched
+from .stages import (
+    Act,
+    Stage,
+    Step,
+    Wanted,
+    add_replicas,
+    engine_stays,
+    is_whole,
+    judge_copies,
+    node_unknown,
+    rebuilds,
+    touched,
+)
 from .stalls import causes
 
 STAGES: Mapping[str, Stage] = {
@@ -138,9 +150,15 @@ def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str
 
 def _begin(seen: Longhorn, wanted: Wanted) -> Step:
     """The step in which an upgrade of the node is made, once nothing stands in the way."""
-    blocked = (*automatic(seen), *judge_copies(seen, wanted.node).reasons)
-    if blocked:
-        return Step(Stage.UNDEFINED, (), Verdict(blocked))
+    by_itself = tuple(automatic(seen))
+    if by_itself:
+        return Step(Stage.UNDEFINED, (), Verdict(by_itself))
+    growing = add_replicas(seen, wanted.node, Stage.UNDEFINED) if wanted.extra_replicas else None
+    if growing is not None:
+        return growing
+    blocked = judge_copies(seen, wanted.node)
+    if not blocked.passed:
+        return Step(Stage.UNDEFINED, (), blocked)
     said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
     # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
     ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES else ()
@@ -255,9 +273,25 @@ def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
     return {}
 
 
+def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
+    """The refusal of nodes that take no replicas: Longhorn does not open them while it upgrades them.
+
+    A node that an upgrade has not completed may be closed because of it.
+    """
+    for name in nodes:
+        node = seen.nodes.get(name)
+        begun = any(each.covers(name) and each.state != "completed" for each in seen.upgrades.upgrades)
+        if node is not None and not node.allow_scheduling and not begun and touched(seen, name):
+            yield refused(
+                "node_takes_no_replicas",
+                f"Node {name} takes no replicas, so Longhorn would not rebuild those that its upgrade ends there.",
+                "Allow scheduling on it, or detach its volumes.",
+            )
+
+
 def blockers(seen: Longhorn, nodes: Collection[str], image: str) -> Verdict:
     """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
-    reasons = [*automatic(seen)]
+    reasons = [*automatic(seen), *_closed(seen, nodes)]
     reasons += [
         _other_image(each, Wanted(node, image))
         for each in seen.upgrades.active()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tests.sandbox.kubernetes.controllers.work import Durations, Recorder, with_condition
 from tests.sandbox.kubernetes.kinds import LEASES, NAMESPACES, NODES, PODS
 from tests.sandbox.kubernetes.objects import Json, owner_of, timestamp
@@ -22,7 +24,8 @@ class Nodes:
         self._resources, self._durations = resources, durations
         self._events = Recorder(resources, "node-controller")
         self.dead: set[str] = set()
-        self._deaths = 0
+        self._deaths: Counter[str] = Counter()
+        """By Kubernetes node: what was to happen after a death does not once it has returned."""
 
     def register(self, name: str, zone: str) -> None:
         """A Kubernetes node of a zone."""
@@ -44,8 +47,8 @@ class Nodes:
     def die(self, name: str) -> None:
         """It loses its power; after a while that is noticed."""
         self.dead.add(name)
-        self._deaths += 1
-        death = self._deaths
+        self._deaths[name] += 1
+        death = self._deaths[name]
         clock = self._resources.store.clock
         clock.later(self._durations.node_lost, lambda: self._lose(name) if self._is_dead(name, death) else None)
         until = self._durations.node_lost + self._durations.eviction
@@ -54,18 +57,19 @@ class Nodes:
     def revive(self, name: str) -> None:
         """It has power again."""
         self.dead.discard(name)
-        self._deaths += 1
+        self._deaths[name] += 1
         self._write(name, alive=True)
 
     def _is_dead(self, name: str, death: int) -> bool:
-        return name in self.dead and self._deaths == death
+        return name in self.dead and self._deaths[name] == death
 
     def _write(self, name: str, *, alive: bool) -> None:
         now = timestamp(self._resources.store.clock.now())
 
         def status(item: Json) -> None:
             found = item.setdefault("status", {})
-            found |= {"capacity": dict(CAPACITY), "allocatable": dict(CAPACITY)}
+            for each in ("capacity", "allocatable"):
+                found[each] = {**CAPACITY, **found.get(each, {})}
             found["addresses"] = [{"type": "Hostname", "address": name}]
             found["nodeInfo"] = {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"}
             for each in _PRESSURES:

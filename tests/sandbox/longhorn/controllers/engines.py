@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tests.sandbox.kubernetes.objects import Json, Kind
-from tests.sandbox.longhorn.controllers.instances import MAPS, Instances
+from tests.sandbox.longhorn.controllers.instances import MAPS, Instances, held_by
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, REPLICAS
 from tests.sandbox.longhorn.objects import Drafts
@@ -39,7 +39,7 @@ class Engines:
 
     def _on(self, manager: Json) -> set[str]:
         name, node = manager["metadata"]["name"], manager["spec"].get("nodeID", "")
-        found = {each["metadata"]["name"] for each in self._objects.of_node(ENGINES, node)}
+        found = {each["metadata"]["name"] for each in held_by(self._objects, ENGINES, manager)}
         found |= (manager.get("status", {}).get(MAPS[ENGINES]) or {}).keys()
         for replica in self._objects.of_node(REPLICAS, node):
             if replica.get("status", {}).get("instanceManagerName") in {"", name}:

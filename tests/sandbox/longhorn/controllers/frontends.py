@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tests.sandbox.kubernetes.objects import Json, Kind
-from tests.sandbox.longhorn.controllers.instances import MAPS, Instances
+from tests.sandbox.longhorn.controllers.instances import MAPS, Instances, held_by
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.kinds import FRONTENDS, MANAGERS, VOLUMES
 from tests.sandbox.longhorn.objects import Drafts
@@ -31,8 +31,7 @@ class Frontends:
         elif kind == FRONTENDS:
             self.queue.add(name)
         elif kind == MANAGERS:
-            node = item["spec"].get("nodeID", "")
-            for each in self._objects.of_node(FRONTENDS, node):
+            for each in held_by(self._objects, FRONTENDS, item):
                 self.queue.add(each["metadata"]["name"])
 
     def _look(self, name: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, MANAGERS, REPLICAS
+from tests.sandbox.longhorn.objects import Objects
 
 MAPS = {ENGINES: "instanceEngines", FRONTENDS: "instanceEngineFrontends", REPLICAS: "instanceReplicas"}
 TYPES = {ENGINES: "engine", FRONTENDS: "engine-frontend", REPLICAS: "replica"}
@@ -28,6 +29,16 @@ def running_manager(shared: Shared, node: str) -> Json | None:
     found.sort(key=lambda each: each["spec"]["image"] != image)
     running = [each for each in found if state_of(each) == "running"]
     return next(iter([*running, *found]), None)
+
+
+def held_by(objects: Objects, kind: Kind, manager: Json) -> list[Json]:
+    """The engines or frontends that an instance manager may run; one that is to stop is on no Kubernetes node."""
+    stopping = [each for each in objects.of_node(kind, "") if _named(each) == manager["metadata"]["name"]]
+    return [*objects.of_node(kind, manager["spec"].get("nodeID", "")), *stopping]
+
+
+def _named(item: Json) -> str:
+    return str(item.get("status", {}).get("instanceManagerName", ""))
 
 
 def state_of(manager: Json) -> str:

@@ -38,7 +38,10 @@ class Snapshots:
             self._objects.change(SNAPSHOTS, name, lambda item: item["metadata"].pop("finalizers", None))
             return
         status = snapshot.get("status", {})
-        if status.get("readyToUse") or not snapshot["spec"].get("createSnapshot") or volume in self.stuck:
+        if status.get("readyToUse") or not snapshot["spec"].get("createSnapshot"):
+            return
+        if volume in self.stuck:
+            self.queue.add(name, LOOK_AGAIN)
             return
         if self._objects.get(VOLUMES, volume) is None:
             self._objects.status(SNAPSHOTS, name, lambda status: status.update(error=f"volume {volume} not found"))

@@ -53,6 +53,24 @@ def test_the_failing_cases_of_the_design_are_refused_with_the_volume_named(place
     assert "Volume vol-1 has a single replica" in reason.message
 
 
+def test_a_second_replica_needs_a_node_that_takes_it() -> None:
+    seen = world(F1)
+    assert preflight(seen, NODES, NEW, ACCEPTED, extra_replicas=True).passed
+    shut = with_node(with_node(seen, "n2", allow_scheduling=False), "n3", disks=())
+    (reason,) = preflight(shut, NODES, NEW, ACCEPTED, extra_replicas=True).reasons
+    assert (reason.code, reason.state) == ("no_room_for_replica", State.WAITING)
+    assert "second replica of volume vol-1 before node n1" in reason.message
+    assert preflight(with_node(shut, "n2", mark="run-1"), NODES, NEW, ACCEPTED, extra_replicas=True).passed
+
+
+def test_copies_that_are_being_rebuilt_are_waited_for() -> None:
+    places: Places = {"vol-1": ("n1", ("n1", "n2"))}
+    lost = with_engine(world(places), "vol-1", modes={"vol-1-r-1": "RW", "vol-1-r-2": "ERR"})
+    ill = with_volume(lost, "vol-1", robustness="degraded")
+    waits = dict.fromkeys(("replicas_on_one_node", "volume_degraded", "no_other_node"), State.WAITING)
+    assert codes(ill) == waits
+
+
 @pytest.mark.parametrize("places", [S1, S2, S3], ids=["S1", "S2", "S3"])
 def test_the_succeeding_cases_of_the_design_pass(places: Places) -> None:
     assert preflight(world(places), NODES, NEW, ACCEPTED).reasons == ()

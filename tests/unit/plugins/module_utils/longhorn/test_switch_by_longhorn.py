@@ -128,6 +128,20 @@ def test_the_failing_cases_of_the_design_are_refused_before_anything(
 
 
 @pytest.mark.parametrize("kinds", [DESIGN, NEWER])
+@pytest.mark.parametrize("place", ["n1", "n2"], ids=["F1", "F2"])
+def test_with_an_extra_replica_for_a_while_they_are_completed(drive: type[Driver], kinds: str, place: str) -> None:
+    driver = drive(offering(kinds, Volume("vol-1", (place,), "n1"), *S1[1:]))
+    assert driver.plan(accept_unverified=[], extra_replicas=True).verdict.passed
+    done = switch(driver, *NODES_OF_THREE, extra_replicas=True)
+    assert done.verdict.passed, done.verdict
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 2
+    assert switch(driver, state="restored").verdict.passed
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 1
+    assert driver.leftovers() == []
+    assert driver.longhorn.observer.by_acts == []
+
+
+@pytest.mark.parametrize("kinds", [DESIGN, NEWER])
 def test_a_look_ahead_makes_nothing(drive: type[Driver], kinds: str) -> None:
     driver = drive(offering(kinds, *ONE))
     assert switch(driver, "n1", check_mode=True).changed

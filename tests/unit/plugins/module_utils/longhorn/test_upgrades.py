@@ -225,6 +225,17 @@ def test_an_upgrade_to_another_image_is_not_taken_for_the_own_one() -> None:
     assert [each.code for each in both.reasons] == ["upgrade_of_other_image"]
 
 
+def test_a_node_that_takes_no_replicas_is_not_upgraded_unless_its_upgrade_has_closed_it() -> None:
+    shut = with_node(old(), "n1", allow_scheduling=False)
+    (reason,) = blockers(replace(shut, upgrades=of_instance_managers()), ["n1", "n2"], NEW).reasons
+    assert (reason.code, reason.state) == ("node_takes_no_replicas", State.REFUSED)
+    for state in ("pending", "failed"):
+        under_way = of_instance_managers(instance_manager_upgrade(state))
+        assert blockers(replace(shut, upgrades=under_way), ["n1"], NEW).passed
+    unused = replace(world({}), nodes=shut.nodes, upgrades=of_instance_managers())
+    assert blockers(unused, ["n1"], NEW).passed
+
+
 @pytest.mark.parametrize("name", [AUTOMATIC, "allow-instance-manager-automatic-upgrade"])
 def test_no_upgrade_is_made_while_longhorn_goes_from_node_to_node_by_itself(name: str) -> None:
     seen = replace(old(), settings={**old().settings, name: "true"})
