@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.look import image_of, look
 
 from tests.lab.waiting import until
 from tests.sandbox.kubernetes.in_process import TOKEN
@@ -21,6 +25,12 @@ from tests.unit.systems.playing import Playbooks
 SYSTEM = "stateful.upgrade.longhorn"
 FACTOR = 5.0
 """The seconds of Longhorn that pass in one real second."""
+GATE = """
+- name: See that the database is whole
+  ansible.builtin.assert:
+    that: upgrade_batch.members != ['n2']
+    fail_msg: One copy is away.
+"""
 LONGEST = 600
 """Seconds that a playbook may take on a busy machine."""
 
@@ -45,6 +55,31 @@ class Played(Playbooks):
         """The digest of the plan, as the playbook plan hands it on."""
         said = self.play("stateful.upgrade.plan", upgrade_system=SYSTEM)
         return said.partition('"upgrade_confirm": "')[2].partition('"')[0]
+
+    def agreed(self, *nodes: str) -> str:
+        """The digest of the same plan, without a playbook."""
+        with self.listening.lock:
+            seen = look(self.driver.api.client(), NAMESPACE)
+            return digest(seen, image_of(seen), nodes, (*ACCEPTED, "outside"), False)
+
+    def begun(self, **more: Any) -> subprocess.Popen[str]:
+        """A run that is at its first node, whose volume it cannot rebuild until the fault is mended."""
+        with self.listening.lock:
+            self.driver.longhorn.faults.rebuild_stuck("vol-1")
+        process = self.start("stateful.upgrade.longhorn", upgrade_confirm=self.agreed(), **more)
+        until("The first node runs the new image", lambda: self.seen("images")["n1"] == "v1.12.0", LONGEST)
+        return process
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether somebody has asked the run to stop."""
+        with self.listening.lock:
+            leases = [item for path, item in self.driver.api.objects.items() if "/leases/" in path]
+            return any(item["metadata"].get("annotations", {}).get("upgrade.stateful/stop") for item in leases)
+
+    def mend(self) -> None:
+        """End all faults."""
+        with self.listening.lock:
+            self.driver.longhorn.faults.mend_all()
 
     def seen(self, name: str) -> Any:
         """The answer of a method of the driver, while no server answers."""
@@ -73,18 +108,13 @@ def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
 
 
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:
-    agreed = played.digest()
-    with played.listening.lock:
-        played.driver.longhorn.faults.rebuild_stuck("vol-1")
-    process = played.start("stateful.upgrade.longhorn", upgrade_confirm=agreed)
-    until("The first node runs the new image", lambda: played.seen("images")["n1"] == "v1.12.0", LONGEST)
+    process = played.begun()
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert played.seen("leftovers")
-    with played.listening.lock:
-        played.driver.longhorn.faults.mend_all()
+    played.mend()
     assert "was interrupted" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
-    said = played.play("stateful.upgrade.longhorn", upgrade_confirm=agreed)
+    said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
     assert "Upgraded to v1.12.0" in said
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
@@ -94,3 +124,49 @@ def test_without_acceptance_nothing_is_touched(played: Played) -> None:
     said = played.play("stateful.upgrade.longhorn", 2, upgrade_accept_unverified=[])
     assert "nobody has verified that I/O survives this on Longhorn 1.12" in " ".join(said.split())
     assert played.seen("leftovers") == []
+
+
+def test_settle_brings_everything_back_that_a_killed_run_has_left(played: Played) -> None:
+    process = played.begun()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert played.seen("leftovers")
+    played.mend()
+    assert "Everything is put back." in played.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    assert played.seen("leftovers") == []
+    assert played.driver.longhorn.observer.by_acts == []
+
+
+def test_abort_lets_the_node_be_finished_and_begins_no_other(played: Played) -> None:
+    run = played.begun()
+    abort = played.start("stateful.upgrade.abort", upgrade_system=SYSTEM)
+    until("The run is asked to stop", played.is_asked_to_stop, LONGEST)
+    played.mend()
+    said, _nothing = run.communicate(timeout=LONGEST)
+    assert "asked to stop" in said
+    told, _nothing = abort.communicate(timeout=LONGEST)
+    assert (run.returncode, abort.returncode) == (2, 0), told
+    assert played.seen("images") == {"n1": "v1.12.0", "n2": "v1.11.2", "n3": "v1.11.2"}
+    assert played.seen("leftovers") == []
+
+
+def test_a_pass_ends_at_the_first_thing_that_waits_and_the_next_run_goes_on(played: Played) -> None:
+    first: dict[str, Any] = {"upgrade_nodes": ["n1"], "upgrade_confirm": played.agreed("n1")}
+    said = played.play("stateful.upgrade.longhorn", **first, upgrade_wait=False)
+    assert '"upgrade_state": "waiting"' in said
+    assert "The node that it has begun stays marked" in said
+    assert "n1: upgrade.stateful/engine-switch" in played.seen("leftovers")
+    assert "Upgraded to v1.12.0: 1 of 3 Kubernetes nodes" in played.play("stateful.upgrade.longhorn", **first)
+    assert played.seen("leftovers") == []
+    assert played.driver.longhorn.observer.by_acts == []
+
+
+def test_a_gate_of_the_workloads_that_fails_ends_the_run_before_its_node(played: Played, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.yml"
+    gate.write_text(GATE, encoding="utf-8")
+    said = played.play("stateful.upgrade.longhorn", 2, upgrade_confirm=played.agreed(), upgrade_workload_gate=str(gate))
+    assert "Stopped at node-02 (See that the database is whole): One copy is away." in " ".join(said.split())
+    assert played.seen("images") == {"n1": "v1.12.0", "n2": "v1.11.2", "n3": "v1.11.2"}
+    assert played.seen("leftovers") == []
+    assert "node n1: initializing" in said
+    assert "node n2" not in said.partition("Stopped at")[0], "nothing of it was begun"
