@@ -94,14 +94,7 @@ verdict:
   description: The verdict. It is passed if the image is on all the Kubernetes nodes, and else holds the reasons.
   returned: always
   type: dict
-  sample:
-    state: refused
-    reasons:
-      - state: refused
-        code: image_not_pulled
-        message: >-
-          Image opensearchproject/opensearch:3.8.9 cannot be pulled on Kubernetes node worker-1: manifest unknown.
-        remedy: Correct the image name, make it available in the registry, or correct the pull secrets of the pool.
+  sample: {state: passed, reasons: []}
 before:
   description: The Kubernetes nodes that run members of the pool, as found; empty with O(kubernetes_nodes=one).
   returned: always

@@ -169,10 +169,7 @@ verdict:
   description: The verdict. It is passed once the batch is back, and else holds the reasons.
   returned: always
   type: dict
-  sample:
-    state: waiting
-    reasons:
-      - {state: waiting, code: pod_starting, message: Pod data-2 has started and is not Ready yet., remedy: ''}
+  sample: {state: passed, reasons: []}
 before:
   description:
     - The revision that the pool wants (for several pools one after the other), and the revisions of the pods as found.

@@ -106,13 +106,7 @@ verdict:
   description: Whether the lock is as wanted. A remark names the run from which it may be taken over, and why.
   returned: always
   type: dict
-  sample:
-    state: refused
-    reasons:
-      - state: refused
-        code: locked
-        message: Run 20261121-020000-3f2a5b6c of ops@bastion has held the lock since 2026-11-21T02:00:00Z.
-        remedy: Wait for it, stop it with the abort playbook, or take over.
+  sample: {state: passed, reasons: []}
 lock:
   description: The lock, for the option C(lock) of the other modules.
   returned: with O(state=held)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reasons.md"
 MAKERS = frozenset({"plugins/module_utils/common/verdict.py", "plugins/module_utils/common/errors.py"})
 """The files that define the functions that make reasons: the codes there are parameters."""
-STATES = {"refused": "refused", "refusal": "refused", "waiting": "waiting", "remark": "passed"}
+STATES = {"refused": "refused", "refusal": "refused", "because": "refused", "waiting": "waiting", "remark": "passed"}
 PASSING_ON = "code"
 """The attribute of a reason whose code is passed on as it is."""
 ROW = re.compile(r"^\| `(?P<code>\w+)` \| (?P<states>[\w ]+) \| (?P<meaning>[^|]+) \| (?P<remedy>[^|]+) \|$")
@@ -43,8 +43,8 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        if called(node.func) in {"Unreachable", "NotUnderstood"}:
-            yield from ((code, "waiting") for inner in node.args for code in _code(inner, constants))
+        if called(getattr(node.func, "value", node.func)) in {"Unreachable", "NotUnderstood"}:
+            yield from ((code, "waiting") for code in _code(node, constants))
         for maker in makers(node.func):
             yield from ((code, STATES[maker]) for code in _code(node, constants))
 
@@ -103,7 +103,7 @@ def test_codes_are_found() -> None:
 HERE = "constant"
 refused("a", "A.", "")
 verdict.waiting(HERE, "B.")
-Unreachable(refused("c", "C.", ""))
+Unreachable.because("c", "C.", "")
 remark(reason.code, "passed on")
 (refused if hopeless else waiting)("d", "D.", "")
 """

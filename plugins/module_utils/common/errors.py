@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from .verdict import Reason, State, Verdict, refused
 
@@ -14,12 +15,20 @@ HANDSHAKE_BROKEN_OFF = "EOF occurred in violation of protocol"
 pass."""
 
 
+Kind = TypeVar("Kind", bound="Refusal")
+
+
 class Refusal(Exception):
     """The work stops here. It carries the reasons; the user never sees a traceback."""
 
     def __init__(self, *reasons: Reason) -> None:
         super().__init__(" ".join(reason.sentence() for reason in reasons))
         self.verdict = Verdict(reasons)
+
+    @classmethod
+    def because(cls: type[Kind], code: str, message: str, remedy: str) -> Kind:
+        """A refusal of this kind with a single reason."""
+        return cls(refused(code, message, remedy))
 
 
 class Unreachable(Refusal):
@@ -43,6 +52,4 @@ class Conflict(Refusal):
     """The thing changed since it was observed, so the guarded act was not made. Observe again."""
 
 
-def refusal(code: str, message: str, remedy: str) -> Refusal:
-    """A `Refusal` with a single reason."""
-    return Refusal(refused(code, message, remedy))
+refusal = Refusal.because

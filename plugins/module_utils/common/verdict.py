@@ -10,7 +10,7 @@ their reasons, of which `as_verdict` makes the verdict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import wraps
 from typing import ParamSpec
@@ -83,6 +83,11 @@ class Verdict:
     def deciding(self) -> tuple[Reason, ...]:
         """The reasons in the verdict's own state; remarks are left out of a verdict that passed."""
         return tuple(r for r in self.reasons if r.state is self.state and r.state is not State.PASSED)
+
+    def without_waiting(self) -> Verdict:
+        """The same reasons, but those that wait refuse."""
+        reasons = (replace(r, state=State.REFUSED) if r.state is State.WAITING else r for r in self.reasons)
+        return Verdict(tuple(reasons))
 
     def as_result(self) -> dict[str, object]:
         """Plain data for a module's result."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
-from ..common.verdict import State, Verdict, combine, refused
+from ..common.verdict import Verdict, combine, refused
 
 Work = Callable[[Task], Outcome]
 
@@ -72,10 +72,7 @@ def begin(task: Task, parts: Parts, patience: float) -> Outcome:
         attempt(lambda given: _begun(given, parts), patient) if task.check_mode else _begun_with_lock(patient, parts)
     )
     # A begin that still waits for something has not begun.
-    reasons = (
-        replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in begun.verdict.reasons
-    )
-    return replace(begun, verdict=Verdict(tuple(reasons)))
+    return replace(begun, verdict=begun.verdict.without_waiting())
 
 
 def end(task: Task, parts: Parts, patience: float) -> Outcome:

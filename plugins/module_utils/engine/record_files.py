@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..common.errors import Conflict, Refusal, refusal
-from ..common.verdict import Reason, Verdict, refused, remark
+from ..common.verdict import Reason, Verdict, remark
 from .record_keeping import MOST, Found, Kept
 
 LONGEST = 4 * MOST
@@ -154,4 +154,4 @@ def _named(name: str) -> str:
 
 def _written_meanwhile(name: str) -> Conflict:
     said = f"Record {name} was written by somebody else in this moment."
-    return Conflict(refused("record_written_meanwhile", said, "Run again."))
+    return Conflict.because("record_written_meanwhile", said, "Run again.")

@@ -76,12 +76,10 @@ def not_allowed(request: Request, user: str) -> str:
 
 def not_understood(where: str, what: str) -> NotUnderstood:
     """The refusal for an answer that is not understood; `where` says to which request, or about which object."""
-    return NotUnderstood(
-        refused(
-            "kubernetes_not_understood",
-            f"The answer of the Kubernetes API {where} is not understood: {what}.",
-            "If this does not pass, check that kubernetes.host, or the server of the kubeconfig, is the API server.",
-        )
+    return NotUnderstood.because(
+        "kubernetes_not_understood",
+        f"The answer of the Kubernetes API {where} is not understood: {what}.",
+        "If this does not pass, check that kubernetes.host, or the server of the kubeconfig, is the API server.",
     )
 
 
@@ -128,12 +126,10 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
             "Check the name, the namespace and kubernetes.context.",
         )
     if status == HTTPStatus.CONFLICT or gone:
-        return Conflict(
-            refused(
-                "kubernetes_conflict",
-                f"The Kubernetes API at {host} did not {request.sentence()}: {said}.",
-                "Something else changed it in the same moment; run again.",
-            )
+        return Conflict.because(
+            "kubernetes_conflict",
+            f"The Kubernetes API at {host} did not {request.sentence()}: {said}.",
+            "Something else changed it in the same moment; run again.",
         )
     if status in {HTTPStatus.GONE, HTTPStatus.TOO_MANY_REQUESTS} or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return _passing(host, request, status, said, retry)
@@ -158,12 +154,10 @@ def _passing(host: str, request: Request, status: int, said: str, retry: bool) -
             )
         )
     again = ", even when asked again" if retry else ""
-    return Unreachable(
-        refused(
-            UNREACHABLE,
-            f"The Kubernetes API at {host} answered {status} to {request.sentence()}{again}: {said}.",
-            "Wait until the control plane is healthy and run again.",
-        )
+    return Unreachable.because(
+        UNREACHABLE,
+        f"The Kubernetes API at {host} answered {status} to {request.sentence()}{again}: {said}.",
+        "Wait until the control plane is healthy and run again.",
     )
 
 
@@ -183,23 +177,19 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
             f"The Kubernetes API at {host} was asked to {request.sentence()} without credentials.",
             "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
         )
-    return Denied(
-        refused(
-            "kubernetes_rights", f"{user} is not allowed to {request.sentence()} at {host}.", not_allowed(request, user)
-        )
+    return Denied.because(
+        "kubernetes_rights", f"{user} is not allowed to {request.sentence()} at {host}.", not_allowed(request, user)
     )
 
 
 def unreachable(host: str, request: Request, error: BaseException, seconds: float) -> Refusal:
     """The refusal for a request that got no answer at all, or none within these seconds."""
     if any(type(each).__name__ == "ReadTimeoutError" for each in _causes(error)):
-        return Unreachable(
-            refused(
-                UNREACHABLE,
-                f"The Kubernetes API at {host} did not answer within {seconds:g} s when asked to {request.sentence()}.",
-                "If this does not pass, see whether the API server hangs or is overloaded; kubernetes.request_timeout"
-                " gives it more time.",
-            )
+        return Unreachable.because(
+            UNREACHABLE,
+            f"The Kubernetes API at {host} did not answer within {seconds:g} s when asked to {request.sentence()}.",
+            "If this does not pass, see whether the API server hangs or is overloaded; kubernetes.request_timeout"
+            " gives it more time.",
         )
     cause = _root(error)
     of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
@@ -210,12 +200,10 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
             "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
             "kubernetes.validate_certs=false turns the check off.",
         )
-    return Unreachable(
-        refused(
-            UNREACHABLE,
-            f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
-            "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",
-        )
+    return Unreachable.because(
+        UNREACHABLE,
+        f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
+        "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",
     )
 
 

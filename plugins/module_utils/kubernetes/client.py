@@ -19,8 +19,6 @@ from .access import Access, access
 from .answers import Expired, not_understood, reading, refusal_of, request_of, unreachable
 from .paths import CORE, in_namespace
 
-__all__ = ["Json", "KubernetesClient", "PatchKind", "connect"]
-
 Json = dict[str, Any]
 Items = list[Json]
 Lines = list[str]

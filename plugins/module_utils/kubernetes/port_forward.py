@@ -15,7 +15,6 @@ from ..common.errors import Refusal, Unreachable, refusal
 from ..common.packages import needed
 from ..common.reading import Json as Part
 from ..common.reading import listed, part, text, text_map, whole, within
-from ..common.verdict import refused
 from .access import PACKAGE
 from .answers import reading_object
 from .client import Json, KubernetesClient
@@ -56,13 +55,11 @@ class PortForward:
                 return self._to(name, port)
             except Refusal as error:
                 trouble = error
-        raise trouble or Unreachable(
-            refused(
-                "port_forward_no_pod",
-                f"No Ready pod is behind {self.where}.",
-                "Bring a member back. If the members are Ready, check service, label_selector and port of"
-                " opensearch.port_forward.",
-            )
+        raise trouble or Unreachable.because(
+            "port_forward_no_pod",
+            f"No Ready pod is behind {self.where}.",
+            "Bring a member back. If the members are Ready, check service, label_selector and port of"
+            " opensearch.port_forward.",
         )
 
     def _to(self, name: str, port: int) -> Any:

@@ -33,7 +33,9 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and all troubles on the way: an unreachable API and a wrong password are told together."""
     params = task.params
     (there, members, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
-    troubles = [_told_together(verdict), judge_connection(params["opensearch"])]
+    # A refusal of one side ends the wait for the other, whose trouble is then refused, too.
+    told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
+    troubles = [told, judge_connection(params["opensearch"])]
     if there is None or members is None:
         return None, troubles
     (namespace, every, budgets), (state, paths) = there, members
@@ -81,14 +83,6 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
     found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
     under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}
     return combine((judge_leaving(state, there.pods, under_way), *owned, judge_unread(there)))
-
-
-def _told_together(verdict: Verdict) -> Verdict:
-    """The verdict with all troubles. A refusal of one side ends the wait for the other, so that is refused, too."""
-    if verdict.state is not State.REFUSED:
-        return verdict
-    reasons = (replace(one, state=State.REFUSED) if one.state is State.WAITING else one for one in verdict.reasons)
-    return Verdict(tuple(reasons))
 
 
 def _in_kubernetes(

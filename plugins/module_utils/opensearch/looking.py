@@ -58,7 +58,7 @@ def look(
         lone = last_copies(state) if "copies" in made else {}
         wanted = tuple(copy for copy in wanted if copy.primary or (copy.index, copy.shard) in lone)
     former = still_true(before.explanations, before.state, state) if before else ()
-    explanations = former if still_moving(state, health) else explain(client, state, wanted, former)
+    explanations = explain(client, state, wanted, former) if still_moving(state, health).passed else former
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
     disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
     if "disk" in made and before is None:

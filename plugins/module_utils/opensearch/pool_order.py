@@ -24,7 +24,6 @@ from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
 from .judge.safety import judge_consent
 from .judge.set_pools import (
-    in_cluster,
     judge_membership,
     judge_outside,
     judge_returning,
@@ -160,7 +159,9 @@ def _from_sets(task: Task, target: Version) -> Drawn:
     seen, troubles = see(task)
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
-    pools = order_pools(pool_of_set(stateful_set, seen, params, target) for stateful_set in in_cluster(seen))
+    pools = order_pools(
+        pool_of_set(stateful_set, seen, params, target) for stateful_set in seen.sets if seen.pods[stateful_set.name]
+    )
     owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
     verdict = combine((*troubles, *owners, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))

@@ -30,11 +30,7 @@ def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Ta
 
 
 def under_lock(task: Task) -> Task:
-    """The same task, with a check of the lock before its looks and acts.
-
-    Raises:
-        Refusal: the connection options cannot be used.
-    """
+    """The same task, with a check of the lock before its looks and acts."""
     return replace(task, guard=HeldLock(store_of(task.params), task.run, task.clock, processes_of(task)))
 
 

@@ -18,7 +18,6 @@ from typing import Any
 
 from ...common.errors import Conflict, Refusal, refusal
 from ...common.reading import Json, Unreadable, listed, part, text, texts, whole, within
-from ...common.verdict import refused
 from ...engine.lock import Lock
 from ..observe.answers import reading
 from ..observe.client import OpenSearchClient
@@ -80,9 +79,8 @@ class ClusterLock:
         """The lock that was just written, if it is the one that counts."""
         now = self.read()
         if now is None or (now.run, now.version) != (lock.run, lock.version):
-            raise Conflict(
-                refused("lock_contended", "Another run took the lock at this moment.", "Look with the status playbook.")
-            )
+            said = "Another run took the lock at this moment."
+            raise Conflict.because("lock_contended", said, "Look with the status playbook.")
         return lock
 
     def _all(self) -> dict[str, Json]:

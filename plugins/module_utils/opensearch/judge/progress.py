@@ -91,8 +91,8 @@ def judge_progress(
     if health.status == "green" and not unassigned(state) and not _initializing(state):
         return Verdict()
     moving = still_moving(state, health)
-    if moving:
-        return Verdict(moving)
+    if not moving.passed:
+        return moving
     explained = {(e.index, e.shard, e.primary): e for e in explanations}
     found: dict[_Situation, list[str]] = defaultdict(list)
     for copy in unassigned(state):
@@ -201,21 +201,17 @@ def _initializing(state: ClusterState) -> list[str]:
     return [f"{copy.index}[{copy.shard}]" for copy in state.copies if copy.state == "INITIALIZING"]
 
 
-def still_moving(state: ClusterState, health: Health) -> tuple[Reason, ...]:
-    """The reasons for copies that are under way. As long as there are any, no shard needs an explanation."""
+@as_verdict
+def still_moving(state: ClusterState, health: Health) -> Iterator[Reason]:
+    """Whether no copy is under way. As long as one is, no shard needs an explanation."""
     initializing = _initializing(state)
     if initializing:
-        return (waiting("recovering", f"Shards recover ({len(initializing)}): {enumerate_few(initializing)}."),)
-    if health.delayed:
-        return (waiting("allocating", f"Shards wait for their member to come back ({health.delayed} delayed)."),)
-    if health.in_flight_fetch:
-        return (
-            waiting(
-                "allocating",
-                f"The members are asked which shards they hold ({health.in_flight_fetch} requests are open).",
-            ),
-        )
-    return ()
+        yield waiting("recovering", f"Shards recover ({len(initializing)}): {enumerate_few(initializing)}.")
+    elif health.delayed:
+        yield waiting("allocating", f"Shards wait for their member to come back ({health.delayed} delayed).")
+    elif health.in_flight_fetch:
+        asked = f"({health.in_flight_fetch} requests are open)"
+        yield waiting("allocating", f"The members are asked which shards they hold {asked}.")
 
 
 OF_SHARDS = ("allocating", "last_started_copy", "not_green", "primary_unassigned", "recovering", "recovery_running")

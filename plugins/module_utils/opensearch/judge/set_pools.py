@@ -37,10 +37,6 @@ def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
     return any(pod.name in names or pod.address in addresses for pod in pods)
 
 
-def in_cluster(seen: Seen) -> Iterable[StatefulSet]:
-    return (stateful_set for stateful_set in seen.sets if seen.pods[stateful_set.name])
-
-
 def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
     """The pool of a StatefulSet. Its kind comes from the roles that its members report.
 

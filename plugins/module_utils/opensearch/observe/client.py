@@ -21,7 +21,7 @@ from ...common.packages import needed
 from ...common.proxies import basic, proxy_for
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
-from ...common.verdict import Verdict, combine, refused
+from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .answers import not_understood
@@ -236,13 +236,11 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
 def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal:
     if isinstance(error, errors.ConnectionTimeout):
         # The connection was made, which opensearch-py tells apart.
-        return Unreachable(
-            refused(
-                "opensearch_unreachable",
-                f"OpenSearch at {where} did not answer within {seconds:g} s.",
-                "If this does not pass, see in its log whether that member hangs or is overloaded."
-                " opensearch.request_timeout gives it more time.",
-            )
+        return Unreachable.because(
+            "opensearch_unreachable",
+            f"OpenSearch at {where} did not answer within {seconds:g} s.",
+            "If this does not pass, see in its log whether that member hangs or is overloaded."
+            " opensearch.request_timeout gives it more time.",
         )
     cause = _root(error)
     if isinstance(error, errors.SSLError) and "certificate" in cause:
@@ -257,13 +255,11 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
             f"A TLS connection to OpenSearch at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
         )
-    return Unreachable(
-        refused(
-            "opensearch_unreachable",
-            f"OpenSearch at {where} cannot be reached: {cause}.",
-            "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
-            " runs, and that a member is up.",
-        )
+    return Unreachable.because(
+        "opensearch_unreachable",
+        f"OpenSearch at {where} cannot be reached: {cause}.",
+        "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
+        " runs, and that a member is up.",
     )
 
 
@@ -293,12 +289,10 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
     if error.status_code == HTTPStatus.FORBIDDEN:
         return refusal("opensearch_rights", f"OpenSearch does not allow {method} {path}: {said}.", MORE_RIGHTS)
     if error.status_code in PASSING:
-        return Unreachable(
-            refused(
-                "opensearch_unavailable",
-                f"OpenSearch at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
-                "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
-            )
+        return Unreachable.because(
+            "opensearch_unavailable",
+            f"OpenSearch at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
+            "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
         )
     if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
         return not_understood(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")

@@ -16,7 +16,6 @@ from typing import Any
 from ...common.errors import Refusal, Unreachable
 from ...common.reading import FOREIGN, Json, Unreadable, named, optional_text, part, text, whole, whole_part, within
 from ...common.task import Task
-from ...common.verdict import refused
 from ...common.words import enumerate_few
 from .answers import reading
 from .client import OpenSearchClient, connect
@@ -265,12 +264,10 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
         Unreachable: one has not answered.
     """
     if failures:
-        raise Unreachable(
-            refused(
-                "opensearch_unavailable",
-                f"Some members of OpenSearch did not tell their {what}.",
-                f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
-            )
+        raise Unreachable.because(
+            "opensearch_unavailable",
+            f"Some members of OpenSearch did not tell their {what}.",
+            f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
         )
 
 

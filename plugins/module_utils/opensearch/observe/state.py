@@ -29,7 +29,6 @@ from ...common.reading import (
     whole,
     within,
 )
-from ...common.verdict import refused
 from ...common.words import enumerate_few
 from .version import Version
 
@@ -235,12 +234,10 @@ def unanswered(nodes_info: Json, nodes_state: Json) -> list[str]:
 
 def silence(path: str, names: Iterable[str]) -> Unreachable:
     """The refusal for members that are in the cluster, and did not answer for themselves."""
-    return Unreachable(
-        refused(
-            "opensearch_incomplete",
-            f"Members are in the cluster and did not answer GET {path}: {enumerate_few(names)}.",
-            "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
-        )
+    return Unreachable.because(
+        "opensearch_incomplete",
+        f"Members are in the cluster and did not answer GET {path}: {enumerate_few(names)}.",
+        "If this does not pass, look at the log of that member (a circuit breaker, a broken connection).",
     )
 
 
