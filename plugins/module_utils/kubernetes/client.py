@@ -228,7 +228,9 @@ def _query(params: Mapping[str, str]) -> str:
 
 
 def _writing(dry_run: bool) -> dict[str, str]:
-    return {"fieldManager": FIELD_MANAGER, **({"dryRun": "All"} if dry_run else {})}
+    # By default the server drops a field that it does not know, and the act would be made in part.
+    known = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+    return {**known, **({"dryRun": "All"} if dry_run else {})}
 
 
 def _json(text: str) -> Json | None:

@@ -35,10 +35,12 @@ from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.observer import Observer
 from tests.sandbox.longhorn.webhook import Webhook
 
-INTERVAL = 0.2
-"""Seconds between two looks at the API server."""
+TICK, TICKS = 0.05, 4
+"""Seconds between two passes over what is due, and passes between two looks at the API server."""
+FACTOR = 4.0
+"""The seconds of Longhorn that pass in one real second."""
 BUILT_IN = 120.0
-QUICK = Durations(rebuild=1.0, disk=0.5)
+QUICK = Durations(rebuild=4.0)
 KINDS = {each.plural: each for each in (*OWN, *UNVERIFIED)}
 """The kinds by the names with which faults are ordered."""
 
@@ -56,11 +58,11 @@ class Elsewhere:
 
 
 class Running:
-    """The controllers, driven by the time of the machine."""
+    """The controllers, whose time goes faster than that of the machine."""
 
     def __init__(self, remote: Remote, clock: Clock, orders: Path) -> None:
         self._remote, self._clock, self._orders = remote, clock, orders
-        self._real = RealClock()
+        self._start, self._began, self._real = clock.now(), time.monotonic(), RealClock()
         self._heeded = 0
         self.faults: Faults | None = None
 
@@ -68,11 +70,14 @@ class Running:
         """Hear what has changed, and do what is due. An API server that is away is asked again."""
         try:
             self._remote.look()
-            self._clock.advance(max(0.0, time.time() - self._clock.now()))
+            for _tick in range(TICKS):
+                passed = FACTOR * (time.monotonic() - self._began)
+                self._clock.advance(max(0.0, self._start + passed - self._clock.now()))
+                self._real.sleep(TICK)
         except (Refused, urllib3.exceptions.HTTPError) as error:
             print(f"the API server: {error}", file=sys.stderr, flush=True)
+            self._real.sleep(TICK)
         self._heed()
-        self._real.sleep(INTERVAL)
 
     def _heed(self) -> None:
         """Make the faults that were ordered since the last time."""

@@ -51,3 +51,7 @@ def upgrade_by_hand(ground: Ground, directory: Path) -> None:
         assert found.ask("GET", NODES, "node-a1")["spec"]["allowScheduling"]
         assert found.said("moved") == ["moved v to node-b1", "moved v to node-a1"]
         assert found.said("lost") == []
+        (only,) = [each for each in found.all(MANAGERS) if each["spec"]["nodeID"] == "node-a1"]
+        found.ask("DELETE", MANAGERS, only["metadata"]["name"])
+        until("The observer to see it", lambda: found.said("lost"), 30.0)
+        assert "lost v: no running instance manager (by an act)" in found.said("lost")

@@ -130,11 +130,13 @@ def test_a_question_about_rights_is_asked_again(api: Api, client: KubernetesClie
     assert missing_rights(client, "search", [Right("get", "", "pods")]).reasons == ()
 
 
-def test_patches_name_their_kind_their_manager_and_the_dry_run(api: Api, client: KubernetesClient) -> None:
+def test_patches_name_their_kind_their_manager_and_the_dry_run_and_know_every_field(
+    api: Api, client: KubernetesClient
+) -> None:
     api.say(200, {})
     client.patch(POD, {"a": 1}, "merge", dry_run=True)
     _method, path, headers, body = api.asked[0]
-    assert path == f"{POD}?fieldManager=stateful.upgrade&dryRun=All"
+    assert path == f"{POD}?fieldManager=stateful.upgrade&fieldValidation=Strict&dryRun=All"
     assert headers["Content-Type"] == "application/merge-patch+json"
     assert body == {"a": 1}
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
 from tests.sandbox.longhorn.description import Volume
-from tests.sandbox.longhorn.kinds import NODES, VOLUMES
+from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, VOLUMES
 from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, three
 
 S1 = tuple(Volume(f"vol-{number}", SPREAD, "n1") for number in (1, 2, 3))
@@ -239,3 +240,10 @@ def test_the_gate_answers_for_other_tools(drive: type[Driver]) -> None:
     assert driver.gate("before_batch", batch=["n2"], expected=list(NODES_OF_THREE)).verdict.passed
     both = driver.gate("before_batch", batch=["n2", "n3"], expected=list(NODES_OF_THREE))
     assert {each.code for each in both.verdict.deciding()} == {"last_replica"}
+
+
+def test_a_field_that_longhorn_does_not_have_is_refused_and_not_dropped(drive: type[Driver]) -> None:
+    client = drive(three()).connect({})
+    with pytest.raises(Refusal) as refused:
+        client.patch(NODES.path(NAMESPACE, "n1"), {"spec": {"allowSchedule": False}}, "merge")
+    assert 'unknown field "spec.allowSchedule"' in str(refused.value)
