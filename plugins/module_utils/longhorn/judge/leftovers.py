@@ -1,10 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The things that a failed upgrade of the design's kinds leaves on its node, which Longhorn does not put right. Pure.
+"""The things that a failed upgrade leaves on its node, which Longhorn does not put right. Pure.
 
-Engines are away, and the node takes no replicas. The mark on the node says that a run of this collection has begun it,
-and whether it took replicas before. Without a mark nobody knows that, and a person has to put it right.
+With the design's kinds engines are away, and the node takes no replicas. The mark on the node says that a run of this
+collection has begun it, and whether it took replicas before. Without a mark nobody knows that, and a person has to put
+it right. Longhorn 1.13 leaves engines away if no instance manager ran at their home when it took the upgrade back.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     """The leftovers on a node that a run has begun, if the newest upgrade that a run made of it has failed."""
     known = seen.nodes.get(node)
     failed = _newest_failed(seen, node)
-    if known is None or not known.mark or failed is None:
+    marked = known is not None and bool(known.mark)
+    if known is None or failed is None or (not marked and seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES):
         return Leftovers()
     running = node in seen.running_managers
     away = _away(seen, failed, node)
@@ -51,7 +53,7 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     if coming:
         said = f"Engines return to node {node}: {enumerate_few(coming)}."
         reasons.append(waiting("engines_return", said, about=node))
-    if not known.allow_scheduling and not known.mark.endswith(CLOSED):
+    if marked and not known.allow_scheduling and not known.mark.endswith(CLOSED):
         acts.append(Act("reopen_node", node, node))
         said = f"Node {node} takes replicas again, as it did before upgrade {failed.name}."
         reasons.append(waiting("node_opens", said, about=node))
@@ -80,15 +82,14 @@ def left_by_another(seen: Longhorn, upgrade: Upgrade, node: str) -> Iterator[Rea
 
 def _newest_failed(seen: Longhorn, node: str) -> Upgrade | None:
     """The newest upgrade of the node that a run has made, if it has failed. Its names end in a number that grows."""
-    if seen.upgrades.kinds is not Kinds.DATA_ENGINE_UPGRADES:
-        return None
     made = [each for each in seen.upgrades.upgrades if each.run and each.covers(node)]
     newest = max(made, key=lambda each: (len(each.name), each.name), default=None)
     return newest if newest is not None and newest.has_failed_at(node) else None
 
 
 def _away(seen: Longhorn, upgrade: Upgrade, node: str) -> list[Volume]:
-    """The volumes of the node in this upgrade whose engine is wanted on another node."""
+    """The volumes of the node in this upgrade whose engine is wanted elsewhere: where it went, if that is told."""
     progress = upgrade.of(node)
-    named = [seen.volumes[name] for name in (progress.volumes if progress else ()) if name in seen.volumes]
-    return [each for each in named if each.engine_node not in {"", node}]
+    told = {name: each.temporary_node for name, each in progress.volumes.items()} if progress else {}
+    found = [(seen.volumes[name], place) for name, place in told.items() if name in seen.volumes]
+    return [each for each, place in found if each.engine_node not in {"", node} and place in {"", each.engine_node}]

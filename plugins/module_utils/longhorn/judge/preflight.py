@@ -14,7 +14,7 @@ from ...common.words import enumerate_few
 from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
-from .stages import REPLACEMENT, busy, node_unknown, not_accepted, system_not_upgraded, touched
+from .stages import REPLACEMENT, busy, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded, touched
 
 UNKNOWN_VERSIONS = "unknown_versions"
 UNLISTED_IMAGES = "unlisted_images"
@@ -168,6 +168,7 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
             yield waiting("volume_in_between", said, "Wait until it is attached or detached.", about=name)
         return
     yield from _of_kind(volume)
+    yield from engine_node_unknown(seen, volume)
     held = healthy_nodes(seen, volume)
     if volume.number_of_replicas < 2:
         if not extra_replicas:

@@ -272,8 +272,19 @@ def _switch_over(seen: Longhorn, node: Node) -> Step | None:
                 reasons += blocked
             else:
                 acts.append(Act("move_engine", volume.name, best))
-        reasons.append(_switching(volume, node.name))
+        reasons += [*engine_node_unknown(seen, volume)] or [_switching(volume, node.name)]
     return _waits(Stage.SWITCHING_OVER, *reasons, acts=tuple(acts)) if reasons or acts else None
+
+
+def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    """The wait for somebody to correct a name that Longhorn accepts, and never reaches."""
+    if volume.engine_node and volume.engine_node not in seen.nodes:
+        yield waiting(
+            "engine_node_unknown",
+            f"Volume {volume.name} wants its engine on node {volume.engine_node}, which Longhorn does not have.",
+            "Correct its engineNodeID; empty is the node of its workload.",
+            about=volume.name,
+        )
 
 
 def _switching(volume: Volume, node: str) -> Reason:

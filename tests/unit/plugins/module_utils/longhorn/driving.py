@@ -43,9 +43,13 @@ class Killing:
 
     acts_left: int = 1_000_000
     stopped: bool = False
+    at: Callable[[], bool] = lambda: False
+    """Whether it kills before the look that comes now."""
 
     def before_look(self, _doing: str, stoppable: bool) -> None:
         """See `Guard`."""
+        if self.at():
+            raise Killed
         if self.stopped and stoppable:
             raise refusal("stopped_by_request", "Somebody asked the run to stop.", "Run again.")
 

@@ -20,7 +20,7 @@ from tests.sandbox.longhorn.description import NEW_IMAGE, Described, Machine, Vo
 from tests.sandbox.longhorn.kinds import DATA_ENGINE_UPGRADES as MANAGERS
 from tests.sandbox.longhorn.kinds import MANAGER_UPGRADES, NODE_UPGRADES, NODES
 from tests.sandbox.longhorn.longhorn import Longhorn
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
 
 DESIGN, NEWER = "design", "v1.13"
 MADE = {DESIGN: MANAGERS, NEWER: MANAGER_UPGRADES}
@@ -270,3 +270,55 @@ def test_what_an_upgrade_of_somebody_else_has_left_is_told_with_what_a_person_mu
         "Set engineNodeID of vol-1 to n1 once its instance manager runs."
         " Set allowScheduling of Longhorn node n1 to true."
     )
+
+
+def killed(driver: Driver, guard: Killing) -> bool:
+    """Whether a run was killed."""
+    driver.guard = guard
+    try:
+        assert switch(driver, "n1", wait_timeout=600, wait_sleep=0.5).verdict.passed
+    except Killed:
+        return True
+    finally:
+        driver.run, driver.guard = "run-2", None
+    return False
+
+
+def ended(driver: Driver, kinds: str, *, goes_on: bool) -> None:
+    """The next run goes on with the node, or everything is put back; both make no second upgrade of it."""
+    if goes_on:
+        done = switch(driver, "n1", wait_timeout=600)
+        assert done.verdict.passed, (done.verdict, driver.said)
+        assert len(made(driver, kinds)) == 1
+        assert driver.images()["n1"] == NEW_IMAGE.rpartition(":")[2]
+    assert switch(driver, state="restored", wait_timeout=600).verdict.passed
+    assert len(made(driver, kinds)) <= 1
+    assert driver.leftovers() == []
+    assert driver.longhorn.observer.by_acts == []
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["run again", "settle"])
+@pytest.mark.parametrize("kinds", [DESIGN, NEWER])
+def test_a_kill_before_any_act_leaves_nothing(drive: type[Driver], kinds: str, goes_on: bool) -> None:
+    for acts in range(9):
+        driver = drive(offering(kinds, *ONE))
+        more = killed(driver, Killing(acts))
+        ended(driver, kinds, goes_on=goes_on)
+        if not more:
+            break
+    assert not more
+    assert acts > 0
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["run again", "settle"])
+@pytest.mark.parametrize(("kinds", "where"), STATES)
+def test_a_kill_in_any_state_leaves_nothing(drive: type[Driver], kinds: str, where: str, goes_on: bool) -> None:
+    driver = drive(offering(kinds, *ONE))
+    driver.longhorn.faults.upgrade_stalls(AT_NODE[kinds], where)
+
+    def there() -> bool:
+        return any(each["status"].get("state") == where for each in driver.longhorn.objects.all(AT_NODE[kinds]))
+
+    assert killed(driver, Killing(at=there))
+    driver.longhorn.faults.mend_all()
+    ended(driver, kinds, goes_on=goes_on)

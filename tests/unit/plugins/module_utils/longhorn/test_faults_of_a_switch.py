@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults and rare volumes during the switch of a node from outside: each is named, and the next run finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.longhorn.description import Volume
+from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, SHARES, VOLUMES
+from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, three
+
+ONE = Volume("vol-1", SPREAD, "n1")
+AT_NODES = [each for each in NODES_OF_THREE if each != "n1"]
+
+
+def finished(driver: Driver) -> None:
+    """The next run finishes, everything is put back, and no act took anything."""
+    driver.longhorn.faults.mend_all(NODES_OF_THREE)
+    driver.run = "run-2"
+    done = driver.switch("n1", wait_timeout=900)
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert driver.switch(state="restored", wait_timeout=900).verdict.passed
+    assert driver.leftovers() == []
+    assert driver.images()["n1"] == "v1.12.0"
+    assert driver.longhorn.observer.by_acts == []
+
+
+def told(done: Outcome) -> str:
+    assert done.verdict.state is State.REFUSED
+    return " ".join(each.sentence() for each in done.verdict.deciding())
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [Volume("vol-1", SPREAD, "n1", access="rwx"), Volume("vol-1", SPREAD, "n1", standby=True)],
+    ids=["rwx", "standby"],
+)
+def test_shared_and_standby_volumes_are_switched_on_every_node(drive: type[Driver], volume: Volume) -> None:
+    driver = drive(three(volume))
+    assert driver.plan().verdict.reasons == ()
+    done = driver.switch(*NODES_OF_THREE)
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
+    assert driver.longhorn.observer.losses == []
+    assert driver.longhorn.volume("vol-1")["status"]["robustness"] == "healthy"
+    if volume.access == "rwx":
+        assert driver.longhorn.get(SHARES, "vol-1")["status"]["state"] == "running"
+
+
+def moved(item: Json) -> bool:
+    """Whether the engine of the volume is away from n1."""
+    return item["metadata"]["name"] == "vol-1" and item["status"].get("currentEngineNodeID") in AT_NODES
+
+
+def gone(item: Json) -> bool:
+    """Whether the new instance manager of n1 starts."""
+    return item["spec"]["nodeID"] == "n1" and item.get("status", {}).get("currentState") == "starting"
+
+
+def rebuilding(item: Json) -> bool:
+    """Whether a replica of the volume is being rebuilt."""
+    return "WO" in (item.get("status", {}).get("replicaModeMap") or {}).values()
+
+
+def lender(longhorn: Longhorn) -> str:
+    """The node at which the engine is now."""
+    return str(longhorn.volume("vol-1")["status"]["currentEngineNodeID"])
+
+
+Fault = Callable[[Longhorn], object]
+FAULTS: list[tuple[str, Fault, str]] = [
+    ("the disk is lost", lambda found: found.faults.disk_lost("n1"), "Disks of node n1 are not ready yet: block-disk."),
+    ("no slot is free", lambda found: found.faults.slots_exhausted("n1"), "It takes rebuild slots"),
+    (
+        "the temporary node dies before the old manager goes",
+        lambda found: found.faults.when(VOLUMES, moved, lambda: found.faults.node_dies(lender(found))),
+        "vol-1",
+    ),
+    (
+        "the temporary node dies while there is no manager",
+        lambda found: found.faults.when(MANAGERS, gone, lambda: found.faults.node_dies(lender(found))),
+        "vol-1",
+    ),
+    (
+        "the node dies again while its replica is rebuilt",
+        lambda found: found.faults.when(ENGINES, rebuilding, lambda: found.faults.node_dies("n1")),
+        "of node n1 is unknown",
+    ),
+    ("no snapshot is ready", lambda found: found.faults.snapshots_stuck("vol-1"), "vol-1"),
+    ("every switch reverts", lambda found: found.faults.switch_reverts("vol-1"), "vol-1"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "words"), [each[1:] for each in FAULTS], ids=[each[0] for each in FAULTS])
+def test_a_fault_that_lasts_is_named_and_the_next_run_finishes(drive: type[Driver], spoil: Fault, words: str) -> None:
+    driver = drive(three(ONE, Volume("vol-2", SPREAD, "n2")))
+    spoil(driver.longhorn)
+    done = driver.switch("n1", wait_timeout=90)
+    assert words in told(done)
+    assert driver.longhorn.observer.by_acts == []
+    finished(driver)
+
+
+def test_controllers_that_are_away_for_minutes_are_waited_for(drive: type[Driver]) -> None:
+    driver = drive(three(ONE))
+    driver.longhorn.faults.when(VOLUMES, moved, lambda: driver.longhorn.faults.controllers_away(300))
+    assert driver.switch("n1", wait_timeout=600).verdict.passed
+    finished(driver)
+
+
+def test_an_engine_that_is_wanted_on_a_node_that_is_none_is_named(drive: type[Driver]) -> None:
+    driver = drive(three(ONE))
+    driver.longhorn.write(VOLUMES, "vol-1", {"engineNodeID": "nowhere"})
+    driver.longhorn.clock.advance(2)
+    assert "Volume vol-1 wants its engine on node nowhere, which Longhorn does not have." in told(driver.plan())
+    assert "Volume vol-1 wants its engine on node nowhere" in told(driver.switch("n1", wait_timeout=30))
+    driver.longhorn.write(VOLUMES, "vol-1", {"engineNodeID": ""})
+    finished(driver)
