@@ -109,4 +109,4 @@ class Control:
         return ""
 
     def _tell(self, nodes: dict[str, Json], current: str) -> None:
-        self._objects.status(CONTROLS, CONTROL, lambda status: status.update(nodes=nodes, currentNode=current))
+        self._cluster.tell(CONTROLS, CONTROL, {"nodes": nodes, "currentNode": current})

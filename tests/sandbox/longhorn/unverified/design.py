@@ -108,7 +108,7 @@ class Whole:
         self._objects.create(NODE_UPGRADES, {"metadata": metadata, "spec": spec})
 
     def _tell(self, called: str, told: Json) -> None:
-        self._objects.status(DATA_ENGINE_UPGRADES, called, lambda status: status.update(told))
+        self._cluster.tell(DATA_ENGINE_UPGRADES, called, told)
 
 
 class OneNode:
@@ -152,7 +152,7 @@ class OneNode:
             self._tell(called, {"state": STATES[STATES.index(state) + 1], "message": ""})
 
     def _tell(self, called: str, told: Json) -> None:
-        self._objects.status(NODE_UPGRADES, called, lambda status: status.update(told))
+        self._cluster.tell(NODE_UPGRADES, called, told)
 
     def _fail(self, item: Json, message: str) -> bool:
         self._tell(name(item), {"state": "error", "message": message})

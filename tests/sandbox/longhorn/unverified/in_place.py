@@ -86,7 +86,7 @@ class OneManager:
         self._tell(name(item), {"state": following})
 
     def _tell(self, called: str, told: Json) -> None:
-        self._objects.status(MANAGER_UPGRADES, called, lambda status: status.update(told))
+        self._cluster.tell(MANAGER_UPGRADES, called, told)
 
     def _abort(self, called: str, reason: str, message: str = "") -> None:
         told = {"abortRequested": True, "abortReason": reason, "state": "restoring-engines"}

@@ -32,6 +32,11 @@ class Cluster:
     def __init__(self, shared: Shared) -> None:
         self.shared, self.objects = shared, shared.objects
 
+    def tell(self, kind: Kind, called: str, told: Json) -> None:
+        """Write the status of an upgrade, with the node whose longhorn-manager has taken it up: the first one."""
+        owner = next(map(name, self.objects.all(NODES)), "")
+        self.objects.status(kind, called, lambda status: status.update({"ownerID": owner, **told}))
+
     def engine(self, volume: str) -> Json | None:
         """The active engine of a volume."""
         found = self.objects.of_volume(ENGINES, volume)
