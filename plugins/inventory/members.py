@@ -50,9 +50,6 @@ plugin: stateful.upgrade.members
 namespace: search
 opensearch:
   hosts: ["https://search.example.com:9200"]
-
-# Group by version, too
-plugin: stateful.upgrade.members
 keyed_groups:
   - key: member_version
     prefix: version
