@@ -94,7 +94,6 @@ def run(task: Task) -> Outcome:
     cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
-    # A member that is away and in the plan is cured before the others.
     # Members that are away and in the plan are cured before any other goes.
     cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
