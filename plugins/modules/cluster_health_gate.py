@@ -39,9 +39,8 @@ options:
     default: longhorn-system
   moment:
     description:
-      - V(before_upgrade) checks versions, index versions, blocks, voting configurations, allocation settings and disks,
-        and waits for snapshots and long tasks.
-      - V(before_batch) proves that O(batch) may go down now, and that this spoils no snapshot and no long task.
+      - V(before_upgrade) makes the checks that C(docs/gates.md) lists for it. V(before_batch) proves that O(batch) may
+        go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
         it, by O(allocation) or before. Only the proof is made, since the other checks of V(before_batch) would refuse
         the effects of the restriction itself. If the proof cannot hold until allocation is put back, the task ends at

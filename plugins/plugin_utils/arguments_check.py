@@ -62,7 +62,9 @@ def check_arguments(contract: Contract, module_name: str, arguments: Mapping[str
         params=seen.validated_parameters,
         secrets=secrets.union(map(printable, secrets)),
         warnings=tuple(warnings),
-        deprecations=tuple(_without_none(deprecation) for deprecation in seen._deprecations),
+        deprecations=tuple(
+            {name: each for name, each in said.items() if each is not None} for said in seen._deprecations
+        ),
         error=_error_of(seen.errors, module_name),
     )
 
@@ -73,10 +75,6 @@ def _error_of(errors: Any, module_name: str) -> str:
     if isinstance(errors[0], UnsupportedError):
         return f"Unsupported parameters for ({module_name}) module: {errors.msg}"
     return str(errors.msg)
-
-
-def _without_none(deprecation: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in deprecation.items() if value is not None}
 
 
 def _as_text(value: Any) -> Any:

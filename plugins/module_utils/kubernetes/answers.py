@@ -67,13 +67,6 @@ def role_rule(verbs: Iterable[str], group: str, resource: str) -> str:
     return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{said}"]}}'
 
 
-def not_allowed(request: Request, user: str) -> str:
-    """The remedy for a missing right."""
-    kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
-    who = f" bound to {user}" if user else ""
-    return f"Add to {kind}{who} the rule {role_rule([request.verb], request.group, request.resource)}."
-
-
 def not_understood(where: str, what: str) -> NotUnderstood:
     """The refusal for an answer that is not understood; `where` says to which request, or about which object."""
     return NotUnderstood.because(
@@ -177,8 +170,12 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
             f"The Kubernetes API at {host} was asked to {request.sentence()} without credentials.",
             "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
         )
+    kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
+    rule = role_rule([request.verb], request.group, request.resource)
     return Denied.because(
-        "kubernetes_rights", f"{user} is not allowed to {request.sentence()} at {host}.", not_allowed(request, user)
+        "kubernetes_rights",
+        f"{user} is not allowed to {request.sentence()} at {host}.",
+        f"Add to {kind}{f' bound to {user}' if user else ''} the rule {rule}.",
     )
 
 

@@ -42,14 +42,10 @@ def _volumes_at(pool: StatefulSet, path: str) -> set[str]:
     found = set()
     for container in pool.template.get("containers") or []:
         mounts = {normpath(each["mountPath"]): str(each["name"]) for each in container.get("volumeMounts") or []}
-        above = [mount for mount in mounts if _is_within(normpath(path), mount)]
+        above = [mount for mount in mounts if f"{normpath(path)}/".startswith(f"{mount.rstrip('/')}/")]
         if above:
             found.add(mounts[max(above, key=len)])
     return found
-
-
-def _is_within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
 def _lasting(pool: StatefulSet) -> set[str]:

@@ -8,12 +8,8 @@ from __future__ import annotations
 from ..kubernetes.rights import Right
 
 ROLE = (
-    Right("get", "apps", "statefulsets"),
-    Right("list", "apps", "statefulsets"),
-    Right("patch", "apps", "statefulsets"),
-    Right("list", "", "pods"),
-    Right("create", "", "pods"),
-    Right("delete", "", "pods"),
+    *(Right(verb, "apps", "statefulsets") for verb in ("get", "list", "patch")),
+    *(Right(verb, "", "pods") for verb in ("list", "create", "delete")),
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     Right("get", "", "pods/log", explains=True),

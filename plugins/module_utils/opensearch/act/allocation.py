@@ -10,7 +10,7 @@ that puts a part of it back rewrites it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,6 @@ from ...common.arguments import CONNECTIONS, WAIT
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
-from ...engine.lock_watch import writer_of
 from ...engine.undo import Change, Undo
 from ..judge.changes import plan_changes, split_ours, with_names
 from ..judge.delay import choose
@@ -120,9 +119,7 @@ def restrict(
             return restrict(task, client, after, may_be_red, flushed)
     if not delays:
         state = wait_calm(task, client, state, task.params["batch"], may_be_red)
-    done = change_settings(
-        task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), "replace the members"
-    )
+    done = change_settings(task, client, settings, fresh, undo, state.uuid, "replace the members")
     return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
 
 
@@ -146,7 +143,7 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     following, remarks = "prove that the batch may go down", (*remarks, *flushed)
     if not fresh:
         return Outcome(Verdict(remarks), before=before, after=before, next=following)
-    done = change_settings(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
+    done = change_settings(task, client, settings, fresh, undo, state.uuid, following)
     return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
 
 
@@ -179,7 +176,7 @@ def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
         verdict, changed = judge_drained(names, left, moves), bool(task.journal.as_result())
         return Outcome(verdict, changed, before, before, following)
     passed_or_raise(judge_room(names, explain_moves(client, state, left)))
-    done = change_settings(task, client, settings, fresh, _extended(task, undo, fresh, state.uuid), following)
+    done = change_settings(task, client, settings, fresh, undo, state.uuid, following)
     waits = Verdict() if task.check_mode else judge_drained(names, left, ())
     return replace(done, verdict=Verdict((*done.verdict.reasons, *waits.reasons)))
 
@@ -197,11 +194,6 @@ def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[st
     if again or undo.writer.run != task.run:
         raise _in_the_way(undo, again, settings)
     return changes
-
-
-def _extended(task: Task, undo: Undo | None, fresh: Sequence[Change], cluster: str) -> Undo:
-    writer = writer_of(task)
-    return (undo or Undo(writer, more={"cluster": cluster})).extended(writer, fresh)
 
 
 def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refusal:

@@ -12,6 +12,7 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
+from ...engine.lock_watch import writer_of
 from ...engine.undo import Change, Undo
 from ..judge.changes import removals, request_of
 from ..observe.client import OpenSearchClient
@@ -59,14 +60,21 @@ def undo_left(undo: Undo) -> Refusal:
 
 
 def change_settings(
-    task: Task, client: OpenSearchClient, settings: Settings, fresh: Sequence[Change], undo: Undo, following: str
+    task: Task,
+    client: OpenSearchClient,
+    settings: Settings,
+    fresh: Sequence[Change],
+    undo: Undo | None,
+    cluster: str,
+    following: str,
 ) -> Outcome:
     """Make the changes and write their undo in one request, which also removes archived settings.
 
     Raises:
         Refusal: the change was not made; `Unreachable` if it may have been made.
     """
-    removed, before = to_remove(task, settings), shown(settings)
+    removed, before, writer = to_remove(task, settings), shown(settings), writer_of(task)
+    undo = (undo or Undo(writer, more={"cluster": cluster})).extended(writer, fresh)
     acts = [("set", name_of(each), {"value": each.set_to, "was": each.was}) for each in fresh]
     write(task, client, request_of(fresh, undo, back=False, removed=removed), [*acts, *removing(removed)])
     after = {
