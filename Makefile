@@ -25,7 +25,7 @@ FOUR_AT_A_TIME = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: branches soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: branches soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -41,6 +41,9 @@ benchmark-plans: ## the cost of a plan for 1,000 members with 50,000 shards (ARG
 
 benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
+
+benchmark-longhorn: ## a plan for a Longhorn with 10,000 volumes, and calls per node (ARGS="…" go to tests.benchmarks.longhorn)
+	@$(RUN) -m tests.benchmarks.longhorn $(ARGS)
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock

@@ -25,7 +25,8 @@ def _importable() -> bool:
     """Whether a loader finds the collection here already."""
     try:
         spec = importlib.util.find_spec(".".join(NAMES))
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, ValueError):
+        # The packages that are made below have no spec.
         return False
     return spec is not None and ROOT in (Path(place).resolve() for place in spec.submodule_search_locations or ())
 

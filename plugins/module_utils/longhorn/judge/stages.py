@@ -120,7 +120,7 @@ def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
 
 def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     """The volumes whose engine a run has moved away from the node."""
-    return tuple(each for each in seen.v2_volumes if each.home_mark == node)
+    return seen.moved_from.get(node, ())
 
 
 def _begin(seen: Longhorn, node: Node) -> Step | None:

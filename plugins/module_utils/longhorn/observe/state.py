@@ -274,6 +274,12 @@ class Longhorn:
         return tuple(each for _name, each in sorted(self.volumes.items()) if each.data_engine == V2)
 
     @cached_property
+    def moved_from(self) -> Mapping[str, tuple[Volume, ...]]:
+        """The v2 volumes whose engine a run has moved away, by the name of the node that it was moved from."""
+        found = [each for each in self.v2_volumes if each.home_mark]
+        return grouped(found, [each.home_mark for each in found])
+
+    @cached_property
     def volumes_on(self) -> Mapping[str, tuple[Volume, ...]]:
         """The v2 volumes with an engine or a replica on a node, by the node's name."""
         places: dict[str, dict[str, Volume]] = {}
