@@ -130,13 +130,7 @@ verdict:
   description: The verdict. Remarks say why the strategy stays, or that something else changed it.
   returned: always
   type: dict
-  sample:
-    state: passed
-    reasons:
-      - state: passed
-        code: strategy_kept
-        message: 'StatefulSet data stays OnDelete: pods are not Ready on its revision yet (data-1).'
-        remedy: Finish the roll of this pool, then restore it again.
+  sample: {state: passed, reasons: []}
 before:
   description: Image of the container, update strategy and undo as found, by the name of the pool if none was named.
   returned: always

@@ -13,7 +13,7 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
-from ..pools.judge import judge_owner
+from ..pools.judge import DEPLOYERS, judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
@@ -59,12 +59,7 @@ CONTRACT = Contract(
         "max_unavailable": {"type": "str"},
         "allow_left_behind": {"type": "bool", "default": False},
         "hand_over": {"type": "bool", "default": True},
-        "allow_field_managers": {
-            "type": "list",
-            "elements": "str",
-            "default": [],
-            "choices": ["helm", "argocd", "flux"],
-        },
+        "allow_field_managers": {"type": "list", "elements": "str", "default": [], "choices": list(DEPLOYERS)},
     }
 )
 
