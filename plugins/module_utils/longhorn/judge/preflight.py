@@ -184,8 +184,8 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
     elif len(held) == 1:
         said = f"All healthy replicas of volume {name} are on node {enumerate_few(held)}."
         # The replica that is missing may come back on another node.
-        found = refused if volume.robustness == HEALTHY else waiting
-        yield found("replicas_on_one_node", said, "Move one of them to another node.")
+        remedy = "Move one of them to another node."
+        yield (refused if volume.robustness == HEALTHY else waiting)("replicas_on_one_node", said, remedy)
     if volume.robustness != HEALTHY:
         said = f"Volume {name} is {volume.robustness or 'of unknown robustness'}."
         yield waiting("volume_degraded", said, "Wait until its replicas are rebuilt.", about=name)
