@@ -64,7 +64,8 @@ def preflight(
             about[volume.name] = volume
             first.setdefault(volume.name, name)
     # A run that was interrupted at a node left its volumes as they are: going on with the node is what cures them.
-    begun = {each.name for node in seen.nodes.values() if node.mark for each in seen.volumes_on.get(node.name, ())}
+    at_work = [name for name, node in seen.nodes.items() if node.mark or seen.upgrades.are_at(name)]
+    begun = {each.name for name in at_work for each in seen.volumes_on.get(name, ())}
     for volume in about.values():
         if volume.name not in begun and not volume.home_mark:
             reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))

@@ -130,6 +130,11 @@ class Upgrades:
         """The upgrades that have not ended, in the order of their names."""
         return tuple(sorted((each for each in self.upgrades if each.active), key=lambda each: each.name))
 
+    def are_at(self, node: str) -> bool:
+        """Whether Longhorn itself is at work on this node."""
+        found = [each.of(node) for each in self.active()]
+        return any(each is not None and not each.ended and each.state != "pending" for each in found)
+
 
 def _message(status: Json) -> str:
     """The message of a status: the design names the field `errorMessage`, its code `message`, and v1.13 `errorMsg`."""
