@@ -139,8 +139,8 @@ verdict:
   sample: {state: passed, reasons: []}
 nodes:
   description:
-    - Each node with its state and message, and with the volumes whose engines are away, each with its original and its
-      temporary node. They are as far as the task came.
+    - Each node with its state and message, and with the volumes whose engines were moved away, as far as the task came.
+      A volume has its original node, its temporary node and its state, which is V(completed) once the engine is home.
   returned: with O(state=switched) and O(state=evacuated)
   type: list
   elements: dict

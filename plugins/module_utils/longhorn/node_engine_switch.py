@@ -110,6 +110,8 @@ class _Switch:
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
     """The upgrades by Longhorn itself that were seen under way."""
+    moved: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """The volumes whose engines were seen away, as they were last seen there."""
 
     def again(self) -> tuple[Longhorn, Step, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
@@ -120,6 +122,8 @@ class _Switch:
         wanted = Wanted(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
         found = self.way.step(seen, wanted)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
+        away = self.way.volumes(seen, self.node).items()
+        self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
         if found.stage in EARLY:
             self.task.may_look(stoppable=True)
         new = found.stage is not self.stage
@@ -195,11 +199,12 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:
     stage = Stage.COMPLETED if verdict.passed else switch.stage or Stage.UNDEFINED
+    home = {volume: {**told, "state": Stage.COMPLETED.value} for volume, told in switch.moved.items()}
     return {
         "name": name,
         "state": stage.value,
         "message": " ".join(each.message for each in verdict.deciding()),
-        "volumes": switch.way.volumes(seen, name),
+        "volumes": {**home, **switch.way.volumes(seen, name)},
         "touched": [each.name for each in touched(seen, name)],
         "action": "switched" if switch.acted else "kept" if verdict.passed else "untouched",
         "total_seconds": round(took, 1) if verdict.passed else None,
