@@ -12,13 +12,14 @@ from ...common.errors import Refusal
 from ...common.task import Task
 from ...common.verdict import Reason, State, Verdict, waiting
 from ...engine.lock_watch import Writers
+from ...engine.undo import Path
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.temporary_changes import put_back
 from ..judge.copies import at_rest
 from ..judge.stages import busy, engine_stays
 from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
-from .changes import GONE, At, is_known, judge_runs
+from .changes import GONE, OF_RUN, At, is_known, judge_runs
 
 
 @dataclass
@@ -73,21 +74,20 @@ class Return:
                 return [engine_stays(volume, volume.home_mark)]
             if found := list(busy(seen, volume)):
                 return found
-        self.bring_back(volume.name)
+        # A node that is gone on with needs the extra replicas of its volumes.
+        kept = any(volume in seen.volumes_on.get(node, ()) for node in self.keep)
+        self._returning.add(volume.name)
+        self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())
         if volume.home_mark and volume.attached and not self.task.check_mode:
             said = f"The engine of volume {volume.name} returns to node {volume.home_mark}."
             return [waiting("engines_return", said, about=volume.name)]
         return []
 
-    def bring_back(self, volume: str) -> None:
-        """Put back what the undo of a volume names."""
-        self._returning.add(volume)
-        self._put_back(VOLUMES, volume)
-
-    def _put_back(self, kind: str, name: str) -> None:
+    def _put_back(self, kind: str, name: str, without: Collection[Path] = ()) -> None:
+        path, judge = path_of(self.namespace, kind, name), self.writers.judge
         try:
             changed, remarks = put_back(
-                self.task, self.client, path_of(self.namespace, kind, name), is_known, self.writers.judge
+                self.task, self.client, path, is_known, judge, lambda made: made.path not in without
             )
         except Refusal as error:
             if error.verdict.reasons[0].code != GONE:

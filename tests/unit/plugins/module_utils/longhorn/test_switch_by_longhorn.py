@@ -324,3 +324,18 @@ def test_a_kill_in_any_state_leaves_nothing(drive: type[Driver], kinds: str, whe
     assert killed(driver, Killing(at=there))
     driver.longhorn.faults.mend_all()
     ended(driver, kinds, goes_on=goes_on)
+
+
+@pytest.mark.parametrize("kinds", [DESIGN, NEWER])
+def test_an_extra_replica_stays_while_the_node_is_gone_on_with(drive: type[Driver], kinds: str) -> None:
+    driver = drive(offering(kinds, Volume("vol-1", ("n1",), "n1")))
+    driver.longhorn.faults.upgrade_stalls(AT_NODE[kinds], "pending")
+    switch(driver, "n1", wait_timeout=60, extra_replicas=True)
+    driver.run = "run-2"
+    switch(driver, state="restored", keep=["n1"])
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 2
+    driver.longhorn.faults.mend_all()
+    assert switch(driver, "n1", extra_replicas=True, wait_timeout=600).verdict.passed
+    assert switch(driver, state="restored").verdict.passed
+    assert driver.longhorn.volume("vol-1")["spec"]["numberOfReplicas"] == 1
+    assert driver.longhorn.observer.by_acts == []
