@@ -88,7 +88,12 @@ UNHEEDED: Mapping[str, frozenset[str]] = {"": frozenset(), "design": frozenset({
 
 
 def spoil(found: Longhorn, case: Case) -> None:
-    """Make the fault now; a volume that is gone has no more faults."""
+    """Make the fault now; a volume that is gone has no more faults.
+
+    A node that takes no replicas does not die: those that it loses would never be rebuilt there.
+    """
+    if case.fault == "a node dies" and any(not each.schedulable for each in case.described.machines):
+        return
     every = {**FAULTS, **BY_LONGHORN[case.described.offers]}
     if found.objects.get(VOLUMES, case.volume) is not None or case.fault in {"a node dies", "nothing"}:
         every[case.fault](found, case)
