@@ -126,6 +126,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+changed:
+  description: Whether the StatefulSet was (in check mode - would be) changed.
+  returned: always
+  type: bool
 verdict:
   description: The verdict. Remarks say why the strategy stays, or that something else changed it.
   returned: always

@@ -179,6 +179,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+changed:
+  description: Whether settings were (in check mode - would be) changed.
+  returned: always
+  type: bool
 verdict:
   description: The verdict. Remarks name settings that something else has changed since.
   returned: always

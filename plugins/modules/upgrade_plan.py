@@ -135,10 +135,51 @@ before:
   returned: always
   type: dict
   sample: {data-0: 2.19.6, data-1: 2.19.6}
+target_version:
+  description: The version that is upgraded to.
+  returned: unless O(state=ended)
+  type: str
+  sample: 3.8.0
+cluster_uuid:
+  description: The UUID of the cluster.
+  returned: unless O(state=ended)
+  type: str
+  sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+deployed_version:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: str
+  sample: 2.19.6
+pools:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+batches:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+members:
+  description: Names of all members, of the pools and of the cluster.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: [data-0, data-1]
+broken:
+  description: Members of the pools that are not in the cluster.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+left:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 digest:
-  description:
-    - The digest of the plan. Beside it there are the C(target_version), C(cluster_uuid), C(deployed_version), C(pools),
-      C(batches), C(members), C(broken) and C(left) of M(stateful.upgrade.pool_order), with the same meaning.
+  description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4

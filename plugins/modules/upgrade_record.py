@@ -112,6 +112,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+changed:
+  description: Whether the record was (in check mode - would be) changed.
+  returned: always
+  type: bool
 verdict:
   description: The verdict. A remark says that the record could not be written, a refusal that it could not be read.
   returned: always
