@@ -138,9 +138,17 @@ def cases(draw: st.DrawFn, offers: str = "") -> Case:
     )
 
 
-def large(nodes: int, count: int, chosen: int, fault: str) -> Case:
-    """A cluster of this size, the same each time, with so many nodes to switch."""
-    chance = Random(nodes * count)  # noqa: S311 - no secret
+@st.composite
+def large_cases(draw: st.DrawFn) -> Case:
+    """Clusters of up to 50 Kubernetes nodes and 500 volumes."""
+    nodes, count, chosen = draw(st.integers(8, 50)), draw(st.integers(1, 500)), draw(st.integers(1, 2))
+    killed_before = draw(st.sampled_from([NEVER, *range(20)]))
+    return large(nodes, count, chosen, draw(st.sampled_from([*FAULTS])), draw(st.integers(0, 999)), killed_before)
+
+
+def large(nodes: int, count: int, chosen: int, fault: str, seed: int = 0, killed_before: int = 14) -> Case:
+    """A cluster of this size, the same for each seed, with so many nodes to switch."""
+    chance = Random(nodes * count + seed)  # noqa: S311 - no secret
     names = [f"n{number:02d}" for number in range(1, nodes + 1)]
     found = tuple(
         Volume(
@@ -152,4 +160,4 @@ def large(nodes: int, count: int, chosen: int, fault: str) -> Case:
         for number in range(count)
     )
     machines = tuple(Machine(name, image=OLD_IMAGE if name in names[:chosen] else NEW_IMAGE) for name in names)
-    return Case(Described(machines, found), fault, names[-1], found[0].name, 8.0, 14)
+    return Case(Described(machines, found), fault, names[-1], found[0].name, 8.0, killed_before)

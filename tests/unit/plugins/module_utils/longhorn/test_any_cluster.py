@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, currently_in_test_context, event, given, settings
+from hypothesis import HealthCheck, currently_in_test_context, event, example, given, settings
 
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE
 from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.observer import Loss
-from tests.unit.plugins.module_utils.longhorn.any_cluster import Case, cases, large, spoil
+from tests.unit.plugins.module_utils.longhorn.any_cluster import Case, cases, large, large_cases, spoil
 from tests.unit.plugins.module_utils.longhorn.driving import QUICK, Driver, Killed, Killing
 
 LONG: dict[str, Any] = {"wait_timeout": 900, "wait_sleep": 5.0}
@@ -156,10 +155,9 @@ def test_any_cluster_comes_to_a_good_end_with_the_kinds_of_the_design(drive: typ
     played(drive, case)
 
 
-@pytest.mark.parametrize(
-    ("nodes", "volumes", "chosen", "fault"), [(12, 60, 2, "a node dies"), (50, 500, 1, "the controllers are away")]
-)
-def test_a_large_cluster_comes_to_a_good_end(
-    drive: type[Driver], nodes: int, volumes: int, chosen: int, fault: str
-) -> None:
-    played(drive, large(nodes, volumes, chosen, fault))
+@examples(2)
+@given(case=large_cases())
+@example(case=large(12, 60, 2, "a node dies"))
+@example(case=large(50, 500, 1, "the controllers are away"))
+def test_a_large_cluster_comes_to_a_good_end(drive: type[Driver], case: Case) -> None:
+    played(drive, case)
