@@ -374,7 +374,16 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
     engine = seen.engine_of.get(volume.name)
     errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
     said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
-    return waiting("volume_degraded", said, "It takes rebuild slots, and disks with room.", about=volume.name)
+    lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
+    shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
+    # A run has Longhorn wait for lost replicas, so that none is built elsewhere meanwhile.
+    remedy = (
+        f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
+        " Longhorn builds one elsewhere."
+        if shut
+        else "It takes rebuild slots, and disks with room."
+    )
+    return waiting("volume_degraded", said, remedy, about=volume.name)
 
 
 def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
