@@ -36,8 +36,18 @@ def _seconds(batch: BatchRecord) -> float | None:
     by_another = bool(batch.took) and all(each.get("action") == "kept" for each in batch.took)
     if batch.state != "done" or by_another or not batch.started or not batch.ended:
         return None
+    begin, end = moment(batch.started), moment(batch.ended)
+    if begin is None or end is None:
+        return None
     try:
-        begin, end = (datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (batch.started, batch.ended))
         return max(0.0, (end - begin).total_seconds())
-    except (TypeError, ValueError):
-        return None  # Something else has written there; a prediction is not worth an error.
+    except TypeError:
+        return None  # One of them names no time zone.
+
+
+def moment(text: str) -> datetime | None:
+    """A moment of a record. None if something else has written there, since no figure is worth an error."""
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None

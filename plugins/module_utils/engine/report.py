@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
+from .pace import moment
 from .record import BatchRecord, Record
 
 PHASES = ("stop", "schedule", "image", "start", "join")
@@ -64,7 +64,7 @@ class Report:
     length: float
     """The seconds of the axis."""
     at_work: float
-    """Seconds in which a batch was under way."""
+    """Seconds of the upgrade without the pauses that are cut out."""
     runs: int
     members: int
     phases: tuple[tuple[str, float], ...]
@@ -106,10 +106,9 @@ def report_of(record: Record) -> Report:
 
 def _spans(record: Record) -> Iterator[_Span]:
     for batch in record.batches:
-        begin = _moment(batch.started)
-        end = _moment(batch.ended or record.updated)
+        begin, end = moment(batch.started), moment(batch.ended or record.updated)
         if begin is not None and end is not None:
-            yield _Span(batch, begin, max(begin, end))
+            yield _Span(batch, begin.timestamp(), max(begin.timestamp(), end.timestamp()))
 
 
 def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
@@ -160,10 +159,3 @@ def _number(of: Mapping[str, Any], name: str) -> float:
     """A measured number; 0 where something else has written there, since a report is not worth an error."""
     value = of.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
-
-
-def _moment(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return None

@@ -104,8 +104,6 @@ class _Switch:
     writers: Writers
     node: str
     stage: Stage | None = None
-    first: bool = True
-    """Whether it has not been looked at yet."""
     acted: bool = False
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
@@ -126,11 +124,10 @@ class _Switch:
         self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
         if found.stage in EARLY:
             self.task.may_look(stoppable=True)
+        if self.stage is None:
+            judge_runs(self.client, seen, [self.node], self.writers)
         new = found.stage is not self.stage
         self.moved_on, self.stage = new and self.stage is not None, found.stage
-        if self.first:
-            judge_runs(self.client, seen, [self.node], self.writers)
-            self.first = False
         if new:
             self.task.progress(f"node {self.node}: {found.stage.value}")
         refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers), found.acts)

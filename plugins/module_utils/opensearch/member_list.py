@@ -16,6 +16,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..kubernetes.stateful_sets import observe_namespace
 from .judge.set_pools import belongs
+from .judge.standing import Standing
 from .observe.client import connect
 from .observe.cluster import observe
 from .observe.state import ClusterMember, ClusterState
@@ -57,15 +58,14 @@ def list_members(params: Mapping[str, Any]) -> list[Listed]:
     """
     state = observe(connect(params["opensearch"], params["kubernetes"]))
     pods = dict(_pods(params, state)) if params["namespace"] else {}
-    names = {member.name: member for member in state.members.values()}
-    by_address = {member.address: member for member in state.members.values()}
+    standing = Standing(state, [pod for _pool, pod in pods.values()])
     held = Counter(copy.member for copy in state.copies if copy.member is not None)
     found = {}
     for name, (pool, pod) in pods.items():
-        member = names.get(name) or by_address.get(pod.address)
+        member = standing.of(pod)
         found[member.name if member else name] = _listed(name, member, state, held, params["zone_attribute"], pool, pod)
-    for name, member in names.items():
-        found.setdefault(name, _listed(name, member, state, held, params["zone_attribute"]))
+    for member in state.members.values():
+        found.setdefault(member.name, _listed(member.name, member, state, held, params["zone_attribute"]))
     return [found[name] for name in sorted(found)]
 
 

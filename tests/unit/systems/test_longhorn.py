@@ -70,6 +70,14 @@ class Played(Playbooks):
         until("The first node runs the new image", lambda: self.seen("images")["n1"] == "v1.12.0", LONGEST)
         return process
 
+    def killed(self) -> None:
+        """A run that was killed at its first node and has left something there; the fault is mended."""
+        process = self.begun()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert self.seen("leftovers")
+        self.mend()
+
     def is_asked_to_stop(self) -> bool:
         """Whether somebody has asked the run to stop."""
         with self.listening.lock:
@@ -108,11 +116,7 @@ def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
 
 
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:
-    process = played.begun()
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert played.seen("leftovers")
-    played.mend()
+    played.killed()
     assert "was interrupted" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
     assert "Upgraded to v1.12.0" in said
@@ -127,11 +131,7 @@ def test_without_acceptance_nothing_is_touched(played: Played) -> None:
 
 
 def test_settle_brings_everything_back_that_a_killed_run_has_left(played: Played) -> None:
-    process = played.begun()
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert played.seen("leftovers")
-    played.mend()
+    played.killed()
     assert "Everything is put back." in played.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []

@@ -39,7 +39,7 @@ def _note_node(at: At, act: Act) -> None:
 
 
 def _send_home(at: At, act: Act) -> None:
-    """Have an engine return that a failed upgrade has moved away. That upgrade has not noted what was wanted before."""
+    """Have an engine return that a failed upgrade has moved away. Its former wish is noted nowhere."""
     volume = at.seen.volumes[act.target]
     _repair(at, VOLUMES, act.target, ENGINE, volume.engine_node, "" if volume.node == act.node else act.node)
 

@@ -110,7 +110,7 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
 def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:
     """The Kubernetes nodes among these that do not name the image.
 
-    That proves nothing: a kubelet names 50 images at the most unless it is told otherwise, and some time after a pull.
+    Absence proves nothing: a kubelet names 50 images at the most by default, and each some time after its pull.
     """
     return [name for name in nodes if name in seen.kubernetes_nodes and image not in seen.kubernetes_nodes[name].images]
 

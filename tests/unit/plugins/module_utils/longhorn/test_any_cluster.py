@@ -38,7 +38,7 @@ class Replacements:
 
 
 def wishes(longhorn: Longhorn) -> dict[str, Any]:
-    """All that a run changes for a while: by the name of the object, its value and its annotations of ours."""
+    """All that a run changes for a while: by the name of the object, its value and the annotations of runs."""
     found: dict[str, Any] = {}
     for item in longhorn.objects.all(NODES):
         found[f"node {item['metadata']['name']}"] = (item["spec"]["allowScheduling"], _notes(item))
