@@ -1,5 +1,5 @@
-# The work of a developer here. All of it runs in one virtual environment, made once per machine from requirements/dev.lock;
-# a machine needs Python 3.11, 3.12 or 3.13, make, and on the first run a network.
+# The work of a developer here. All of it runs in one virtual environment, made once per machine from requirements/dev.lock,
+# and the demo in a smaller one; a machine needs Python 3.11, 3.12 or 3.13, make, and on the first run a network.
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	"$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$$python" && break; done)
@@ -25,13 +25,13 @@ FOUR_AT_A_TIME = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: branches soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 demo: ## a real cluster, upgraded under traffic while you watch (ARGS="…" go to tests.demo)
-	@$(RUN) -m tests.demo $(ARGS)
+	@STATEFUL_UPGRADE_LOCK=demo $(RUN) -m tests.demo $(ARGS)
 
 benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tests.benchmarks)
 	@$(RUN) -m tests.benchmarks $(ARGS)
@@ -51,7 +51,7 @@ test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
 
-checks: lint types limits changelog build ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
+checks: lint types limits changelog build site ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
 
 format: ## formats, and mends what ruff can mend (ARGS="…": these paths only)
 	@$(RUN) -m ruff check --fix-only --quiet $(or $(ARGS),.)
@@ -88,15 +88,25 @@ ansible-lint: ## ansible-lint, production profile
 sanity: ## ansible-test sanity
 	@$(RUN) -m tests.checks.sanity $(ARGS)
 
+site: ## the documentation site, into build/site; every link on it is followed (ARGS="…": another folder)
+	@STATEFUL_UPGRADE_LOCK=site $(RUN) -m tests.site $(ARGS)
+
+screenshots: ## pictures of the report of a real upgrade, into docs/pictures; needs Chromium (ARGS="<page>": of that page)
+	@$(RUN) -m tests.site.screenshots $(ARGS)
+
+pages: ## the pages of docs that are made by code
+	@$(RUN) -m tests.pages
+
 stock: ## the parts of the lab that are made once per machine: a control plane, the servers, their class archives, Longhorn's definitions
 	@$(RUN) -m tests.lab.stock
+	@STATEFUL_UPGRADE_LOCK=demo $(RUN) -c pass
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) -c pass
 ifneq ($(NEWEST_PYTHON),)
 	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) -c pass
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/demo tests/benchmarks tests/twin tests/sandbox $(ARGS)
+	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
 
 branches: ## every branch, fault and kill of an upgrade, on servers in memory
 	@$(FOUR_AT_A_TIME) tests/scenarios/branches $(ARGS)
@@ -106,6 +116,9 @@ lab: ## the tests of the lab itself
 
 scenarios: ## upgrades of real clusters
 	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches $(ARGS)
+
+molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
+	@$(RUN) -m tests.molecule $(ARGS)
 
 soak: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>); takes an hour
 	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
@@ -132,9 +145,11 @@ endif
 
 lock: ## remakes the locks of requirements/ (dev and oldest need Python 3.11)
 	@$(RUN) $(COMPILE) requirements/dev.lock $(ARGS) meta/ee-requirements.txt requirements/dev.in
+	@$(RUN) $(COMPILE) requirements/demo.lock $(ARGS) meta/ee-requirements.txt requirements/demo.in
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(COMPILE) requirements/oldest.lock $(ARGS) meta/ee-requirements.txt requirements/oldest.in
 	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(COMPILE) requirements/newest.lock $(ARGS) meta/ee-requirements.txt requirements/newest.in
+	@$(RUN) $(COMPILE) requirements/site.lock $(ARGS) meta/ee-requirements.txt requirements/site.in
 
 clean: ## removes what tools left in the checkout
-	@rm -rf .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache tests/output stateful-upgrade-*.tar.gz
+	@rm -rf .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache build tests/output stateful-upgrade-*.tar.gz
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,11 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.checks.tree import linked_project
+from tests.lab.control_plane.build import ensure_built
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.opensearch.homes import fetch_home
@@ -54,15 +56,34 @@ def _interrupted(*_signal: object) -> NoReturn:
 
 
 @contextmanager
-def raised(name: str, directory: Path, *versions: str) -> Iterator[Lab]:
-    """A lab in which these versions of OpenSearch can run, for the length of the block."""
-    for version in versions:
-        with step(f"OpenSearch {version}"):
-            fetch_home(version)
-    with step("a Kubernetes control plane with one Kubernetes node in each of three zones"):
-        lab = Lab.up(name, directory / "lab", tell=lambda line: print(f"  {line}", flush=True))
+def raised(name: str, directory: Path, *versions: str, in_memory: bool = False) -> Iterator[Lab]:
+    """A lab in which these versions of OpenSearch can run, for the length of the block.
+
+    The real control plane is built, where this machine has none, while the servers are fetched.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        coming = {version: pool.submit(fetch_home, version) for version in versions}
+        if not in_memory:
+            ensure_built(_tell)
+        for version, home in coming.items():
+            with step(f"OpenSearch {version}"):
+                home.result()
+    kubernetes = "a Kubernetes API in memory" if in_memory else "a Kubernetes control plane"
+    with step(f"{kubernetes} with one Kubernetes node in each of three zones"):
+        lab = Lab.up(name, directory / "lab", in_memory=in_memory, tell=_tell)
     with lab:
         yield lab
+
+
+@contextmanager
+def fetching(version: str) -> Iterator[Future[Path]]:
+    """Fetch a version of OpenSearch while something else is done in the block; it has to wait for the result."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(fetch_home, version)
+
+
+def _tell(line: str) -> None:
+    print(f"  {line}", flush=True)
 
 
 @contextmanager

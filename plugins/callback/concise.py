@@ -23,6 +23,9 @@ requirements:
   - set as stdout in configuration
 """
 
+import os
+import shutil
+import sys
 from typing import Any
 
 from ansible import constants as C
@@ -30,9 +33,7 @@ from ansible.plugins.callback.default import CallbackModule as Default
 
 from ..module_utils.common.words import printable
 from ..plugin_utils.spoken import OWN
-
-SHOWN = ("debug", "ansible.builtin.debug")
-"""The module by which the roles show a plan or a report."""
+from ..plugin_utils.voice import SCREEN, width_of
 
 CHECKS_ROLE = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 
@@ -43,6 +44,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "stateful.upgrade.concise"
+
+    def __init__(self) -> None:
+        """Have the tasks show a live line where the output is a terminal that can move its cursor."""
+        super().__init__()
+        SCREEN.width = width_of(os.environ, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0)
 
     def _hidden(self, of: Any) -> bool:
         """Whether a play or a task is the collection's own, and nobody has asked for more."""
@@ -87,22 +93,19 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
             super().v2_playbook_on_include(included_file)
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        """A task that has succeeded: of the collection's own, those that show something."""
-        task, data = _task_of(result), _data_of(result)
-        if not self._hidden(task):
+        """A task that has succeeded. Of the collection's own, those that show something have done so by then."""
+        if self._hidden(_task_of(result)):
+            self._handle_warnings(_data_of(result))
+        else:
             super().v2_runner_on_ok(result)
-            return
-        self._handle_warnings(data)
-        if task.action in SHOWN:
-            shown = data.get("msg")
-            for line in shown if isinstance(shown, list) else [shown]:
-                self._display.display(printable(str(line)))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """A task that has failed: its message."""
         task, data = _task_of(result), _data_of(result)
         if not self._hidden(task):
             super().v2_runner_on_failed(result, ignore_errors)
+        elif _is_rescued(task):
+            self._tell(result, "stopped. Everything is put back now; the cause is told at the end.")
         elif not ignore_errors and not (task.loop and "results" in data):
             self._handle_warnings(data)
             self._tell(result, self._message(data))
@@ -146,6 +149,16 @@ def _path_of(of: Any) -> str:
     """The file of a play or a task. Ansible makes the check of a role's arguments itself, which has the role's path."""
     checks_role = getattr(of, "_role", None) is not None and of.action in CHECKS_ROLE
     return f"{of._role._role_path}/" if checks_role else str(of.get_path() or "")
+
+
+def _is_rescued(task: Any) -> bool:
+    """Whether a block around the task has a rescue, which takes note of the failure."""
+    around = task._parent
+    while around is not None:
+        if getattr(around, "rescue", None):
+            return True
+        around = around._parent
+    return False
 
 
 def _task_of(result: Any) -> Any:

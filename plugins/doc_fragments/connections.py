@@ -76,7 +76,9 @@ options:
         type: int
         default: 30
   opensearch:
-    description: The address of the OpenSearch cluster, and the credentials for it.
+    description:
+      - The address of the OpenSearch cluster, and the credentials for it.
+      - An environment variable without a value counts as not given.
     type: dict
     suboptions:
       hosts:
@@ -98,10 +100,14 @@ options:
           - Taken from the environment variable E(OPENSEARCH_PASSWORD) if not given.
         type: str
       client_cert:
-        description: The file with a client certificate.
+        description:
+          - The file with a client certificate.
+          - Taken from the environment variable E(OPENSEARCH_CLIENT_CERT) if not given.
         type: path
       client_key:
-        description: The file with the key of O(opensearch.client_cert).
+        description:
+          - The file with the key of O(opensearch.client_cert).
+          - Taken from the environment variable E(OPENSEARCH_CLIENT_KEY) if not given.
         type: path
       ca_cert:
         description:

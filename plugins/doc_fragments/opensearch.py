@@ -43,14 +43,28 @@ options:
     default: []
   image:
     description:
-      - The whole image of the target version.
-      - The default is the repository of the present image with O(target_version) as its tag.
-    type: str
+      - The whole image of the target version, for all pools.
+      - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
+        asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
+      - The default, also for a pool that is not named, is the repository of its present image with
+        O(target_version) as its tag.
+    type: raw
   container:
     description:
       - The container that runs OpenSearch.
       - The default is the only one, or the only one whose image is called opensearch.
     type: str
+  order:
+    description:
+      - Names of pools in the order in which they go, such as V([cold, warm, hot]) for the coldest tier first. An
+        asterisk stands for any characters. Pools that are not named go after them.
+      - It holds among pools of one kind, which is data without manager, data with manager, and the rest. An order that
+        has a kind before one of these that goes earlier is refused. The pool with the elected manager is the last of
+        its kind nevertheless, of which a remark tells.
+      - Only with O(batching=serial).
+    type: list
+    elements: str
+    default: []
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
@@ -111,9 +125,15 @@ options:
     CONSENT = r"""
 options:
   allow_single_copy:
-    description: Consent to shards with a single configured copy being away while their member restarts.
-    type: bool
-    default: false
+    description:
+      - Names of indices of which a shard with a single configured copy may be away while its member restarts.
+        V(true) is consent for every index.
+      - An asterisk stands for any characters, and a name after a minus is taken out again, as in
+        V([logs-*, -logs-keep]). V(*) covers hidden indices and those that begin with a dot, too. The plan names the
+        indices that are covered.
+    type: list
+    elements: str
+    default: []
   allow_quorum_loss:
     description:
       - Consent to the cluster standing still while the only manager-eligible member restarts, or the elected one of two
@@ -125,6 +145,7 @@ options:
       - Names of indices whose shards may be missing. A lost primary of these, and a replica without a place, are not
         waited for. The last copy of a shard may be away while its member restarts. It may also be lost, with a member
         that is away and keeps no data over a restart.
+      - The names may have patterns as those of O(allow_single_copy), and V(true) is every index.
     type: list
     elements: str
     default: []
@@ -140,7 +161,13 @@ options:
     type: list
     elements: str
     default: []
-    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived]
+    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived,
+      certificates, last_snapshot, plugins]
+  snapshot_age:
+    description:
+      - The age that the last successful snapshot may have at most before the upgrade, such as V(24h). An older one is
+        refused, and so is none. By default the verdict only names the last snapshot.
+    type: str
   add_checks:
     description:
       - Checks to make also at the moments at which they are made only on request.

@@ -37,6 +37,15 @@ options:
     description: With O(state=ended), the cause of an end that is not V(completed).
     type: str
     default: ''
+  health:
+    description: The word for the health of the cluster, as the last gate has found it.
+    type: str
+    default: ''
+  acts:
+    description: The C(actions) of the last tasks. The record counts those that change something or put it back.
+    type: list
+    elements: dict
+    default: []
 """
 
     RECORD = r"""

@@ -39,6 +39,9 @@ _value:
       of a member of the batch, and C(shares) are the seconds of its phases.
     - C(pauses) are the pauses that the axis leaves out. C(at_work) are the seconds without them.
     - C(phases) are the seconds of each phase over all members, C(waits) the longest waits.
+    - C(changes) are the settings and objects that were changed, and how often each was put back. C(health) of a bar is
+      the health that its gate has found, C(health) of the report that of the last gate. C(compared) has a name and the
+      figures of this upgrade and of the one before, if there was one.
   type: dict
 """
 

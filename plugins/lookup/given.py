@@ -10,8 +10,12 @@ name: given
 short_description: Give the options of a module for which the user has set a variable
 description:
   - Gives a dictionary of options for C(module_defaults). An option is in it if its variable is defined, and is left out
-    otherwise, so that the module's own default holds. An empty dictionary counts as a variable that is not defined.
+    otherwise, so that the module's own default holds. An empty dictionary counts as a variable that is not defined, and
+    so do an empty text and null, as surveys give them for a question without an answer.
   - The variable of an option is called C(upgrade_) and the option's name, unless another name is given.
+  - An option that is a list may be given as a text with commas.
+  - The options C(kubernetes) and C(opensearch) hold also what is given with variables such as
+    C(upgrade_opensearch_hosts), one for each option of the connection.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -44,7 +48,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.inputs import PREFIX
+from ..plugin_utils.connection_inputs import CONNECTIONS, LISTS, NAMESPACE, PREFIX, listed, merged, parts_of, unanswered
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -58,7 +62,15 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         for term in terms:
             option, _equals, variable = str(term).partition("=")
             name = variable or f"{PREFIX}{option}"
-            value = self._templar.template(defined[name]) if name in defined else {}
-            if value != {}:
-                options[option] = value
-        return [options]
+            value = (
+                self._connection(name, defined) if name in CONNECTIONS else self._templated((name,), defined).get(name)
+            )
+            if name in defined or value:
+                options[option] = listed(value) if name in LISTS else value
+        return [{option: value for option, value in options.items() if value != {} and not unanswered(value)}]
+
+    def _connection(self, name: str, defined: Mapping[str, Any]) -> Any:
+        return merged(name, self._templated((name, NAMESPACE, *parts_of(name)), defined))
+
+    def _templated(self, names: Sequence[str], defined: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self._templar.template(defined[name]) for name in names if name in defined}

@@ -11,7 +11,7 @@ short_description: Find the faults in the variables of a playbook of this collec
 description:
   - Gives one sentence for each fault. A fault is a variable that the playbook needs and does not have, one that begins
     with C(upgrade_) and is unknown to the playbook, or one with a wrong type, a number out of range or an impossible
-    value.
+    value. A file of tasks that is not there, or that Ansible cannot read, is one too.
   - The playbooks use it before anything else, and fail with all the sentences at once. Ansible itself would ignore a
     variable whose name is misspelt.
 author:
@@ -51,7 +51,9 @@ from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ..plugin_utils.inputs import OPENSEARCH_ROLE, PREFIX, SYSTEM, Options, faults, faults_of_hosts, options_of
+from ..plugin_utils.connection_inputs import PREFIX, listed
+from ..plugin_utils.inputs import OPENSEARCH_ROLE, SERVING, SYSTEM, Options, faults, faults_of_hosts, options_of
+from ..plugin_utils.task_files import faults_of_task_files
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -71,6 +73,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 except AnsibleError:
                     undecided.append(name)
             found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
+            if playbook not in SERVING:
+                known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
+                found += faults_of_task_files(known, self._loader)
             if playbook == "opensearch_hosts" and not found:
                 found += faults_of_hosts(_names_on_hosts(given), entries)
         return found
@@ -96,5 +101,5 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
 def _names_on_hosts(variables: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names of the variables with the prefix, by host of a member."""
     groups, hostvars = variables.get("groups", {}), variables["hostvars"]
-    hosts = dict.fromkeys(host for group in variables[f"{PREFIX}groups"] for host in groups.get(group, ()))
+    hosts = dict.fromkeys(host for group in listed(variables[f"{PREFIX}groups"]) for host in groups.get(group, ()))
     return {host: [name for name in hostvars.raw_get(host) if name.startswith(PREFIX)] for host in hosts}

@@ -157,7 +157,7 @@ pools:
   type: list
   elements: dict
 batches:
-  description: The nodes in their order, one a batch, each with its reason and its proof.
+  description: The nodes in their order, one a batch, each with reason, proof, and place in the whole upgrade.
   returned: unless O(state=ended)
   type: list
   elements: dict
@@ -166,6 +166,7 @@ batches:
       members: [worker-1]
       reason: next by name
       proof: each of its 3 volumes keeps a healthy replica elsewhere
+      place: 1/2
 members:
   description: Names of all nodes of the v2 data engine.
   returned: unless O(state=ended)
@@ -189,10 +190,20 @@ digest:
   type: str
   sample: p5f0c1d2e3a4
 predicted_seconds:
-  description: The seconds that the nodes will take, judged by those measured before; null if none was.
+  description: The seconds that the batches will take; null if there are none.
   returned: with O(state=planned)
   type: int
   sample: 720
+prediction:
+  description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
+  returned: with O(state=planned)
+  type: str
+  sample: measured
+earlier:
+  description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
+  returned: with O(state=planned)
+  type: dict
+  sample: {started: '2026-11-21T02:00:00Z', done: 2}
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it.
   returned: with O(state=begun), if the run has begun

@@ -73,6 +73,9 @@ options:
     type: str
     choices: [ready, joined]
     default: ready
+  usual_seconds:
+    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
+    type: float
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict

@@ -89,6 +89,11 @@ cluster_uuid:
   returned: success
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+cluster_name:
+  description: The name of the cluster.
+  returned: success
+  type: str
+  sample: search
 deployed_version:
   description: The lowest version that a member of the pools runs; it advances only when all pools are done.
   returned: success
@@ -123,6 +128,7 @@ batches:
       pools: [data]
       members: [data-1]
       cures: false
+      kind: data without manager
       reason: data without manager
       proof: Every shard of the batch keeps a started copy elsewhere (12 of 12), 3 of 3 voting members stay
 members:

@@ -209,6 +209,10 @@ waited:
   returned: always
   type: list
   elements: dict
+moved_bytes:
+  description: The bytes that have moved away from the members.
+  returned: with O(state=drained), if it had to wait, and the members told their sizes
+  type: int
 next:
   description: The next step of a rolling upgrade.
   returned: always

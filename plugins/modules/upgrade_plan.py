@@ -37,8 +37,9 @@ options:
     required: false
   prove_images:
     description:
-      - Prove with throw-away pods that the new images can be pulled, unless the plan is refused anyway, or the members
-        are not pods.
+      - Prove with throw-away pods that the new images can be pulled, and hold the plugins of the members. That is left
+        out if the plan is refused anyway, or the members are not pods. With V(plugins) in O(skip_checks) the images are
+        only pulled.
     type: bool
     default: true
   image_timeout:
@@ -145,6 +146,11 @@ cluster_uuid:
   returned: unless O(state=ended)
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+cluster_name:
+  description: The name of the cluster.
+  returned: unless O(state=ended)
+  type: str
+  sample: search
 deployed_version:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)
@@ -156,7 +162,9 @@ pools:
   type: list
   elements: dict
 batches:
-  description: The same as that of M(stateful.upgrade.pool_order).
+  description:
+    - The same as that of M(stateful.upgrade.pool_order). C(place) is the place of the batch in the whole upgrade, over
+      all its runs, such as V(2/3).
   returned: unless O(state=ended)
   type: list
   elements: dict
@@ -184,10 +192,20 @@ digest:
   type: str
   sample: p5f0c1d2e3a4
 predicted_seconds:
-  description: The seconds that the batches will take, judged by those measured on this cluster; null if none was.
+  description: The seconds that the batches will take; null if there are none.
   returned: with O(state=planned)
   type: int
   sample: 720
+prediction:
+  description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
+  returned: with O(state=planned)
+  type: str
+  sample: measured
+earlier:
+  description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
+  returned: with O(state=planned)
+  type: dict
+  sample: {started: '2026-11-21T02:00:00Z', done: 2}
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), if the run has begun

@@ -62,6 +62,15 @@ options:
         of the upgrade, and all of it stays in the history.
     type: str
     default: ''
+  health:
+    description: The word for the health of the cluster, as the gate before the batch, or the last gate, has found it.
+    type: str
+    default: ''
+  acts:
+    description: The C(actions) of the tasks so far. The record counts those that change something or put it back.
+    type: list
+    elements: dict
+    default: []
   deadline:
     description:
       - With O(batch_state=upgrading), the moment from which on no batch is begun any more, in seconds since 1970.
@@ -165,6 +174,11 @@ at:
   returned: when written
   type: int
   sample: 1795226400
+usual_seconds:
+  description: The median of the seconds that the batches so far were away; null before the first one is done.
+  returned: when written
+  type: float
+  sample: 41.5
 before:
   description: The record as found.
   returned: always

@@ -18,6 +18,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import parent_process
 from typing import Any, Protocol, cast
@@ -34,7 +35,7 @@ from ..module_utils.running.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
-from .voice import Voice
+from .voice import SCREEN, Voice, label_of
 
 Result = dict[str, Any]
 
@@ -43,6 +44,9 @@ DISCOVERED = ("auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
 
 JSON_OUTPUT = ("json", "jsonl")
 """Stdout callbacks whose output is read by programs: live lines go to standard error beside them."""
+
+OVER = "\r\x1b[2K"
+"""Moves a terminal to the begin of its line, and empties that."""
 
 # Plugins are loaded in the controller before it forks its workers; both calls work only there.
 load_early(("kubernetes", "opensearchpy"))
@@ -58,6 +62,27 @@ class Module(Protocol):
 
     def run(self, task: Task, /) -> Outcome:
         """Do the work of the module."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The output of Ansible, with the words of the reader; nothing at all under `no_log`."""
+
+    speech: Speech
+    silent: bool
+
+    def line(self, text: str, *, done: bool = False) -> None:
+        """See `Output`. A live line is written over."""
+        beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
+        if not self.silent:
+            if SCREEN.width:
+                self.live("")
+            display.display(self.speech.text(text), color=C.COLOR_OK if done else None, stderr=beside)
+
+    def live(self, text: str) -> None:
+        """See `Output`."""
+        if not self.silent:
+            display.display(f"{OVER}{self.speech.text(text)}", screen_only=True, newline=False)
 
 
 class InProcessAction(ActionBase):
@@ -80,10 +105,9 @@ class InProcessAction(ActionBase):
         Raises:
             AnsibleError: from ansible-core, for what it refuses before any module runs.
         """
-        return self._speech().result(self._run_somewhere(tmp, dict(task_vars or {})))
-
-    def _speech(self) -> Speech:
-        return speech_of(str(self._task.get_path() or ""), self._task.action, self._task.args)
+        variables = dict(task_vars or {})
+        self._speech = speech_of(str(self._task.get_path() or ""), self._task.action, self._task.args, variables)
+        return self._speech.result(self._run_somewhere(tmp, variables))
 
     def _run_somewhere(self, tmp: str | None, variables: dict[str, Any]) -> Result:
         result: Result = super().run(tmp, variables)
@@ -121,14 +145,14 @@ class InProcessAction(ActionBase):
         warnings = list(checked.warnings)
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
-        host = str(variables.get("inventory_hostname", ""))
-        voice = Voice(self._say, host, checked.secrets)
+        label = label_of(variables, own=self._speech.own)
+        voice = Voice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets, SCREEN.width)
         parent = parent_process()
         task = Task(
             params=checked.params,
             check_mode=bool(self._task.check_mode),
             diff_mode=bool(self._task.diff),
-            progress=voice.progress,
+            voice=voice,
             warn=lambda line: warnings.append(printable(line)),
             parents=ancestors(1, parent.pid if parent is not None else None),
             in_controller=True,
@@ -137,17 +161,13 @@ class InProcessAction(ActionBase):
             result = _worked(module, task, checked, warnings)
         voice.finish()
         if text.getvalue() and not self._task.no_log:
+            host = str(variables.get("inventory_hostname", ""))
             display.vvvv(f"libraries said: {printable(remove_values(text.getvalue(), checked.secrets))}", host=host)
         return result
 
     def _module(self) -> Module:
         """The module that the task names."""
         return cast(Module, import_module(_module_of(type(self), self._task.action.rpartition(".")[2])))
-
-    def _say(self, line: str) -> None:
-        if not self._task.no_log:
-            beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
-            display.display(self._speech().text(line), stderr=beside)
 
 
 def _module_of(action: type, name: str) -> str:

@@ -11,10 +11,14 @@ from typing import Any
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
 
+from .connection_inputs import listed
+
 LEAST = {"upgrade_run_timeout": 0, "upgrade_recoveries": 0}
 """The least value of the numbers for which it is not 1; 0 turns their limits off."""
-LISTS = frozenset({"upgrade_groups"})
-"""Variables that a playbook itself reads as a list, so that a text with commas is a fault."""
+OF_INDICES = frozenset({"upgrade_allow_single_copy", "upgrade_allow_red_indices"})
+"""Lists of indices, which may be true or false for every index and for none."""
+OF_POOLS = frozenset({"upgrade_image"})
+"""Texts for all pools, or a mapping of pools to texts."""
 SHOWN = 40
 """The most characters of a wrong value that a message repeats."""
 
@@ -22,7 +26,7 @@ SHOWN = 40
 def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each fault in the value of the variable `name`. `option` is its argument specification.
 
-    Values inside a connection are never repeated, since some are secrets and others may contain one.
+    Values of a connection (`private`) are never repeated, since some are secrets and others may contain one.
     """
     if value is None:
         yield f"{name} is null: give it a value, or leave it out."
@@ -32,7 +36,8 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
         return
     fault = _fault(name, value, option)
     if fault:
-        shown = "" if isinstance(value, (Mapping, list, tuple)) else f" is '{str(value)[:SHOWN]}', and"
+        hidden = option.get("private") or isinstance(value, (Mapping, list, tuple))
+        shown = "" if hidden else f" is '{str(value)[:SHOWN]}', and"
         yield f"{name}{shown} {fault}."
 
 
@@ -52,7 +57,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
             yield from _wrong_parts(where, parts[part], known[part]["options"])
         elif parts[part] is not None and known[part]["type"] in ("int", "bool", "list"):
             # Every list among them (the hosts) has to have an element.
-            fault = _fault(where, parts[part], {**known[part], "required": True})
+            fault = _fault(where, parts[part], {**known[part], "filled": True})
             if fault:
                 yield f"{where} {fault}."
 
@@ -63,9 +68,18 @@ def _question(part: str, known: Collection[str]) -> str:
 
 
 def _fault(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    if name in OF_POOLS:
+        return _fault_of_pools(value)
     kind = option.get("type", "str")
     check = {"int": _fault_of_number, "bool": _fault_of_bool, "list": _fault_of_list, "str": _fault_of_text}.get(kind)
     return check(name, value, option) if check else ""
+
+
+def _fault_of_pools(value: Any) -> str:
+    texts = list(value.values()) if isinstance(value, Mapping) else [value]
+    if all(isinstance(text, (str, int, float)) and not isinstance(text, bool) for text in texts):
+        return ""
+    return "must be text, or a dictionary of pools and texts"
 
 
 def _fault_of_number(name: str, value: Any, option: Mapping[str, Any]) -> str:
@@ -88,10 +102,10 @@ def _fault_of_bool(name: str, value: Any, option: Mapping[str, Any]) -> str:
 
 def _fault_of_list(name: str, value: Any, option: Mapping[str, Any]) -> str:
     try:
-        items = list(value) if name in LISTS and isinstance(value, (list, tuple)) else _as_list(name, value)
+        items = [value] if name in OF_INDICES and isinstance(value, bool) else _as_list(value)
     except TypeError:
-        return "must be a list, such as [a, b]"
-    if option.get("required") and not items:
+        return f"must be {'true, false or ' if name in OF_INDICES else ''}a list, such as [a, b]"
+    if (option.get("required") or option.get("filled")) and not items:
         return "is empty: name at least one"
     if not all(isinstance(item, (str, int, float)) and str(item).strip() for item in items):
         return "has an element that is empty or no text"
@@ -100,10 +114,10 @@ def _fault_of_list(name: str, value: Any, option: Mapping[str, Any]) -> str:
     return f"has {', '.join(wrong)}, and takes only {', '.join(choices)}" if choices and wrong else ""
 
 
-def _as_list(name: str, value: Any) -> list[Any]:
-    if name in LISTS or isinstance(value, (Mapping, bool)):
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, (Mapping, bool)):
         raise TypeError
-    return list(check_type_list(value))
+    return list(check_type_list(listed(value)))
 
 
 def _fault_of_text(name: str, value: Any, option: Mapping[str, Any]) -> str:

@@ -13,12 +13,11 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
-from .input_values import wrong_values
+from .connection_inputs import CONNECTIONS, PREFIX, contradictions, parts_of, unanswered
+from .input_values import LEAST, wrong_values
 
 Options = Mapping[str, Mapping[str, Any]]
 
-PREFIX = "upgrade_"
 ENTRY_OF = {"opensearch_hosts": "hosts"}
 """The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
 SERVING = ("abort", "report", "settle", "status")
@@ -31,13 +30,15 @@ BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}, "upgrade_report_pat
 """Variables of a single playbook each. All playbooks may get them, since one file of variables serves several."""
 GROUPS = f"{PREFIX}groups"
 """The groups of the inventory that are the pools of a cluster on plain hosts."""
-CONNECTIONS: Options = {f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()}
 MADE = frozenset(
     f"{PREFIX}{name}"
-    for name in ("all_members", "batch", "batch_host", "batch_pools", "deadline", "lock", "places", "step", "system")
+    for name in (
+        *("all_members", "batch", "batch_host", "batch_pools", "batches", "deadline", "digest", "lock", "moment"),
+        *("places", "run", "step", "system"),
+    )
 )
 """Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
-TOLD = frozenset(f"{PREFIX}{name}" for name in ("state", "waiting_for", "reasons"))
+TOLD = frozenset(f"{PREFIX}{name}" for name in ("plan_text", "reasons", "state", "waiting_for"))
 """Custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
 OF_HOST = f"{PREFIX}member"
 """The variable of a host in the inventory that holds the name of its member."""
@@ -60,13 +61,19 @@ def faults(
     value is not known yet: they are there, and their values are left to the tasks that use them.
     """
     options = options_of(playbook, entries)
-    others = {name for entry in entries.values() for name in entry} - options.keys()
+    others = {name for entry in entries.values() for name in _with_parts(entry)} - options.keys()
+    given = {
+        name: value
+        for name, value in given.items()
+        if not unanswered(value) or _must_be_answered(name, options.get(name))
+    }
     names = sorted(name for name in given if name.startswith(PREFIX) and name not in options)
     unknown = (_unknown(name, playbook, options, others, name in forced) for name in names)
     return [
         *_missing(options, given),
         *_too_late(options, given, forced),
         *_nowhere(options, given),
+        *(sentence for name in CONNECTIONS.keys() & options.keys() for sentence in contradictions(name, given)),
         *(sentence for sentence in unknown if sentence),
         *(
             sentence
@@ -87,8 +94,27 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
             own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": GROUPS}
     if playbook in OF_ANY_SYSTEM:
         own[SYSTEM] = {"type": "str"}
-    connections = {name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()}
-    return {**BESIDE, **connections}
+    return {**BESIDE, **_with_parts(own)}
+
+
+def _with_parts(own: Options) -> dict[str, Mapping[str, Any]]:
+    """The variables with the options inside the connections, and with the flat variable of each of these."""
+    parts = {name: part.option for connection in own for name, part in parts_of(connection).items()}
+    return {
+        **{name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()},
+        # Some are secrets, and a list without an element is of no use.
+        **{name: {**option, "required": False, "filled": True, "private": True} for name, option in parts.items()},
+    }
+
+
+def _must_be_answered(name: str, option: Mapping[str, Any] | None) -> bool:
+    """Whether an empty text, as a survey gives it for a question without an answer, is more than a variable not given.
+
+    So it is with yes or no, with a number that may be 0, and with the groups, on which it depends what is upgraded.
+    """
+    if option is None or name in (GROUPS, *LEAST):
+        return True
+    return option.get("type") == "bool" and not option.get("private")
 
 
 def faults_of_hosts(names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:

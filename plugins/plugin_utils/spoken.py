@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
+from .connection_inputs import PREFIX, parts_of
 
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
 """The folders of the collection's own tasks."""
@@ -36,6 +37,7 @@ PLAIN = (
     "record_path",
     "recovery_bytes",
     "skip_checks",
+    "snapshot_age",
     "take_over",
     "zone_attribute",
 )
@@ -60,8 +62,9 @@ LIMITS = {
 UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
 """The parts of a sentence that are left out if there is no such variable."""
 
+CONNECTIONS = {**KUBERNETES, **OPENSEARCH}
 _PARTS = "|".join(
-    f"{name}\\.(?:{'|'.join(option['options'])})" for name, option in {**KUBERNETES, **OPENSEARCH}.items()
+    re.escape(f"{name}.{'.'.join(part.path)}") for name in CONNECTIONS for part in parts_of(f"{PREFIX}{name}").values()
 )
 _OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout|wait_limit)\b")
 WHOLE = "upgrade_batch_timeout or upgrade_run_timeout"
@@ -76,6 +79,8 @@ class Speech:
     """Whether it is a task of the collection itself."""
     limit: str
     """The variable for its `wait_timeout`; empty if there is none."""
+    whole: frozenset[str] = frozenset()
+    """The connections that the user has given as dictionaries. Options of any other have flat variables."""
 
     def text(self, text: str) -> str:
         """The text with variables in place of options."""
@@ -84,7 +89,15 @@ class Speech:
         for part in UNLIMITED if not self.limit else ():
             text = text.replace(part, "")
         named = {"wait_timeout": self.limit or "wait_timeout", "wait_limit": WHOLE}
-        return _OPTION.sub(lambda found: named.get(found[0], f"upgrade_{found[0]}"), text)
+        return _OPTION.sub(lambda found: named.get(found[0]) or self._variable(found[0]), text)
+
+    def _variable(self, option: str) -> str:
+        connection, dot, part = option.partition(".")
+        return (
+            f"{PREFIX}{option}"
+            if not dot or connection in self.whole
+            else f"{PREFIX}{connection}_{part.replace('.', '_')}"
+        )
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
         """The result with its sentences in those words: the message, and the reasons of the verdict."""
@@ -100,12 +113,15 @@ class Speech:
         return changed
 
 
-def speech_of(path: str, action: str, arguments: Mapping[str, Any]) -> Speech:
-    """The words of a task at this path (file and line), from the name of its module and its arguments."""
+def speech_of(
+    path: str, action: str, arguments: Mapping[str, Any], variables: Mapping[str, Any] | None = None
+) -> Speech:
+    """The words of a task at this path (file and line), from its module's name, its arguments and its variables."""
     module = action.rpartition(".")[2]
     limits = (
         limit
         for (name, option, value), limit in LIMITS.items()
         if name == module and (not option or arguments.get(option) == value)
     )
-    return Speech(path.startswith(OWN), next(limits, ""))
+    whole = frozenset(name for name in CONNECTIONS if (variables or {}).get(f"{PREFIX}{name}"))
+    return Speech(path.startswith(OWN), next(limits, ""), whole)

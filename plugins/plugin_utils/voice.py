@@ -1,21 +1,23 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The live lines of a task: masked, short, and never a flood."""
+"""The voice of a task in the controller: lines that are masked, short and never a flood, and a terminal's live line."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ansible.module_utils.common.parameters import remove_values
 
-from ..module_utils.common.waiting import SIGN_OF_LIFE
+from ..module_utils.common.voice import Waiting
 from ..module_utils.common.words import printable, shortened
 
 LONGEST = 200
-"""The most characters of a line, host included: job consoles cut longer ones."""
+"""The most characters of a line, its label included: job consoles cut longer ones."""
 
 MOST = 20
 """The most lines of one task within `SPAN`; further ones are left out and counted."""
@@ -23,38 +25,142 @@ MOST = 20
 SPAN = 10.0
 """Seconds in which at most `MOST` lines are said."""
 
+SIGN_OF_LIFE = 15.0
+"""Seconds of silence after which a log is told what is waited for. Only a live line shows shorter waits."""
+
+TURN = 0.1
+"""Seconds between two states of the live line."""
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+DONE = "✔ "
+GOING = "  "
+
+
+class Output(Protocol):
+    """The place where lines are shown."""
+
+    def line(self, text: str, *, done: bool = False) -> None:
+        """A line that stays; `done` says that something is done."""
+
+    def live(self, text: str) -> None:
+        """The one line at the end of a terminal that is written over; an empty text removes it."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """The thing that a task is about, at the begin of its lines."""
+
+    place: str = ""
+    """Such as `2/3` for the second of three batches, or the host in brackets."""
+    members: str = ""
+    """The members of the batch; empty if the task is about no batch."""
+
+    def before(self, text: str, *, named: bool = False) -> str:
+        """The text behind the label; `named` names the members too."""
+        place = f"{self.place} " if self.place else ""
+        return f"{place}{self.members}   {text}" if named and self.members else f"{place}{text}"
+
+
+def label_of(variables: Mapping[str, Any], *, own: bool) -> Label:
+    """The label of a task, from the variables of its host; `own` tells the collection's own tasks."""
+    batch = variables.get("upgrade_batch")
+    if isinstance(batch, Mapping) and batch.get("members"):
+        first, *more = batch["members"]
+        return Label(str(batch.get("place", "")), f"{first} and {len(more)} more" if more else str(first))
+    return Label() if own else Label(f"[{variables.get('inventory_hostname', '')}]")
+
+
+@dataclass
+class Screen:
+    """The terminal that the controller writes to."""
+
+    width: int = 0
+    """Columns for the live line; 0 if there is no terminal, or another output writes to it, too."""
+
+
+def width_of(environment: Mapping[str, str], columns: int) -> int:
+    """The columns for the live line; 0 if the cursor cannot be moved, or nobody sits at this terminal.
+
+    ansible-runner, and AWX through it, gives its child a terminal and makes events of all that it writes there. It
+    always sets this variable (config/_base.py).
+    """
+    dumb = environment.get("TERM", "dumb") == "dumb"
+    return 0 if dumb or "AWX_ISOLATED_DATA_DIR" in environment else columns
+
+
+SCREEN = Screen()
+"""Set by the output plugin `concise` before the workers are forked."""
+
 
 class Voice:
-    """Says lines for one host. `now` gives seconds on a clock that never goes back."""
+    """Says the lines of one task. `now` gives seconds on a clock that never goes back."""
 
     def __init__(
-        self, say: Callable[[str], None], host: str, secrets: Collection[str], now: Callable[[], float] = time.monotonic
+        self,
+        output: Output,
+        label: Label,
+        secrets: Collection[str],
+        width: int = 0,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._say = say
-        self._host = host
+        self._output = output
+        self._label = label
         self._secrets = secrets
+        self._width = width
         self._now = now
         self._said_at: deque[float] = deque(maxlen=MOST)
         self._last = ""
+        self._last_at = self._turned_at = now()
+        self._turns = 0
         self._left_out = 0
 
     def progress(self, line: str) -> None:
-        """Say a line now. The same line is repeated only as a sign of life."""
-        text = " ".join(
-            printable(str(remove_values(line, self._secrets))).split()
-        )  # masked first: a cut secret is not found
+        """See `module_utils.common.voice.Voice`. The same line is repeated only as a sign of life."""
+        self._say(f"{GOING if self._label.members else ''}{self._label.before(self._clean(line))}")
+
+    def done(self, line: str) -> None:
+        """See `module_utils.common.voice.Voice`."""
+        self._say(f"{DONE}{self._label.before(self._clean(line), named=True)}", done=True)
+
+    def waits(self, waiting: Waiting) -> None:
+        """See `module_utils.common.voice.Voice`."""
         at = self._now()
-        if text == self._last and at - self._said_at[-1] < SIGN_OF_LIFE:
+        if self._width and (not self._turns or at - self._turned_at >= TURN):
+            self._turns, self._turned_at = self._turns + 1, at
+            turn = SPINNER[self._turns % len(SPINNER)]
+            text = self._label.before(self._clean(waiting.line()), named=True)
+            self._output.live(shortened(f"{turn} {text}", self._width - 1))
+        if not self._width and at - self._last_at >= SIGN_OF_LIFE:
+            self._say(
+                f"{GOING if self._label.members else ''}{self._label.before(self._clean(waiting.line()), named=True)}"
+            )
+
+    def show(self, line: str) -> None:
+        """See `module_utils.common.voice.Voice`."""
+        self._output.line(printable(str(remove_values(line, self._secrets))).rstrip())
+        self._last_at = self._now()
+
+    def finish(self) -> None:
+        """Remove the live line, and say the number of last lines that were left out, if any."""
+        if self._turns:
+            self._output.live("")
+        if self._left_out:
+            self._output.line(self._label.before(f"({self._left_out} lines left out)"))
+
+    def _clean(self, line: str) -> str:
+        # Masked first: a secret that is cut is not found.
+        return " ".join(printable(str(remove_values(line, self._secrets))).split())
+
+    def _say(self, text: str, *, done: bool = False) -> None:
+        at = self._now()
+        if text == self._last and at - self._last_at < SIGN_OF_LIFE:
             return
         if len(self._said_at) == MOST and at - self._said_at[0] < SPAN:
             self._left_out += 1
             return
         count, self._left_out = self._left_out, 0
-        self._last = text
+        self._last, self._last_at = text, at
         self._said_at.append(at)
-        self._say(shortened(f"[{self._host}] {f'({count} lines left out) ' if count else ''}{text}", LONGEST))
-
-    def finish(self) -> None:
-        """Say the number of last lines that were left out, if any."""
-        if self._left_out:
-            self._say(f"[{self._host}] ({self._left_out} lines left out)")
+        self._output.line(
+            shortened(f"{text}{f' ({count} lines left out before)' if count else ''}", LONGEST), done=done
+        )

@@ -32,6 +32,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     OpenSearchClient,
     connect,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import AT_ONCE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
@@ -40,6 +41,9 @@ CREATED = 136408427
 """The version id of 2.19.6."""
 SHARDS = 10
 """Of an index, each with one replica."""
+SNAPSHOTS = 1000
+"""In one repository."""
+ALL_NAMES, AGES, INDICES = "/_snapshot/nightly/_all", "ages", "indices"
 LETTERS = string.ascii_letters + string.digits
 GIB = 1024**3
 HEALTH = {
@@ -84,14 +88,17 @@ class Cluster:
         stats = {
             identity: {"name": name, "roles": ["data"], "fs": {"data": [disk]}} for name, identity in identities.items()
         }
+        state = _state(list(identities.values()), shards)
         settings = {"cluster": {"routing": {"allocation": {"disk": WATERMARKS}}}}
         answers = {
             "/_cluster/health": HEALTH,
             "/_nodes/_all/_none": {"nodes": nodes},
-            "/_cluster/state": _state(list(identities.values()), shards),
+            "/_cluster/state": state,
             "/_cluster/settings": {"persistent": {}, "transient": {}, "defaults": settings},
             "/_nodes/data:true/stats/fs": {"_nodes": {"failed": 0}, "nodes": stats},
             "/_tasks": {"nodes": {}},
+            "/_snapshot": {"nightly": {"type": "s3"}},
+            **_snapshots(list(state["metadata"]["indices"])),
         }
         return cls({path: json.dumps(answer, separators=(",", ":")).encode() for path, answer in answers.items()})
 
@@ -99,6 +106,8 @@ class Cluster:
         """The answer to GET, compressed; it is counted."""
         kind = path.partition("?")[0]
         kind = "/_cluster/state" if kind.startswith("/_cluster/state") else kind
+        if kind.startswith("/_snapshot/"):
+            kind = ALL_NAMES if kind == ALL_NAMES else INDICES if "indices" in path else AGES
         plain = self.answers[kind]
         sent = gzip.compress(plain, compresslevel=3)
         self.counted.calls += 1
@@ -106,6 +115,18 @@ class Cluster:
         self.counted.plain += len(plain)
         self.counted.sent += len(sent)
         return sent
+
+
+def _snapshots(indices: list[str]) -> dict[str, Any]:
+    """The answers of a repository with so many snapshots, of which the last holds all indices."""
+    names = [f"nightly-2026-{number // 28 % 12 + 1:02}-{number % 28 + 1:02}t{number:06}" for number in range(SNAPSHOTS)]
+    known = [{"snapshot": name, "state": "SUCCESS"} for name in names]
+    ages = [{**each, "end_time_in_millis": 1795000000000} for each in known[-AT_ONCE:]]
+    return {
+        ALL_NAMES: {"snapshots": known},
+        AGES: {"snapshots": ages},
+        INDICES: {"snapshots": [{"indices": indices}]},
+    }
 
 
 def _state(identities: list[str], shards: int) -> dict[str, Any]:
@@ -125,15 +146,28 @@ def _state(identities: list[str], shards: int) -> dict[str, Any]:
             for first, node in zip((True, False), chance.sample(identities, 2), strict=True)
         ]
         table.setdefault(index, {"shards": {}})["shards"][str(shard)] = copies
-    settings = {"index": {"version": {"created": str(CREATED)}, "number_of_replicas": "1"}}
+    settings = {
+        "index": {
+            "version": {"created": str(CREATED)},
+            "number_of_shards": str(SHARDS),
+            "number_of_replicas": "1",
+        }
+    }
     voters = identities[:3]
     return {
         "cluster_uuid": "Yq1Zp4oQSOu5mM0r9bJ2Mg",
         "version": 1,
         "cluster_manager_node": identities[0],
-        "nodes": {identity: {"ephemeral_id": identity} for identity in identities},
+        "nodes": {
+            identity: {"name": f"data-{number}", "ephemeral_id": identity} for number, identity in enumerate(identities)
+        },
         "metadata": {
-            "cluster_coordination": {"term": 1, "last_committed_config": voters, "last_accepted_config": voters},
+            "cluster_coordination": {
+                "term": 1,
+                "last_committed_config": voters,
+                "last_accepted_config": voters,
+                "voting_config_exclusions": [],
+            },
             "indices": {name: {"state": "open", "settings": settings} for name in table},
         },
         "routing_table": {"indices": table},

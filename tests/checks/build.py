@@ -55,13 +55,18 @@ def problems(names: Collection[str]) -> list[str]:
     ]
 
 
-def complaints(said: str) -> list[str]:
-    """The warnings and refusals of Galaxy's importer, from its output."""
-    return re.findall(r"^(?:WARNING|ERROR): .*$", said, re.MULTILINE)
+def complaints(said: str, playbooks: Collection[str] = ()) -> list[str]:
+    """The warnings and refusals of Galaxy's importer, from its output.
+
+    The project for AWX imports the collection's own playbooks. The importer gives ansible-lint a path that ends with
+    ansible_collections, below which ansible-lint looks for a folder of that name once more. So it does not find them.
+    """
+    unfound = {f"WARNING: ERROR    Failed to find stateful.upgrade.{name} playbook." for name in playbooks}
+    return [line for line in re.findall(r"^(?:WARNING|ERROR): .*$", said, re.MULTILINE) if line.strip() not in unfound]
 
 
-def imported(archive: Path) -> list[str]:
-    """The objections of the importer to the archive; it must have come to its end."""
+def imported(archive: Path, playbooks: Collection[str]) -> list[str]:
+    """The objections of the importer to the archive with these playbooks; it must have come to its end."""
     environment = {**os.environ, "ANSIBLE_HOME": str(archive.parent / ".ansible")}
     done = subprocess.run(
         [sys.executable, "-m", "galaxy_importer.main", str(archive)],
@@ -72,7 +77,7 @@ def imported(archive: Path) -> list[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    found = complaints(done.stdout)
+    found = complaints(done.stdout, playbooks)
     ended = done.returncode == 0 and "Importer processing completed successfully" in done.stdout
     return found if found or ended else [done.stdout]
 
@@ -89,8 +94,11 @@ def main() -> int:
             return done.returncode
         (archive,) = Path(output).iterdir()
         with tarfile.open(archive) as opened:
-            found = problems([entry.name for entry in opened if entry.isfile()])
-        found += imported(archive)
+            names = [Path(entry.name) for entry in opened if entry.isfile()]
+        found = problems([str(name) for name in names])
+        found += imported(
+            archive, [name.stem for name in names if name.match("playbooks/*.yml") and len(name.parts) == 2]
+        )
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

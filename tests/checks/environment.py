@@ -4,7 +4,7 @@
 `python3.11 -m tests.checks.environment ARGUMENTS…` makes the environment when it is not there yet, and then becomes its
 Python with these arguments, its programs first on the PATH. It needs the standard library only: it runs before anything
 is installed. The variable STATEFUL_UPGRADE_LOCK names another lock of the folder `requirements`: those of the oldest
-and the newest ansible-core hold what the tests need, and not what the checks need.
+and the newest ansible-core hold what the tests need, and not what the checks need; that of the demo holds less still.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ensure(path: Path, lock: Path = LOCK) -> Path:
 
 
 def _install(path: Path, python: Path, lock: Path) -> None:
-    print(f"making the development environment, once per machine, about a minute: {path}", file=sys.stderr, flush=True)
+    print(f"installing the packages of {lock.name}, once per machine: {path}", file=sys.stderr, flush=True)
     venv.create(path, symlinks=True, with_pip=True)
     command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes", "-r"]
     environment = {**os.environ, "PIP_ROOT_USER_ACTION": "ignore"}

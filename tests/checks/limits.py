@@ -5,6 +5,7 @@
 - Nothing that is true of one machine only stands in a file: no path of somebody's folders, no host of a package
   registry (each user's own settings name it).
 - Tests wait for conditions, they do not sleep.
+- Pictures of docs/pictures stay small; every other file is a text.
 - Sentences begin with their subject (`tests.checks.wording`).
 The limits of plugins are in `tests.checks.rooms`.
 """
@@ -23,6 +24,8 @@ from tests.checks.wording import without_subject
 
 FILE_LINES, FUNCTION_LINES = 400, 50
 COUNTED = frozenset({".go", ".j2", ".py", ".sh", ".yaml", ".yml"})
+PICTURES, PICTURE_BYTES = Path("docs", "pictures"), 150_000
+"""The folder of pictures that a browser has taken, and the most bytes that one of them has."""
 FOREIGN = frozenset({"LICENSE"})
 """Texts that are not ours to change."""
 
@@ -85,6 +88,12 @@ def addresses_in_lock(text: str) -> Iterator[str]:
             yield f"{number}: an address in a lock; make the lock without addresses"
 
 
+def large_picture(size: int) -> Iterator[str]:
+    """A picture that would make every clone slower."""
+    if size > PICTURE_BYTES:
+        yield f"1: {size} bytes; a picture has at most {PICTURE_BYTES}"
+
+
 def is_lock(path: Path) -> bool:
     """Whether a file pins packages by checksum."""
     return path.suffix in {".lock", ".sum"} or "locks" in path.parts
@@ -110,6 +119,9 @@ def all_breaches(root: Path, paths: Iterable[Path]) -> Iterator[str]:
     """The breaches of limits in all these files."""
     python: dict[Path, ast.Module] = {}
     for path in paths:
+        if path.suffix == ".png" and path.parent == PICTURES:
+            yield from (f"{path}:{breach}" for breach in large_picture((root / path).stat().st_size))
+            continue
         try:
             text = (root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:

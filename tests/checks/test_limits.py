@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.limits import breaches
+from tests.checks.limits import PICTURE_BYTES, all_breaches, breaches
 
 
 def _function(lines: int) -> str:
@@ -69,3 +69,11 @@ def test_what_one_machine_has(text: str) -> None:
 )
 def test_what_every_machine_has(text: str) -> None:
     assert not list(breaches(Path("docs/guide.md"), f"{text}\n"))
+
+
+@pytest.mark.parametrize(("name", "size", "found"), [("docs/pictures", 0, 0), ("docs/pictures", 1, 1), ("docs", 0, 1)])
+def test_a_picture_is_small_and_has_a_folder_of_its_own(tmp_path: Path, name: str, size: int, found: int) -> None:
+    picture = tmp_path / name / "x.png"
+    picture.parent.mkdir(parents=True)
+    picture.write_bytes(b"\x89" * (PICTURE_BYTES + size))
+    assert len(list(all_breaches(tmp_path, [Path(name, "x.png")]))) == found

@@ -30,7 +30,7 @@ class Api:
     """Requests with the kubelet's token. Paths are as in the Kubernetes API, without the server."""
 
     def __init__(self, server: str, token: str, authority: str) -> None:
-        self._server = server
+        self.server = server
         self._headers = {"Authorization": f"Bearer {token}"}
         self._tls = ssl.create_default_context(cafile=authority)
         self._session: aiohttp.ClientSession | None = None
@@ -38,7 +38,7 @@ class Api:
     async def __aenter__(self) -> Api:
         connector = aiohttp.TCPConnector(ssl=self._tls, limit=0)
         timeout = aiohttp.ClientTimeout(total=30)
-        self._session = aiohttp.ClientSession(self._server, headers=self._headers, connector=connector, timeout=timeout)
+        self._session = aiohttp.ClientSession(self.server, headers=self._headers, connector=connector, timeout=timeout)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -16,6 +16,7 @@ from tests.lab.addresses import POD_THIRDS, SERVICE_THIRDS, AddressBook, Range
 from tests.lab.api import Api, ApiError, Store
 from tests.lab.control_plane import credentials
 from tests.lab.control_plane.components import API_SERVER_PORT, ControlPlane
+from tests.lab.control_plane.in_memory import InMemory
 from tests.lab.eventlog import EventLog
 from tests.lab.faults import Faults
 from tests.lab.kubelet.kubelet import Kubelet
@@ -75,6 +76,11 @@ class Assembly:
         ]
 
     async def _start_control_plane(self, secrets: credentials.Credentials, api: Api) -> None:
+        if self.plan.in_memory:
+            self.supervisor.add(InMemory(self.directory, self.range.control_plane, self.ledger).start)
+            await eventually("The API server's start", api.healthy, READY_TIMEOUT)
+            self.log.write("api-ready")
+            return
         plane = ControlPlane(Path(self.plan.binary), self.directory, self.range.control_plane, secrets, self.ledger)
         self.supervisor.add(partial(plane.start, "etcd"))
         self.supervisor.add(partial(plane.start, "kube-apiserver"))

@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", parents=[common], help="start a lab")
     up.add_argument("--zones", default="a,b,c", help="comma-separated zones (default: a,b,c)")
     up.add_argument("--nodes-per-zone", type=int, default=1, help="Kubernetes nodes in each zone (default: 1)")
+    up.add_argument("--in-memory", action="store_true", help="API server and controllers in memory, without a build")
     up.add_argument("--with-parent", action="store_true", help="end the lab when the calling process ends")
     commands.add_parser("status", parents=[common], help="show Kubernetes nodes, pods and faults")
     down = commands.add_parser("down", parents=[common], help="end a lab and remove its directory")
@@ -74,6 +75,7 @@ def _up(options: argparse.Namespace, directory: Path) -> None:
         nodes_per_zone=options.nodes_per_zone,
         zones=options.zones.split(","),
         owner=os.getppid() if options.with_parent else None,
+        in_memory=options.in_memory,
         tell=lambda line: print(line, flush=True),
     )
     nodes = ", ".join(f"{node['name']} (zone {node['zone']})" for node in lab.status()["nodes"])

@@ -40,6 +40,10 @@ class ContainerContext:
     env: Mapping[str, str]
     command: tuple[str, ...]
     args: tuple[str, ...]
+    message: tuple[str, Path] | None = None
+    """The path in the container at which it may leave its last words for the pod's status, and the host path."""
+    read_only: bool = False
+    """Whether the container may write its mounts alone (readOnlyRootFilesystem)."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,31 @@ class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
+    as_lab: bool = False
+    """Whether it begins as the lab's own user and not as that of the pods, to give up its rights by itself."""
 
 
 class Image(Protocol):
     """Something that can be started as a container's process."""
 
+    @property
+    def folders(self) -> Mapping[str, Path]:
+        """Host path by folder of the image, for the commands that a pod brings along."""
+
     def launch(self, context: ContainerContext) -> Launch:
         """Give the process; may write files into the scratch directory and the mounts."""
+
+
+class WithoutFolders:
+    """An image whose files no command of a pod looks for."""
+
+    @property
+    def folders(self) -> Mapping[str, Path]:
+        return {}
+
+
+class TakesCommand(WithoutFolders):
+    """An image that sees to a command of the pod itself."""
 
 
 def resolve(image: str) -> Image:
@@ -68,6 +90,10 @@ def resolve(image: str) -> Image:
         return ProbeImage(tag)
     if repository == "busybox":
         return IdleImage()
+    if repository == "stateful-upgrade-ee":
+        from tests.lab.execution_environment import ExecutionEnvironment  # noqa: PLC0415
+
+        return ExecutionEnvironment()
     if repository in {"longhorn-instance-manager", "longhorn-share-manager"}:
         return RestingImage()
     if repository == "opensearch":
@@ -80,10 +106,15 @@ def resolve(image: str) -> Image:
 
 def launch(image: Image, context: ContainerContext) -> Launch:
     """The image's process, or the command with which the pod replaces it, its mounts under their host paths."""
-    if context.command and not isinstance(image, IdleImage):
-        words = found_on_host((*context.command, *context.args), host_paths(context))
+    if context.command and not isinstance(image, TakesCommand):
+        words = found_on_host((*context.command, *context.args), {**image.folders, **paths_on_host(context)})
         return Launch(words, {**context.env}, context.scratch)
     return image.launch(context)
+
+
+def paths_on_host(context: ContainerContext) -> dict[str, Path]:
+    """Host path by path in the container: of the folders that it mounts, and of the file for its last words."""
+    return host_paths(context) | (dict([context.message]) if context.message else {})
 
 
 def host_paths(context: ContainerContext) -> dict[str, Path]:
@@ -109,7 +140,7 @@ def found_on_host(words: Sequence[str], folders: Mapping[str, Path]) -> tuple[st
 
 
 @dataclass(frozen=True)
-class IdleImage:
+class IdleImage(TakesCommand):
     """`busybox`, by which charts set owners of volumes and settings of the kernel: here all is as it should be."""
 
     def launch(self, context: ContainerContext) -> Launch:
@@ -117,7 +148,7 @@ class IdleImage:
 
 
 @dataclass(frozen=True)
-class RestingImage:
+class RestingImage(WithoutFolders):
     """A part of Longhorn: its process only has to be there, for `tests.lab.longhorn` does its work."""
 
     def launch(self, context: ContainerContext) -> Launch:
@@ -125,7 +156,7 @@ class RestingImage:
 
 
 @dataclass(frozen=True)
-class ProbeImage:
+class ProbeImage(WithoutFolders):
     """A tiny HTTP server (probe_server.py) on port 8080, for the lab's own tests."""
 
     version: str

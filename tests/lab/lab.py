@@ -99,17 +99,19 @@ class Lab:
         nodes_per_zone: int = 1,
         zones: Sequence[str] = ("a", "b", "c"),
         owner: int | None = 0,
+        in_memory: bool = False,
         tell: Callable[[str], None] = print,
     ) -> Lab:
         """Start a lab and wait until it works. Raises LabError, leaving nothing behind.
 
-        The lab ends with the process `owner`: by default (0) the caller's own, None for none.
+        The lab ends with the process `owner`: by default (0) the caller's own, None for none. With `in_memory` the API
+        server and the controllers are those of `tests.sandbox`, which need no build; the members are as real.
         """
         path = (directory or default_directory(name)).absolute()
-        binary = ensure_built(tell)
+        binary = "" if in_memory else str(ensure_built(tell))
         _make_directory(path)
         owning = None if owner is None else record_of("owner", owner or os.getpid())
-        LabPlan(name, str(binary), tuple(zones), nodes_per_zone, owning).write(path)
+        LabPlan(name, binary, tuple(zones), nodes_per_zone, owning).write(path)
         try:
             _start_keeper(path)
         except BaseException:

@@ -19,9 +19,15 @@ class LabPlan:
 
     name: str
     binary: str
+    """The program of the control plane; empty for the one in memory."""
     zones: tuple[str, ...]
     nodes_per_zone: int
     owner: ProcessRecord | None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the API server and the controllers are those in memory."""
+        return not self.binary
 
     def write(self, directory: Path) -> None:
         write_private(directory / FILE, json.dumps(asdict(self), indent=1).encode())

@@ -18,6 +18,9 @@ from tests.lab.plan import LabPlan
 Restart = Callable[[float], Coroutine[Any, Any, None]]
 """Kills the API server, and starts it again after some seconds."""
 
+OF_CONTROL_PLANE = ("api-server-away", "node-dead")
+"""The faults that the control plane in memory cannot show: it keeps nothing on disk, and watches over no lease."""
+
 
 class Switchboard:
     """Answers questions about one lab."""
@@ -32,6 +35,7 @@ class Switchboard:
         pods: dict[str, Json],
         restart_api_server: Restart,
     ) -> None:
+        self._in_memory = plan.in_memory
         self._about = {"name": plan.name, "network": network, "server": server}
         self._host = host
         self._kubelet = kubelet
@@ -59,6 +63,8 @@ class Switchboard:
     async def do_break(self, question: Json) -> Json:
         """Switch a fault on. Raises LabError for one that there is not."""
         fault = question["fault"]
+        if self._in_memory and fault in OF_CONTROL_PLANE:
+            raise LabError(f"The fault {fault} needs the real control plane; start the lab without --in-memory.")
         if fault == "node-dead":
             await self._kubelet.kill_node(question["node"])
         elif fault == "api-server-away":

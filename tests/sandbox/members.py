@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import END, LIST
 
 from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.clock import Clock
@@ -25,6 +27,8 @@ class Members:
         self._zone_of = zone_of
         self._address_of = address_of
         self._durations = durations
+        self.plugins: dict[str, Mapping[str, str]] = {}
+        """The plugins in the image of a version, each with the version that it was built for."""
         self._clusters: dict[tuple[str, str], Cluster] = {}
         self._of_pod: dict[str, Cluster] = {}
         """By the UID of the pod whose process is a member."""
@@ -41,7 +45,8 @@ class Members:
         address = self._address_of(metadata["namespace"], metadata["name"])
         environment[ZONE] = self._zone_of(pod["spec"]["nodeName"])
         version = image_of(pod["spec"]["containers"][0]["image"])[1]
-        cluster.start(member_of(metadata["name"], version, address, _data_key(pod), environment))
+        plugins = tuple(self.plugins.get(version, {}))
+        cluster.start(member_of(metadata["name"], version, address, _data_key(pod), environment, plugins))
 
     def stopping(self, pod: Json, _container: str) -> None:
         """The process of a pod was asked to end (SIGTERM)."""
@@ -62,7 +67,15 @@ class Members:
 
     def exit_code(self, pod: Json, _container: str) -> int | None:
         """The exit code of a container that has nothing to do, as in the pods that pull an image."""
-        return 0 if pod["spec"]["containers"][0].get("command") == ["true"] else None
+        return 0 if (pod["spec"]["containers"][0].get("command") or [""])[0] in {"true", "sh"} else None
+
+    def message(self, pod: Json, _container: str) -> str:
+        """The termination log of the pods that list plugins: those of the image, which a shell would find."""
+        container = pod["spec"]["containers"][0]
+        if LIST not in (container.get("command") or ()):
+            return ""
+        there = self.plugins.get(image_of(container["image"])[1], {})
+        return "\n".join([*(f"{name} {version}" for name, version in there.items()), END])
 
     def log(self, pod: Json, _container: str, _previous: bool) -> list[str]:
         """The lines that the process of a pod has written."""

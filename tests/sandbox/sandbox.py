@@ -137,6 +137,7 @@ class Sandbox:
             address=self.pod_address,
             pull_error=pull_error,
             exit_code=self.members.exit_code,
+            message=self.members.message,
             started=self.members.started,
             stopping=self.members.stopping,
             stopped=self.members.stopped,

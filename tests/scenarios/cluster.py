@@ -188,7 +188,7 @@ def _rights(namespace: str) -> list[dict[str, Any]]:
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": role["metadata"]["name"], "namespace": namespace},
+        "metadata": {"name": USER, "namespace": namespace},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
     }

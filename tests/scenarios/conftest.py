@@ -23,12 +23,15 @@ LONGEST = (
     "test_disturbed",
     "test_killed_at_random",
     "test_meanwhile",
+    "test_pages",
     "test_interrupted",
+    "test_awx",
     # The process with the single test of kills at random takes its next module at once.
     "test_check_mode",
     "test_modules",
     "test_stuck_member",
     "test_seven_members",
+    "test_molecule",
     "test_longhorn",
     "test_hand_over",
     "test_secured",
@@ -38,6 +41,7 @@ LONGEST = (
     "test_member_roles",
     "test_remote_store",
     "test_helm",
+    "test_gitops",
     "test_hop",
 )
 """Modules that take minutes come first, or one process would work on one of them while the other has nothing left."""

@@ -184,10 +184,10 @@ def hanging(stage: Stage, host: str = HERE) -> Iterator[tuple[subprocess.Popen[s
 
 
 def read_live_line(controller: subprocess.Popen[str]) -> None:
-    """Come back when the worker has said, through a pipe and while it works, that it waits."""
+    """Come back when the worker has said, through a pipe and while it works, that it is about to wait."""
     said: list[str] = []
     for line in controller.stdout or ():
-        if line.startswith("[here] waiting: It does not come."):
+        if line.startswith("[here] It is about to wait."):
             return
         said.append(line)
     raise AssertionError(f"the task did not come to its wait: {''.join(said)}")

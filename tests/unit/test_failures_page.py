@@ -3,41 +3,22 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.named_tests import NAMED, ROOT, missing, tables
+
 PAGE = ROOT / "docs" / "failures.md"
 HEAD = ("Failure", "Reports", "Behaviour here", "Shown by")
-NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 REASONS = ("Does not apply: ", "Not guarded yet: ")
 ISSUE = re.compile(r"#\d+")
 
 
-def rows(text: str) -> list[tuple[str, ...]]:
-    """The cells of each row of each table; heads and rules are left out."""
-    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
-    cells = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
-    return [row for row in cells if row != HEAD]
-
-
-@cache
-def functions_in(path: Path) -> frozenset[str]:
-    """The names of the functions of a file; none where there is no such file."""
-    if not path.is_file():
-        return frozenset()
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
 def faults(text: str) -> Iterator[str]:
     """One sentence for everything that is wrong with a row."""
-    for row in rows(text):
+    for row in tables(text, HEAD):
         thing = row[0]
         if len(row) != len(HEAD) or not all(row):
             yield f"{thing}: not every cell is there"
@@ -49,7 +30,7 @@ def faults(text: str) -> Iterator[str]:
             yield f"{thing}: neither a test nor a reason"
         elif named and ", ".join(f"`{path}::{name}`" for path, name in named) != row[3]:
             yield f"{thing}: something else stands beside the tests"
-        yield from (f"{path}::{name} does not exist" for path, name in named if name not in functions_in(ROOT / path))
+        yield from missing(row[3])
 
 
 def test_every_test_exists_and_every_failure_has_one_or_a_reason() -> None:
@@ -64,7 +45,7 @@ def test_every_table_has_the_same_head() -> None:
 
 
 def test_no_test_is_named_twice_in_a_row() -> None:
-    for row in rows(PAGE.read_text(encoding="utf-8")):
+    for row in tables(PAGE.read_text(encoding="utf-8"), HEAD):
         named = NAMED.findall(row[3])
         assert len(set(named)) == len(named), row[0]
 

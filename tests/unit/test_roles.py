@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
 
 from tests.unit.given_options import module_defaults_in, variables_of_options
 
@@ -23,7 +24,7 @@ ROLES = sorted((*SHELLS, *SYSTEMS))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
-HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\])\))? \}\}$")
+HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\]|'none')(?:, true)?\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
 MADE = frozenset(
     {
@@ -36,6 +37,10 @@ MADE = frozenset(
         "upgrade_places",
         "upgrade_step",
         "upgrade_system",
+        "upgrade_batches",
+        "upgrade_digest",
+        "upgrade_moment",
+        "upgrade_run",
     }
 )
 """Variables that the role begin makes for the later ones; nobody gives them."""
@@ -43,7 +48,9 @@ OF_PLAIN_HOSTS = frozenset({"upgrade_groups", "upgrade_member_role"})
 """Variables of the shells for a system whose members run on hosts of the inventory."""
 HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
 """Variables that the playbook hands to every module; to groups of them it hands others, see `handed_to_groups`."""
-TOLD = frozenset({"upgrade_state", "upgrade_waiting_for", "upgrade_reasons"})
+FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connection))
+"""A variable for each option of these."""
+TOLD = frozenset({"upgrade_plan_text", "upgrade_reasons", "upgrade_state", "upgrade_waiting_for"})
 """Custom statistics that a run hands to whoever started it."""
 COMPARED = ("type", "elements")
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
@@ -199,16 +206,20 @@ def test_every_variable_that_a_user_gives_has_a_place_in_the_documentation(entry
     assert given - named == set()
 
 
+def test_every_option_of_a_connection_has_a_place_in_the_documentation() -> None:
+    assert set(NAMED.findall((ROOT / "docs" / "connections.md").read_text(encoding="utf-8"))) >= FLAT
+
+
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_what_the_documentation_names_is_there(page: str) -> None:
-    known = {name for role in ROLES for name in specification(role)} | MADE | TOLD | MODULES | BESIDE
+    known = {name for role in ROLES for name in specification(role)} | FLAT | MADE | TOLD | MODULES | BESIDE
     text = (ROOT / page).read_text(encoding="utf-8")
     codes = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)) if page == "docs/reasons.md" else set()
     assert set(NAMED.findall(text)) - known - codes == set()
 
 
 def test_what_a_playbook_uses_is_documented() -> None:
-    known = {name for role in ROLES for name in specification(role)} | MADE | TOLD | BESIDE
+    known = {name for role in ROLES for name in specification(role)} | FLAT | MADE | TOLD | BESIDE
     for path in sorted((ROOT / "playbooks").rglob("*.*")):
         text = re.sub(r"stateful\.upgrade\.\w+", "", path.read_text(encoding="utf-8"))
         assert set(re.findall(r"\bupgrade_\w+", text)) <= known, path.name

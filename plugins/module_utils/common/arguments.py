@@ -5,15 +5,30 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from ansible.module_utils.basic import env_fallback
+from ansible.module_utils.basic import AnsibleFallbackNotFound
 
 Options = dict[str, dict[str, Any]]
 
 
+def first_in_environment(*names: str) -> str:
+    """The first of these environment variables that has a value.
+
+    An empty one counts as not given: a credential of AWX sets all of its variables, also those of fields left empty.
+
+    Raises:
+        AnsibleFallbackNotFound: none has a value.
+    """
+    for name in names:
+        if os.environ.get(name):
+            return os.environ[name]
+    raise AnsibleFallbackNotFound
+
+
 def _from_environment(*names: str) -> tuple[Any, list[str]]:
-    return (env_fallback, list(names))
+    return (first_in_environment, list(names))
 
 
 KUBERNETES: Options = {
@@ -76,8 +91,8 @@ OPENSEARCH: Options = {
             },
             "username": {"type": "str", "fallback": _from_environment("OPENSEARCH_USERNAME")},
             "password": {"type": "str", "no_log": True, "fallback": _from_environment("OPENSEARCH_PASSWORD")},
-            "client_cert": {"type": "path"},
-            "client_key": {"type": "path"},
+            "client_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CLIENT_CERT")},
+            "client_key": {"type": "path", "fallback": _from_environment("OPENSEARCH_CLIENT_KEY")},
             "ca_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CA_CERT")},
             "validate_certs": {"type": "bool", "default": True},
             "proxy": {"type": "str", "no_log": True},
@@ -105,7 +120,7 @@ CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **LOCK}
 """Every module of the action group accepts these, so that `module_defaults` can set them once for all."""
 
 CONSENT: Options = {
-    "allow_single_copy": {"type": "bool", "default": False},
+    "allow_single_copy": {"type": "list", "elements": "str", "default": []},
     "allow_quorum_loss": {"type": "bool", "default": False},
     "allow_red_indices": {"type": "list", "elements": "str", "default": []},
 }

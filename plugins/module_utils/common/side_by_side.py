@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from .errors import refusal
 from .task import Guard, Outcome, Task, attempt
 from .verdict import Reason, Verdict
+from .voice import Voice, Waiting
 from .waiting import Patience, Waited
 
 Answer = TypeVar("Answer")
@@ -55,6 +56,34 @@ class _UntilStopped:
             raise refusal("interrupted", "The task was interrupted.", "Run again.")
 
 
+class _OneAtATime:
+    """The voice of the task, at which no part interrupts another."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._speaking = Lock()
+
+    def progress(self, line: str) -> None:
+        """See `Voice`."""
+        with self._speaking:
+            self._voice.progress(line)
+
+    def done(self, line: str) -> None:
+        """See `Voice`."""
+        with self._speaking:
+            self._voice.done(line)
+
+    def waits(self, waiting: Waiting) -> None:
+        """See `Voice`."""
+        with self._speaking:
+            self._voice.waits(waiting)
+
+    def show(self, line: str) -> None:
+        """See `Voice`."""
+        with self._speaking:
+            self._voice.show(line)
+
+
 def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     """The outcome of each part, in their order; a `Refusal` raised in a part is its verdict.
 
@@ -63,16 +92,10 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     An interruption of the task (a signal, its timeout) stops every part before its next look or act, and is then
     raised again.
     """
-    stopped, speaking = Event(), Lock()
-
-    def progress(line: str) -> None:
-        with speaking:
-            task.progress(line)
+    stopped, voice = Event(), _OneAtATime(task.voice)
 
     def begin(part: Part) -> tuple[Outcome, Waited]:
-        own = replace(
-            task, params=part.params, progress=progress, guard=_UntilStopped(stopped, task.guard), waited=Waited()
-        )
+        own = replace(task, params=part.params, voice=voice, guard=_UntilStopped(stopped, task.guard), waited=Waited())
         return attempt(part.run, own), own.waited
 
     with ThreadPoolExecutor(max_workers=max(1, len(parts))) as pool:

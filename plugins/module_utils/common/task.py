@@ -15,6 +15,7 @@ from .ancestry import ancestors
 from .errors import Denied, Refusal, Unreachable, refusal
 from .moments import now_text
 from .verdict import State, Verdict, combine
+from .voice import Lines, Stages, Voice
 from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, wait_for
 from .words import printable_data
 
@@ -98,7 +99,9 @@ class Task:
     params: Mapping[str, Any]
     check_mode: bool = False
     diff_mode: bool = False
-    progress: Callable[[str], None] = lambda line: None
+    voice: Voice = field(default_factory=Lines)
+    stages: Stages = field(default_factory=Stages)
+    """The stages that are told by their words, since they are no trouble."""
     warn: Callable[[str], None] = lambda line: None
     clock: Clock = field(default_factory=MonotonicClock)
     parents: tuple[str, ...] = field(default_factory=lambda: ancestors(1))
@@ -108,6 +111,10 @@ class Task:
     guard: Guard | None = None
     journal: Journal = field(default_factory=Journal)
     waited: Waited = field(default_factory=Waited)
+
+    def progress(self, line: str) -> None:
+        """Tell that something has happened."""
+        self.voice.progress(line)
 
     @property
     def run(self) -> str:
@@ -183,10 +190,12 @@ class Task:
             seen = guarded()
             return seen, verdict_of(seen)
         sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
-        patience = Patience(timeout, sleep, pace, limit=self.params.get("wait_limit"), remaining=remaining)
+        patience = Patience(
+            timeout, sleep, pace, limit=self.params.get("wait_limit"), remaining=remaining, stages=self.stages
+        )
         if hands_back_after is not None and hands_back_after <= timeout:
             patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
-        return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
+        return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
 
     def wait_apart(
         self,
@@ -201,7 +210,7 @@ class Task:
             self.may_look(stoppable)
             return look()
 
-        return wait_for(guarded, verdict_of, patience, self.clock, self.progress, self.waited)
+        return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
 
     def ask(self, question: Callable[[], Look]) -> Look:
         """The answer to a question, once it can be had."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one way to wait: with a reason, a deadline, and a line on every change of what is waited for."""
+"""The one way to wait: with a reason and a deadline, and telling at every look what is waited for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from typing import Any, Protocol, TypeVar
 
 from .errors import Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
+from .voice import Stages, Voice, Waiting
 
 Look = TypeVar("Look")
 
 Remaining = Mapping[str, tuple[float, ...]]
 """The amount that is left to wait for, by the code of the reason. A smaller tuple than any before is progress."""
-
-SIGN_OF_LIFE = 30.0
-"""Seconds after which an unchanged reason is announced again. Job runners kill silent jobs."""
-
 
 INSTANT = 1e-6
 """Seconds too short to sleep: a floating-point clock might not move at all."""
@@ -68,6 +65,13 @@ class Patience:
     """The longest that the wait may last in all, even if it makes progress."""
     remaining: Callable[[Any], Remaining] | None = None
     """Tells from a look how much is left to wait for. Whenever that is less than ever, the timeout begins anew."""
+    stages: Stages = field(default_factory=Stages)
+    """The stages that are told by their words."""
+
+    def told(self, verdict: Verdict, seconds: float) -> Waiting:
+        """The verdict after so many seconds in the words of a voice."""
+        reasons = " ".join(reason.message for reason in verdict.deciding())
+        return Waiting(reasons, seconds, self.stages.word(verdict), self.stages.usually)
 
     def pause_after(self, took: float) -> float:
         """Seconds until the next look. The duration of the last look counts as part of the sleep."""
@@ -103,7 +107,7 @@ def wait_for(
     verdict_of: Callable[[Look], Verdict],
     patience: Patience,
     clock: Clock,
-    progress: Callable[[str], None],
+    voice: Voice,
     waited: Waited | None = None,
 ) -> tuple[Look, Verdict]:
     """Look until the verdict is passed or refused, or the patience is at its end.
@@ -113,11 +117,10 @@ def wait_for(
     of reach is waited for like any other reason: members and load balancers restart.
 
     Raises:
-        Refusal: the API was still out of reach at the end, so that there is no last look. It is `Unreachable` if
-            `patience.hands_back`.
+        Refusal: the API was out of reach to the end (`Unreachable` if `patience.hands_back`); there is no last look.
     """
     start = looked_at = clock.now()
-    announcer, deadline = _Announcer(progress, start), _Deadline(patience, start)
+    deadline = _Deadline(patience, start)
     before, silence, waited = Verdict(), None, Waited() if waited is None else waited
     waited.present = ""
     while True:
@@ -140,8 +143,9 @@ def wait_for(
             if found is None:
                 raise silence if silence and patience.hands_back else Refusal(*end.reasons)
             return found[0], end
-        waited.present = " ".join(reason.message for reason in verdict.deciding())
-        announcer.say(verdict, clock.now() - start, clock.now())
+        told = patience.told(verdict, clock.now() - start)
+        waited.present = told.reason
+        voice.waits(told)
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
         pause = min(patience.pause_after(looked_at - began), time_left)
@@ -183,30 +187,6 @@ class _Deadline:
             return refused("timed_out", message, f"Cure the cause, or give more time with wait_timeout, {more}")
         message = f"This has not ended within {now - self._start:.0f} s, and no more time is left for it (wait_limit)."
         return refused("timed_out", message, f"Give more time with wait_limit, {more}")
-
-
-class _Announcer:
-    """Announces what is waited for when that changes, and again as a sign of life.
-
-    Only codes and the things they are about count as a change: a list in a sentence that grows or shrinks with each
-    look is no news.
-    """
-
-    def __init__(self, progress: Callable[[str], None], now: float) -> None:
-        self._progress = progress
-        self._said: set[tuple[str, str]] = set()
-        self._at = now
-
-    def say(self, verdict: Verdict, spent: float, now: float) -> None:
-        line = " ".join(reason.message for reason in verdict.deciding())
-        about = {(reason.code, reason.about) for reason in verdict.deciding()}
-        if about != self._said:
-            self._progress(f"waiting: {line}")
-        elif now - self._at >= SIGN_OF_LIFE:
-            self._progress(f"still waiting after {spent:.0f} s: {line}")
-        else:
-            return
-        self._said, self._at = about, now
 
 
 def _timed_out(verdict: Verdict, why: Reason) -> Verdict:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 NAMED = 5
@@ -21,14 +21,28 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs"})
 
 def enumerate_few(things: Iterable[str]) -> str:
     """The first few things in order, and how many more there are."""
-    ordered = sorted(set(things))
-    shown = ", ".join(ordered[:NAMED])
-    return shown if len(ordered) <= NAMED else f"{shown} and {len(ordered) - NAMED} more"
+    return first_few(sorted(set(things)))
+
+
+def first_few(things: Sequence[str]) -> str:
+    """The same of things that have an order of their own."""
+    shown = ", ".join(things[:NAMED])
+    return shown if len(things) <= NAMED else f"{shown} and {len(things) - NAMED} more"
 
 
 def shortened(text: str, most: int) -> str:
     """The text, or its beginning if it has more characters than this."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def duration(seconds: float) -> str:
+    """A measured time for people: 36 s, 3 min 46 s, 1 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 else "")
+    return f"{whole // 3600} h" + (f" {whole % 3600 // 60} min" if whole % 3600 >= 60 else "")
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
+from .pace import placed
 
 Work = Callable[[Task], Outcome]
 
@@ -56,6 +57,8 @@ class System:
     """The further checks of the order that it gets; they are made side by side."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
+    guess: int = 60
+    """Seconds that a batch is taken to last as long as none was measured in its place."""
     announce: Callable[[Task, Outcome, Verdict], None] | None = None
     """Tells another place that the order is refused."""
 
@@ -134,7 +137,13 @@ def _begun(task: Task, parts: Parts) -> Outcome:
         return replace(plan, verdict=verdict)
     restored = parts.put_back(task)
     verdict = combine((verdict, restored.verdict))
+    batches = plan.more["batches"]
+    recorded: Mapping[str, Any] = {}
     if verdict.passed and not task.check_mode:
-        verdict = combine((verdict, parts.note_begin(task, plan).verdict))
+        noted = parts.note_begin(task, plan)
+        verdict, recorded = combine((verdict, noted.verdict)), noted.more.get("record") or {}
+    places = placed(batches, len(recorded.get("batches", ())))
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
-    return replace(restored, verdict=verdict, next=plan.next, more={**plan.more, "before": plan.before})
+    return replace(
+        restored, verdict=verdict, next=plan.next, more={**plan.more, "batches": places, "before": plan.before}
+    )

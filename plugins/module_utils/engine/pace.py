@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from statistics import fmean
+from statistics import fmean, median
+from typing import Any
 
+from ..common.words import duration
+from .phases import Phase
 from .record import BatchRecord, Record
 
 
@@ -25,6 +29,66 @@ def seconds_left(record: Record) -> float | None:
     return None if pace is None else pace * left
 
 
+def placed(batches: Sequence[Mapping[str, Any]], whole: int) -> list[dict[str, Any]]:
+    """The batches of this run, each with its `place` among the `whole` number of the upgrade, such as 2/3."""
+    before = max(0, whole - len(batches))
+    return [{**each, "place": f"{before + number}/{before + len(batches)}"} for number, each in enumerate(batches, 1)]
+
+
+def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Since when the upgrade of this plan is under way, and how many batches are done; empty if it begins now."""
+    going = {member for batch in plan["batches"] for member in batch["members"]}
+    for record in records:
+        same = (record.cluster, record.target_version) == (plan["cluster_uuid"], target)
+        done = sum(going.isdisjoint(batch.members) for batch in record.batches)
+        if same and record.phase is not Phase.COMPLETED and done:
+            return {"started": record.started, "done": done}
+    return {}
+
+
+def longest_absence(took: Iterable[Mapping[str, Any]]) -> float:
+    """The longest absence of a member of one batch in seconds; 0 if none was measured."""
+    seconds = (each.get("total_seconds") for each in took)
+    return max(
+        (float(one) for one in seconds if isinstance(one, (int, float)) and not isinstance(one, bool)), default=0
+    )
+
+
+def usual_absence(record: Record) -> float | None:
+    """The median of the longest absences of the batches that are done, in seconds; None before the first one."""
+    measured = [away for batch in record.batches if batch.state == "done" and (away := longest_absence(batch.took))]
+    return round(median(measured), 1) if measured else None
+
+
+def figures_of(record: Record) -> dict[str, Any]:
+    """The figures by which an upgrade is compared with the next one; times in seconds."""
+    began, ended = moment(record.started), moment(record.updated)
+    return {
+        "target_version": record.target_version,
+        "started": record.started,
+        "seconds": round((ended - began).total_seconds()) if began and ended else None,
+        "batches": len(record.batches),
+        "members": len({name for batch in record.batches for name in batch.members}),
+        "usual_seconds": usual_absence(record),
+    }
+
+
+def with_last(record: Record | None, previous: Record | None) -> Record | None:
+    """The record at the begin of a run, with the figures of the upgrade that was completed before it."""
+    if record is None or previous is None:
+        return record
+    finished = previous.phase is Phase.COMPLETED
+    return replace(record, last=(figures_of(previous),) if finished else previous.last)
+
+
+def done_text(took: Sequence[Mapping[str, Any]], record: Record | None) -> str:
+    """The words for a batch that is done: how long its members were away, and how much of the upgrade is left."""
+    away = longest_absence(took)
+    left = seconds_left(record) if record is not None else None
+    said = "upgraded by somebody else" if _by_another(took) else duration(away) if away else "done"
+    return f"{said}, about {duration_text(left)} left" if left else said
+
+
 def duration_text(seconds: float) -> str:
     """A duration for people, rounded as a prediction should be."""
     if seconds < 90:
@@ -32,9 +96,13 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def _by_another(took: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether somebody else has upgraded all members of a batch."""
+    return bool(took) and all(each.get("action") == "kept" for each in took)
+
+
 def _seconds(batch: BatchRecord) -> float | None:
-    by_another = bool(batch.took) and all(each.get("action") == "kept" for each in batch.took)
-    if batch.state != "done" or by_another or not batch.started or not batch.ended:
+    if batch.state != "done" or _by_another(batch.took) or not batch.started or not batch.ended:
         return None
     begin, end = moment(batch.started), moment(batch.ended)
     if begin is None or end is None:

@@ -55,6 +55,8 @@ class BatchRecord:
     waited: Items = ()
     cures: bool = False
     """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
+    health: str = ""
+    """The word of the system for its health when the gate of this batch had passed."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,12 @@ class Record:
     that any of them ran at its begin. Empty where that was not kept."""
     system: str = ""
     """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
+    acts: Items = ()
+    """The changes and what was put back, see `acts.counted`."""
+    health: str = ""
+    """The word of the system for its health at the end of the last run."""
+    last: Items = ()
+    """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
@@ -137,6 +145,9 @@ def _record(raw: Json) -> Record:
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
         system=text(raw, "system", ""),
+        acts=listed(raw, "acts", _shallow, ()),
+        health=text(raw, "health", ""),
+        last=listed(raw, "last", _shallow, ()),
         schema=whole(raw, "schema", SCHEMA),
     )
 
@@ -154,6 +165,7 @@ def _batch(raw: Json) -> BatchRecord:
         took=listed(raw, "took", _shallow),
         waited=listed(raw, "waited", _shallow),
         cures=flag(raw, "cures", default=False),
+        health=text(raw, "health", ""),
     )
 
 

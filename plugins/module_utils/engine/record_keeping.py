@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..common.attempts import until_unchanged
@@ -14,10 +14,11 @@ from ..common.errors import Refusal, refusal
 from ..common.moments import now_seconds, now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark
+from .acts import counted
 from .held_lock import who
 from .lock import Lock
 from .lock_watch import life_of
-from .pace import duration_text, seconds_left
+from .pace import done_text, usual_absence, with_last
 from .phases import Event
 from .record import Record, batch_changed, begun, ended, parse_record
 from .size import record_text
@@ -182,6 +183,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
             "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
         )
     if isinstance(store, Nowhere):
+        _tell_done(task, None)
         return Outcome(Verdict(), more={"record": {}, "at": at})
     if not params["lock"]:
         raise refusal(
@@ -194,17 +196,15 @@ def note(task: Task, store: RecordStore) -> Outcome:
     except Refusal as error:
         # It is never needed, and what a person might want to see is not written over.
         return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
-    if after is not None and params["batch_state"] == "done":
-        task.progress(_how_far(after))
+    _tell_done(task, after)
     shown = [each.as_result() if each is not None else {} for each in (before, after)]
-    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more={"record": shown[1], "at": at})
+    more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
+    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more=more)
 
 
-def _how_far(record: Record) -> str:
-    done = sum(batch.state == "done" for batch in record.batches)
-    left = seconds_left(record)
-    to_go = f", about {duration_text(left)} to go" if left else ""
-    return f"{done} of {len(record.batches)} batches done{to_go}"
+def _tell_done(task: Task, record: Record | None) -> None:
+    if task.params["state"] == "batch" and task.params["batch_state"] == "done":
+        task.voice.done(done_text(task.params["results"], record))
 
 
 def _missing(task: Task, record: Record | None) -> Verdict:
@@ -218,8 +218,20 @@ def _missing(task: Task, record: Record | None) -> Verdict:
 def _change(task: Task) -> Callable[[Record | None], Record | None]:
     params, at = task.params, now_text()
     if params["state"] == "begun":
-        return lambda previous: begun(previous, params["plan"], task.run, who(), at)
+        return lambda previous: with_last(begun(previous, params["plan"], task.run, who(), at), previous)
     if params["state"] == "batch":
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
-        return lambda record: batch_changed(record, params["batch"], *how)
-    return lambda record: ended(record, Event(params["event"]), params["summary"], at)
+        return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
+    return lambda record: _seen(ended(record, Event(params["event"]), params["summary"], at), params)
+
+
+def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
+    """The record with the acts of the tasks so far, and the health that they have found."""
+    if record is None:
+        return None
+    health = params["health"]
+    batches = tuple(
+        replace(each, health=health) if health and each.name == params["batch"] else each for each in record.batches
+    )
+    whole = health if health and not params["batch"] else record.health
+    return replace(record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole)

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .pace import moment
+from .acts import PUT_BACK
+from .pace import figures_of, moment
+from .phases import Phase
 from .record import BatchRecord, Record
 
 PHASES = ("stop", "schedule", "image", "start", "join")
@@ -18,6 +20,13 @@ LONGEST_GAP = 0.1
 """A pause longer than this share of the time at work is cut out of the timeline."""
 CUT = 0.02
 """The width of a pause that is cut out, as a share of the time at work."""
+COMPARED = {
+    "seconds": "seconds from begin to end",
+    "batches": "batches",
+    "members": "members",
+    "usual_seconds": "seconds that a batch is usually away",
+}
+"""The figures of two upgrades that are compared."""
 MOST_WAITS = 20
 """Waits that a report names, the longest."""
 
@@ -36,6 +45,8 @@ class Bar:
     """The longest absence of one of its members, in seconds; 0 if none was measured."""
     shares: tuple[tuple[str, float], ...]
     """The seconds of each phase of that absence."""
+    health: str
+    """The health that the gate of the batch has found; empty if it was not kept."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,17 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """A setting or an object that was changed, and how often it was put back."""
+
+    target: str
+    changed: int
+    put_back: int
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
 class Report:
     """All that a report shows of one upgrade."""
 
@@ -70,6 +92,12 @@ class Report:
     phases: tuple[tuple[str, float], ...]
     """The seconds of each phase over all members."""
     waits: tuple[Wait, ...]
+    changes: tuple[Changed, ...]
+    """The settings and objects that were changed, in the order of their first changes."""
+    health: str
+    """The health at the end of the last run; empty if it was not kept."""
+    compared: tuple[tuple[str, float | None, float | None], ...]
+    """Names, figures now and figures then of the upgrade before; empty without one."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -101,7 +129,33 @@ def report_of(record: Record) -> Report:
         members=len({name for batch in record.batches for name in batch.members}),
         phases=tuple((name, sum(_number(each, f"{name}_seconds") for each in took)) for name in PHASES),
         waits=tuple(sorted(waits, key=lambda wait: -wait.seconds)[:MOST_WAITS]),
+        changes=_changes(record),
+        health=record.health,
+        compared=_compared(record),
     )
+
+
+def _changes(record: Record) -> tuple[Changed, ...]:
+    targets = dict.fromkeys(str(act.get("target", "")) for act in record.acts)
+    return tuple(_changed(name, [act for act in record.acts if act.get("target") == name]) for name in targets)
+
+
+def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
+    back = [act for act in acts if act.get("action") in PUT_BACK]
+    moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
+    times = round(sum(_number(act, "times") for act in acts if act not in back))
+    return Changed(target, times, round(sum(_number(act, "times") for act in back)), moments[0], moments[-1])
+
+
+def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], ...]:
+    if not record.last or record.phase is not Phase.COMPLETED:
+        return ()
+    now, then = figures_of(record), record.last[0]
+    return tuple((COMPARED[name], _figure(now, name), _figure(then, name)) for name in COMPARED)
+
+
+def _figure(of: Mapping[str, Any], name: str) -> float | None:
+    return _number(of, name) if isinstance(of.get(name), (int, float)) else None
 
 
 def _spans(record: Record) -> Iterator[_Span]:
@@ -148,6 +202,7 @@ def _bar(span: _Span, begin: float) -> Bar:
         seconds=seconds,
         away=_number(longest, "total_seconds"),
         shares=tuple((name, _number(longest, f"{name}_seconds")) for name in PHASES),
+        health=span.batch.health,
     )
 
 

@@ -181,13 +181,26 @@ def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: 
                 "Run the plugin by hand as the user that runs Ansible, or give kubernetes.api_key.",
             )
     elif os.environ.get("KUBERNETES_SERVICE_HOST"):
-        library.config.load_incluster_config(client_configuration=configuration)
+        _load_account(library, configuration)
     else:
         raise refusal(
             "kubernetes_not_configured",
             "No address of the Kubernetes API is given: there is no kubeconfig and no host, and this is not a pod.",
             "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
         )
+
+
+def _load_account(library: Any, configuration: Any) -> None:
+    """The pod's service account. The package reads its token anew once a minute, since Kubernetes replaces it."""
+    try:
+        library.config.load_incluster_config(client_configuration=configuration)
+    except (OSError, library.config.ConfigException) as error:
+        raise refusal(
+            "kubernetes_configuration",
+            f"The service account of this pod cannot be used: {str(error).strip().rstrip('.')}.",
+            "Give the pod an account with the Role (serviceAccountName), and let Kubernetes mount its token"
+            " (automountServiceAccountToken); or set kubernetes.kubeconfig.",
+        ) from error
 
 
 def _proxy_of(kubeconfig: str, context: str | None) -> str:

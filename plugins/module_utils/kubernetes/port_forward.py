@@ -58,8 +58,8 @@ class PortForward:
         raise trouble or Unreachable.because(
             "port_forward_no_pod",
             f"No Ready pod is behind {self.where}.",
-            "Bring a member back. If the members are Ready, check service, label_selector and port of"
-            " opensearch.port_forward.",
+            "Bring a member back. If the members are Ready, check opensearch.port_forward.service,"
+            " opensearch.port_forward.label_selector and opensearch.port_forward.port.",
         )
 
     def _to(self, name: str, port: int) -> Any:
@@ -94,8 +94,9 @@ class PortForward:
             )
             raise refusal(
                 "port_forward_target",
-                f"Service {self._service} in namespace {self._namespace} (opensearch.port_forward) {what}.",
-                "Check namespace, service and port of opensearch.port_forward, or give a label_selector instead.",
+                f"Service {self._service} in namespace {self._namespace} (opensearch.port_forward.service) {what}.",
+                "Check opensearch.port_forward.namespace, opensearch.port_forward.service and"
+                " opensearch.port_forward.port, or give opensearch.port_forward.label_selector instead of a Service.",
             )
         return selector, ports[wanted]
 

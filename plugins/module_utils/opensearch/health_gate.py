@@ -20,6 +20,7 @@ from .act.restricting import RESTRICTING, wait_proven
 from .judge.back import judge_back
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .judge.gates import UPGRADED, Scope, judge, judge_upgraded
+from .judge.last_snapshot import age_of
 from .judge.policy import policy_of
 from .judge.progress import remaining
 from .judge.upgrade_path import target_of
@@ -39,6 +40,7 @@ BEFORE_STOP = "before_stop"
 SELECTION: Options = {
     "skip_checks": {"type": "list", "elements": "str", "default": [], "choices": list(SKIPPABLE)},
     "add_checks": {"type": "list", "elements": "str", "default": [], "choices": list(ADDABLE)},
+    "snapshot_age": {"type": "str"},
 }
 
 CONTRACT = Contract(
@@ -118,7 +120,13 @@ class _Looking:
         """The next look. The progress of recoveries is asked of every member, so only now and then."""
         measures = self._before is not None and self._clock.now() - self._measured >= MEASURED
         self._before = look(
-            self._client, self._scope.moment, next(self._held), self._scope.selection, self._before, measures=measures
+            self._client,
+            self._scope.moment,
+            next(self._held),
+            self._scope.selection,
+            self._before,
+            measures=measures,
+            snapshot_age=self._scope.snapshot_age,
         )
         if measures and under_way(self._before.state):
             # A user without the right, or without an answer, does not ask again.
@@ -191,6 +199,7 @@ def scope_of(task: Task) -> Scope:
         target=target_of(params["target_version"]) if params["target_version"] else None,
         policy=policy_of(params, hands_over=params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
+        snapshot_age=age_of(params["snapshot_age"]),
     )
 
 

@@ -10,13 +10,16 @@ from itertools import chain, repeat
 from typing import TypeVar
 
 from ..common.errors import Refusal, refusal
+from ..common.moments import now_seconds
 from .judge.checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
 from .judge.progress import still_moving
+from .observe.certificates import shown
 from .observe.client import OpenSearchClient
 from .observe.cluster import observe, observe_disks, observe_health, observe_recoveries, observe_tasks, read_settings
 from .observe.copies import last_copies, unassigned, under_way
 from .observe.disk import Disks
 from .observe.explaining import explain, still_true
+from .observe.finding_snapshot import observe_last_snapshot
 from .observe.look import Look
 from .observe.recoveries import UNKNOWN
 from .observe.settings import Settings
@@ -43,12 +46,13 @@ def look(
     before: Look | None = None,
     *,
     measures: bool = False,
+    snapshot_age: float | None = None,
 ) -> Look:
     """One look for a gate: health, nodes, state, explanations of unassigned copies, and settings before the upgrade.
 
     As long as copies are under way no explanation is asked for: it would cost much and change nothing. Requests that
     every member has to answer are made only at the first look of a gate: disks and long tasks, the latter again as long
-    as there are any. `before` is the gate's previous look.
+    as there are any. `before` is the gate's previous look, `snapshot_age` the seconds that a snapshot may be old.
     """
     made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)
@@ -62,16 +66,20 @@ def look(
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
     disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
     if "disk" in made and before is None:
-        disks = _unless_denied("disk", lambda: observe_disks(client))
+        disks = unless_denied("disk", lambda: observe_disks(client))
     if "tasks" in made and (before is None or tasks):
-        tasks = _unless_denied("tasks", lambda: observe_tasks(client))
+        tasks = unless_denied("tasks", lambda: observe_tasks(client))
     recoveries = before.recoveries if before else UNKNOWN
     if measures and under_way(state):
         recoveries = observe_recoveries(client)
-    return Look(state, health, settings, explanations, disks, tasks, recoveries)
+    saved = before.saved if before else None
+    if "last_snapshot" in made and saved is None:
+        saved = unless_denied("last_snapshot", lambda: observe_last_snapshot(client, snapshot_age))
+    certificates = shown(client.certificates, now_seconds()) if "certificates" in made else ()
+    return Look(state, health, settings, explanations, disks, tasks, recoveries, certificates, saved)
 
 
-def _unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
+def unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
     """The answer to a question of one check alone.
 
     Raises:

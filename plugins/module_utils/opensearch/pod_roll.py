@@ -44,6 +44,7 @@ CONTRACT = Contract(
         "hand_over": {"type": "bool", "default": True},
         **RESTRICTING,
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
+        "usual_seconds": {"type": "float"},
     }
 )
 

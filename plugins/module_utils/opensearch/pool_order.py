@@ -13,12 +13,15 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
+from ..pools.given_images import given_images, judge_images
 from ..pools.judge import DEPLOYERS, judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
+from .judge.given_order import judge_order, place_of
+from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
-from .judge.policy import policy_of
+from .judge.policy import OF_INDICES, policy_of
 from .judge.pools import Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
@@ -50,9 +53,10 @@ CONTRACT = Contract(
         "pools": {"type": "list", "elements": "str", "default": []},
         "label_selector": {"type": "str"},
         "target_version": {"type": "str", "required": True},
-        "image": {"type": "str"},
+        "image": {"type": "raw"},
         "container": {"type": "str"},
         "members": {"type": "list", "elements": "str", "default": []},
+        "order": {"type": "list", "elements": "str", "default": []},
         "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "zone_attribute": {"type": "str", "default": "zone"},
@@ -84,7 +88,9 @@ def run(task: Task) -> Outcome:
     params = task.params
     target = target_of(params["target_version"])
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
-    state, pools = drawn.state, drawn.pools
+    state = drawn.state
+    pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
+    drawn = replace(drawn, pools=pools)
     hands_over = params["hand_over"]
     cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
     batches = _cut(pools, target, params["members"], cutting, state)
@@ -101,16 +107,19 @@ def run(task: Task) -> Outcome:
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
             judge_consent(state, going, policy),
+            *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),
             judge_sets(drawn.sets, pools, batches, policy) if drawn.sets else Verdict(),
             judge_returning(pools),
+            judge_order(params["order"], pools, params["batching"]),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
     )
     conditions = [
-        *(name for name in (*CONSENT, "allow_left_behind") if params[name] is True),
-        *(f"may be red: {index}" for index in sorted(params["allow_red_indices"])),
+        *(name for name in ("allow_quorum_loss", "allow_left_behind") if params[name] is True),
+        *(f"{option}: {getattr(policy, option)}" for option in OF_INDICES if getattr(policy, option)),
         *(() if params["hand_over"] else ("no hand-over",)),
+        *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
@@ -157,7 +166,14 @@ def _from_sets(task: Task, target: Version) -> Drawn:
         pool_of_set(stateful_set, seen, params, target) for stateful_set in seen.sets if seen.pods[stateful_set.name]
     )
     owners = (judge_owner(stateful_set, params["allow_field_managers"]) for stateful_set in seen.sets)
-    verdict = combine((*troubles, *owners, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
+    images = judge_images(
+        given_images(params["image"]),
+        {pool.name: pool.target_image for pool in pools},
+        {one.name for one in (*seen.sets, *seen.others)},
+    )
+    verdict = combine(
+        (*troubles, *owners, images, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools))
+    )
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
 
 
@@ -206,6 +222,7 @@ def _outcome(
         more={
             "target_version": str(target),
             "cluster_uuid": state.uuid,
+            "cluster_name": state.name,
             "pools": [_pool_result(pool, target) for pool in pools],
             "deployed_version": str(min(versions)) if versions else None,
             "batches": [
@@ -214,6 +231,7 @@ def _outcome(
                     "pools": list(batch.pools),
                     "members": list(batch.members),
                     "cures": batch.cures,
+                    "kind": batch.kind,
                     "reason": batch.reason,
                     "proof": proofs.of(batch.members),
                 }

@@ -15,7 +15,7 @@ from ..engine.begin_and_end import System, part_of
 from ..kubernetes import client as kubernetes
 from ..kubernetes.warning_events import warn
 from ..pools import image_pull
-from . import health_gate, pool_order, shard_allocation
+from . import health_gate, image_plugins, pool_order, shard_allocation
 from .observe.cluster import uuid_for
 
 
@@ -33,6 +33,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
     of_gate["wait_limit"] = params["wait_timeout"]
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
+    if params["groups"] and "plugins" not in params["skip_checks"]:
+        yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if params["prove_images"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
@@ -42,7 +44,8 @@ def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
     # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
-    return Part(image_pull.run, image_pull.CONTRACT.arguments(params, **own, **wait))
+    work = image_pull if "plugins" in params["skip_checks"] else image_plugins
+    return Part(work.run, work.CONTRACT.arguments(params, **own, **wait))
 
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:

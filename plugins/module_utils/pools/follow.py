@@ -268,9 +268,3 @@ def verdict_of(view: View) -> Verdict:
         return revision
     verdicts = [judge_replacement(pool_named_in(view.pools, each.member), each) for each in view.sightings]
     return combine([*verdicts, view.joined])
-
-
-def timings_text(timings: Mapping[str, float | None]) -> str:
-    """The phases as one short text for a progress line."""
-    said = [f"{name.split('_')[0]} {seconds:.1f}" for name, seconds in timings.items() if seconds is not None]
-    return ", ".join(said)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,17 @@ from ..kubernetes.state import Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .follow import FailingPull
 from .pool_changes import container_of
-from .pull_pod import POOL_LABEL, TARGET_LABEL, Model, judge_pulls, labels_for, model_of, pull_pod
+from .pull_pod import (
+    NOTHING,
+    POOL_LABEL,
+    TARGET_LABEL,
+    Model,
+    Question,
+    judge_pulls,
+    labels_for,
+    model_of,
+    pull_pod,
+)
 
 CONTRACT = Contract(
     argument_spec={
@@ -56,19 +66,36 @@ def run(task: Task) -> Outcome:
     client = connect(params["kubernetes"])
     task.may_look()
     pool = get_stateful_set(client, params["namespace"], params["pool"])
+    return prove_for_pool(task, client, pool)
+
+
+def prove_for_pool(
+    task: Task, client: KubernetesClient, pool: StatefulSet, question: Question | None = None
+) -> Outcome:
+    """Pull the image of the task on the Kubernetes nodes of a pool, and have the question answered on each."""
+    params = task.params
     model = model_of(pool, container_of(pool, params["image"], params["container"]))
     nodes = _kubernetes_nodes(client, pool) if params["kubernetes_nodes"] == "every" else []
-    return prove(task, client, model, params["image"], nodes)
+    return prove(task, client, model, params["image"], nodes, question)
 
 
-def prove(task: Task, client: KubernetesClient, model: Model, image: str, nodes: Sequence[str]) -> Outcome:
+def prove(
+    task: Task,
+    client: KubernetesClient,
+    model: Model,
+    image: str,
+    nodes: Sequence[str],
+    question: Question | None = None,
+) -> Outcome:
     """Pull the image on these Kubernetes nodes, or, if none is given, on any one that takes the pods of the model.
 
     The task has the options of waiting: it pulls for `wait_timeout` seconds.
     """
     deadline = int(task.params["wait_timeout"]) + MARGIN
+    command = question.command if question else NOTHING
     targets = [
-        _Target(node, labels_for(model, image, node), pull_pod(model, image, node, deadline)) for node in nodes or [""]
+        _Target(node, labels_for(model, image, node, command), pull_pod(model, image, node, deadline, command))
+        for node in nodes or [""]
     ]
     before = {"kubernetes_nodes": list(nodes)}
     if task.check_mode:
@@ -80,7 +107,7 @@ def prove(task: Task, client: KubernetesClient, model: Model, image: str, nodes:
     try:
         # A request that was turned away is made again. A pod that it made all the same is found by its labels.
         made = task.ask(lambda: _present(task, client, model, targets))
-        verdict = _wait(task, client, model, image, made)
+        verdict = _wait(task, client, model, made, lambda seen: judge_pulls(seen, image, model.owner, question))
     finally:
         if verdict.state is not State.WAITING:
             _remove(task, client, model)
@@ -127,22 +154,25 @@ def _create(task: Task, client: KubernetesClient, model: Model, target: _Target)
         raise Refusal(*error.verdict.reasons) from error
 
 
-def _wait(task: Task, client: KubernetesClient, model: Model, image: str, made: dict[str, FailingPull]) -> Verdict:
+def _wait(
+    task: Task,
+    client: KubernetesClient,
+    model: Model,
+    made: dict[str, FailingPull],
+    judge: Callable[[list[tuple[Pod, float]]], Verdict],
+) -> Verdict:
     def look() -> list[tuple[Pod, float]]:
         now = task.clock.now()
         found = [each for each in _found(client, model) if each.uid in made]
         if len(found) < len(made):
             raise refusal(
                 "image_not_proven",
-                f"A pod that was to pull image {image} was removed by something else before the pull was done.",
+                f"A pod of {model.name} that was to pull an image was removed by something else before that was done.",
                 "Run again; if it happens again, find out what removes pods from the namespace.",
             )
         return [(each, made[each.uid].seconds(each, now)) for each in found]
 
-    def verdict_of(seen: list[tuple[Pod, float]]) -> Verdict:
-        return judge_pulls(seen, image, model.owner)
-
-    return task.wait(look, verdict_of)[1]
+    return task.wait(look, judge)[1]
 
 
 def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:

@@ -10,7 +10,7 @@ they go down now?) and the question whether they have joined.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..common.attempts import proven_and_prepared, until_unchanged
 from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..common.voice import Stages
 from ..common.words import enumerate_few
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
@@ -25,7 +26,7 @@ from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
 from .disruption import judge_budgets
-from .follow import Follower, View, pool_named_in, timings_text, verdict_of
+from .follow import Follower, View, pool_named_in, verdict_of
 from .judge import (
     judge_controller,
     judge_members,
@@ -38,6 +39,7 @@ from .judge import (
 )
 from .partition import judge_one_at_a_time, lowered_for, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
+from .replacement import STAGES
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
 """The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already."""
@@ -289,7 +291,7 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
             done.deleted.remove(pod.name)
             task.progress(f"{pod.name} was deleted by something else at this moment")
             continue
-        task.progress(f"{pod.name} is deleted, and comes back on revision {batch.homes[pod.name].update_revision}")
+        task.progress(f"{pod.name} goes down")
     return Verdict()
 
 
@@ -314,17 +316,14 @@ def _replaced(
     def joined() -> Verdict:
         return questions.joined([name for name in batch.members if name not in done.left])
 
+    stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock, batch.pools, batch.followed(), joined, questions.early)
     try:
         stays = _delete(task, client, batch, done, observe)
         follower.leave_out(done.left)
-        view, verdict = task.wait(follower.look, verdict_of)
+        view, verdict = replace(task, stages=stages).wait(follower.look, verdict_of)
     except Refusal as error:
         return _outcome(batch, done, task.verdict_of(error), follower)
-    if verdict.passed:
-        for name in filter(follower.follows, batch.members):
-            how = "joined, and Ready soon" if view.early else "Ready and joined"
-            task.progress(f"{name} is back, {how} ({timings_text(follower.timings(name))} s)")
     return _outcome(batch, done, combine((verdict, stays)), follower, view)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A throw-away pod that does nothing but need an image: its manifest, and the judgement of its state.
+"""A throw-away pod that needs an image, and may list what is in it: its manifest, and the judgement of its state.
 
 Pure: from observations to manifests and verdicts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,10 @@ POOL_LABEL = "upgrade.stateful/image-pull"
 TARGET_LABEL = "upgrade.stateful/image-pull-target"
 PATIENCE = 20.0
 """Seconds for which a pull may fail for a reason that could pass (an overloaded registry, a name not resolved)."""
+
+MESSAGE = "/dev/termination-log"
+"""The file whose content becomes the message of an ended container: the first 4096 bytes (core/v1 Container,
+`terminationMessagePath`). It is read with the pod, so that no right to read logs is needed."""
 
 _CONTAINER = "image-pull"
 _COPIED = (
@@ -55,18 +59,34 @@ class Model:
     """The owner of the pull secrets, in sentences."""
 
 
+@dataclass(frozen=True)
+class Question:
+    """Something that the throw-away pod is to tell of its image, beside being pulled."""
+
+    command: tuple[str, ...]
+    """It writes the answer to the file `MESSAGE`."""
+    judge: Callable[[str | None], Verdict]
+    """The verdict on the answer, which is None if the command could not be run to its end."""
+
+
+NOTHING = ("true",)
+"""The command of a pod that is asked nothing."""
+
+
 def model_of(pool: StatefulSet, container: str) -> Model:
     """The pods of a pool as a model."""
     return Model(pool.namespace, pool.name, pool.uid, pool.template, container)
 
 
-def labels_for(model: Model, image: str, kubernetes_node: str) -> dict[str, str]:
+def labels_for(model: Model, image: str, kubernetes_node: str, command: tuple[str, ...] = NOTHING) -> dict[str, str]:
     """Labels that find the pod of an earlier pass, and that no selector of the pool or of a Service matches."""
-    target = hashlib.sha256(f"{image} {kubernetes_node}".encode()).hexdigest()[:16]
+    target = hashlib.sha256(" ".join((image, kubernetes_node, *command)).encode()).hexdigest()[:16]
     return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: model.key, TARGET_LABEL: target}
 
 
-def pull_pod(model: Model, image: str, kubernetes_node: str, deadline: int) -> dict[str, Any]:
+def pull_pod(
+    model: Model, image: str, kubernetes_node: str, deadline: int, command: tuple[str, ...] = NOTHING
+) -> dict[str, Any]:
     """The manifest: the account, secrets, placement and security context of the model's pods, and no volume.
 
     If a Kubernetes node is given, the scheduler may place the pod only there, as it does for a DaemonSet.
@@ -87,7 +107,7 @@ def pull_pod(model: Model, image: str, kubernetes_node: str, deadline: int) -> d
                 **shared,
                 "name": _CONTAINER,
                 "image": image,
-                "command": ["true"],
+                "command": list(command),
                 "resources": {"requests": {"cpu": "1m", "memory": "16Mi"}, "limits": {"cpu": "100m", "memory": "64Mi"}},
             }
         ],
@@ -96,7 +116,7 @@ def pull_pod(model: Model, image: str, kubernetes_node: str, deadline: int) -> d
     metadata = {
         "generateName": f"{model.name[:44]}-image-pull-",
         "namespace": model.namespace,
-        "labels": labels_for(model, image, kubernetes_node),
+        "labels": labels_for(model, image, kubernetes_node, command),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
@@ -112,17 +132,28 @@ def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
     return {key: affinity[key] for key in ("nodeAffinity",) if key in affinity}
 
 
-def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str) -> Verdict:
+def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str, question: Question | None = None) -> Verdict:
     """Whether the image is on every Kubernetes node. Each pod comes with the seconds for which its pull has failed.
 
-    Kubernetes nodes with the same reason share one sentence. `owner` is the owner of the pull secrets.
+    Kubernetes nodes with the same reason share one sentence. `owner` is the owner of the pull secrets. If there is a
+    question, the verdict on each answer belongs to it.
     """
     places: dict[Reason, list[str]] = {}
     for pod, failing in seen:
         reason = _judge(pod, image, owner, failing)
-        if reason is not None:
-            places.setdefault(reason, []).append(pod.kubernetes_node or "none")
+        reasons = _answered(pod, image, question) if reason is None and question else filter(None, [reason])
+        for each in reasons:
+            places.setdefault(each, []).append(pod.kubernetes_node or "none")
     return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
+
+
+def _answered(pod: Pod, image: str, question: Question) -> Iterable[Reason]:
+    for container in (each for each in pod.containers if each.name == _CONTAINER):
+        if container.state == "running":
+            yield waiting("image_looked_into", f"The content of image {image} is being listed on {_HERE}.")
+        else:
+            ended = container.state == "terminated" and container.exit_code == 0
+            yield from question.judge(container.message if ended else None).reasons
 
 
 def _placed(message: str, kubernetes_nodes: list[str]) -> str:

@@ -31,6 +31,14 @@ PULL_FAILURES = frozenset(
 )
 PULL_HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 CONFIGURATION_FAILURES = frozenset({"CreateContainerConfigError"})
+STAGES = {
+    "pod_stopping": "stopping",
+    "pod_not_recreated": "stopped",
+    "pod_scheduling": "waiting for a Kubernetes node",
+    "pod_preparing": "preparing its image and volumes",
+    "pod_starting": "starting",
+}
+"""The word for each stage that every replacement goes through, by the code of its reason."""
 
 
 class Stage(IntEnum):

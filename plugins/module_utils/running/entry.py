@@ -14,6 +14,7 @@ from ansible.module_utils.common.parameters import remove_values
 from ..common.ancestry import of_module
 from ..common.credentials import secrets_of_addresses
 from ..common.task import Contract, Outcome, Task, so_far
+from ..common.voice import Lines
 from ..common.words import printable
 from .guard import perform_guarded
 
@@ -39,7 +40,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         params=module.params,
         check_mode=module.check_mode,
         diff_mode=module._diff,
-        progress=lambda line: module.debug(masked(line)),
+        voice=Lines(lambda line: module.debug(masked(line))),
         warn=lambda line: module.warn(masked(line)),
         parents=of_module(),
     )

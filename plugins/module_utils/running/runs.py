@@ -16,7 +16,8 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..engine.begin_and_end import Parts, System, begin, end, judge_same, part_of
 from ..engine.lock import name_for
-from ..engine.pace import seconds_a_batch
+from ..engine.pace import earlier_of, placed, seconds_a_batch
+from ..engine.record import Record
 from ..engine.record_keeping import read_records
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
@@ -40,7 +41,7 @@ def contract_of(system: System) -> Contract:
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
-            **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary")},
+            **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary", "health", "acts")},
         },
         required_if=[
             ("record_kept_in", "kubernetes", ("namespace",)),
@@ -93,12 +94,12 @@ def _plan(task: Task, system: System) -> Outcome:
     found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
-    place, seconds = _predicted(task, order.more)
+    place, told = _from_records(task, order.more, system.guess)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and verdict.state is State.REFUSED:
         system.announce(task, order, verdict)
-    return replace(order, verdict=verdict, more={**order.more, "predicted_seconds": seconds})
+    return replace(order, verdict=verdict, more={**order.more, **told})
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
@@ -113,15 +114,27 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
 
 
-def _predicted(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, int | None]:
-    """Whether the record can have a place, and the seconds that the batches will take; None if none was measured."""
+def _from_records(task: Task, more: Mapping[str, Any], guess: int) -> tuple[Verdict, dict[str, Any]]:
+    """Whether the record can have a place, and the place and the time of the batches as earlier records tell them."""
+    place, records = _records_of(task, more)
+    pace = seconds_a_batch(records)
+    batches = more["batches"]
+    earlier = earlier_of(records, task.params["target_version"], more)
+    return place, {
+        "batches": placed(batches, earlier.get("done", 0) + len(batches)),
+        "earlier": earlier,
+        "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,
+        "prediction": "guessed" if pace is None else "measured",
+    }
+
+
+def _records_of(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, list[Record]]:
     try:
         store = upgrade_record.store_of(task.params)
     except Refusal as error:
-        return error.verdict, None
+        return error.verdict, []
     try:
         records, _remarks = read_records(store)
     except Refusal:
-        return Verdict(), None
-    pace = seconds_a_batch(record for record in records.values() if record.cluster == more["cluster_uuid"])
-    return Verdict(), None if pace is None else round(pace * len(more["batches"]))
+        return Verdict(), []
+    return Verdict(), [record for record in records.values() if record.cluster == more["cluster_uuid"]]

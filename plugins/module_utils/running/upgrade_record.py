@@ -39,6 +39,8 @@ CONTRACT = Contract(
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
         "summary": {"type": "str", "default": ""},
+        "health": {"type": "str", "default": ""},
+        "acts": {"type": "list", "elements": "dict", "default": []},
         "deadline": {"type": "int", "default": 0},
     },
     required_if=[

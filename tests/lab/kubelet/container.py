@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.lab import images
 from tests.lab.api import Json
-from tests.lab.kubelet import environment, limits, volumes
+from tests.lab.kubelet import environment, last_words, limits, volumes
 from tests.lab.kubelet.execution import Executor
 from tests.lab.kubelet.grace import Grace
 from tests.lab.kubelet.health import Health
@@ -165,6 +165,8 @@ class Container:
             env=env,
             command=self._expanded("command", env),
             args=self._expanded("args", env),
+            message=last_words.place_for(self.place, self.spec),
+            read_only=bool(self.spec.get("securityContext", {}).get("readOnlyRootFilesystem")),
         )
 
     def _expanded(self, field: str, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -175,7 +177,8 @@ class Container:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._group = limits.confine(self.place, self.spec)
         with path.open("ab") as output:
-            popen = spawn(launch.argv, launch.env, launch.cwd, output, user=self.place.host.user, group=self._group)
+            user = None if launch.as_lab else self.place.host.user
+            popen = spawn(launch.argv, launch.env, launch.cwd, output, user=user, group=self._group)
         record = record_of("/".join((*self.place.name, self.name)), popen.pid)
         self.place.host.ledger.add(record)
         return Process(popen, record)
@@ -203,7 +206,8 @@ class Container:
         started = running.started_at if isinstance(running, Running) else ""
         code = 128 - code if code < 0 else code
         reason = "Completed" if code == 0 else "Error"
-        ended = self._ended(Terminated(code, reason, started, timestamp(), self.state.container_id))
+        said = last_words.of(self.place, self.spec, code, log_path(self.place.logs, self.name, self.state.restarts))
+        ended = self._ended(Terminated(code, reason, started, timestamp(), self.state.container_id, said))
         await self._leave_group()
         return ended
 

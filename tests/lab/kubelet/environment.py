@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from tests.lab.api import Api, ApiError, Json
 from tests.lab.kubelet.place import PodPlace
@@ -57,11 +58,14 @@ def field_value(place: PodPlace, path: str) -> str:
 
 
 async def resolve(place: PodPlace, container: Json) -> dict[str, str]:
-    """The container's whole environment. The lab adds HOSTNAME, the zone (LAB_ZONE) and its own mark."""
+    """The container's whole environment. The lab adds HOSTNAME, the zone (LAB_ZONE), the address of the Kubernetes
+    API, and its own mark.
+    """
     env = {
         "PATH": os.defpath,
         "HOSTNAME": place.name[1],
         "LAB_ZONE": place.node.zone,
+        **_kubernetes(place.host.api.server),
         MARK: str(place.host.directory),
     }
     for source in container.get("envFrom", []):
@@ -71,6 +75,12 @@ async def resolve(place: PodPlace, container: Json) -> dict[str, str]:
         if value is not None:
             env[variable["name"]] = expand(value, env)
     return env
+
+
+def _kubernetes(server: str) -> dict[str, str]:
+    """The address of the API server as every pod of a cluster is told it."""
+    address = urlsplit(server)
+    return {"KUBERNETES_SERVICE_HOST": address.hostname or "", "KUBERNETES_SERVICE_PORT": str(address.port or 443)}
 
 
 async def _whole(place: PodPlace, source: Json) -> dict[str, str]:

@@ -6,6 +6,7 @@ There is no mount namespace: a container learns from its image's context which h
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,15 +15,16 @@ from tests.lab.api import ApiError, Json
 from tests.lab.kubelet.environment import ConfigError, data_of, field_value
 from tests.lab.kubelet.place import PodPlace
 
-TOKEN_VOLUME = "kube-api-access-"
+LIFE = 3607
+"""Seconds that a token lasts unless its volume says so, as the API server writes it into the pods."""
+ANYBODY = 0o777
+"""The mode of an emptyDir, as in the real kubelet."""
 
 
 async def prepare(place: PodPlace) -> dict[str, Path]:
     """Make the pod's volumes ready and give their directories by name. Raises ConfigError."""
     found = {}
     for volume in place.manifest["spec"].get("volumes", []):
-        if volume["name"].startswith(TOKEN_VOLUME):
-            continue  # service account tokens are not handed out: the lab's pods do not talk to Kubernetes
         found[volume["name"]] = await _directory(place, volume)
     return found
 
@@ -32,13 +34,28 @@ async def _directory(place: PodPlace, volume: Json) -> Path:
         return await _claimed(place, volume["persistentVolumeClaim"]["claimName"])
     path = place.host.give(place.directory / "volumes" / volume["name"])
     if "emptyDir" in volume:
+        path.chmod(ANYBODY)
         return path
+    tokens = [each["serviceAccountToken"]["path"] for each in _sources(volume) if "serviceAccountToken" in each]
     for name, content in (await _files(place, volume)).items():
         target = path / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        target.chmod(0o644)
+        _write(place, target, content, 0o640 if name in tokens else 0o644)
     return path
+
+
+def _sources(volume: Json) -> list[Json]:
+    return list(volume.get("projected", {}).get("sources", []))
+
+
+def _write(place: PodPlace, target: Path, content: bytes, mode: int) -> None:
+    """Write a file of the pod, that no other user of this machine reads at any moment unless its mode allows it."""
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as handle:
+        if place.host.user:
+            os.fchown(descriptor, place.host.user.uid, os.getegid())
+        os.fchmod(descriptor, mode)
+        handle.write(content)
 
 
 async def _claimed(place: PodPlace, claim: str) -> Path:
@@ -59,9 +76,11 @@ async def _claimed(place: PodPlace, claim: str) -> Path:
 
 async def _files(place: PodPlace, volume: Json) -> dict[str, bytes]:
     """The files of a configMap, secret, downwardAPI or projected volume."""
+    if "serviceAccountToken" in volume:
+        return {volume["serviceAccountToken"]["path"]: await _token(place, volume["serviceAccountToken"])}
     if "projected" in volume:
         files: dict[str, bytes] = {}
-        for source in volume["projected"].get("sources", []):
+        for source in _sources(volume):
             files |= await _files(place, source)
         return files
     for key, kind in (("configMap", "configmap"), ("secret", "secret")):
@@ -72,6 +91,23 @@ async def _files(place: PodPlace, volume: Json) -> dict[str, bytes]:
         return {item["path"]: field_value(place, item["fieldRef"]["fieldPath"]).encode() for item in items}
     kinds = ", ".join(sorted(set(volume) - {"name"}))
     raise ConfigError(f"the lab does not provide volumes of the type {kinds}")
+
+
+async def _token(place: PodPlace, source: Json) -> bytes:
+    """A new token of the pod's service account, which ends with the pod. Raises ConfigError."""
+    namespace, name = place.name
+    account = place.manifest["spec"].get("serviceAccountName", "default")
+    spec = {
+        "audiences": [source["audience"]] if source.get("audience") else [],
+        "expirationSeconds": source.get("expirationSeconds", LIFE),
+        "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": place.uid},
+    }
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    try:
+        made = await place.host.api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token", request)
+    except ApiError as error:
+        raise ConfigError(f'failed to fetch a token of the service account "{account}": {error}') from error
+    return str(made["status"]["token"]).encode()
 
 
 def _chosen(source: Json, data: dict[str, bytes]) -> dict[str, bytes]:

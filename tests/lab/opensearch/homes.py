@@ -14,9 +14,8 @@ from tests.lab.cache import cache_root, exclusive
 from tests.lab.errors import LabError
 from tests.lab.opensearch.java import fetch_java, open_to_all
 from tests.lab.opensearch.locks import Coordinate, Lock, major, read_lock
-from tests.lab.opensearch.maven import fetch_jar, sha256
+from tests.lab.opensearch.maven import PARALLEL_DOWNLOADS, fetch_jar, sha256
 
-_PARALLEL_DOWNLOADS = 6
 _EMPTY_DIRECTORIES = ("bin", "plugins", "extensions", "logs", "config")
 _TRANSPORT, _REINDEX = "modules/transport-netty4", "modules/reindex"
 _OF_REINDEX = (
@@ -93,7 +92,7 @@ def fetch_jars(lock: Lock) -> dict[Coordinate, Path]:
         print(f"fetching {len(missing)} jars of OpenSearch {lock.version}", file=sys.stderr, flush=True)
         with (
             tempfile.TemporaryDirectory(dir=repository, prefix=".coming-") as coming,
-            ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool,
+            ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool,
         ):
             list(pool.map(lambda one: _fetch_into(one, lock.artifacts[one], Path(coming), jars[one]), missing))
     for coordinate, path in jars.items():

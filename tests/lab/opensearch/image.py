@@ -63,6 +63,12 @@ class OpenSearchImage:
     version: str
     home: Path
 
+    @property
+    def folders(self) -> Mapping[str, Path]:
+        """Its home. A member tells the home of its own version, which in a container has the same name in all."""
+        homes = [each for each in self.home.parent.iterdir() if (each / "plugins").is_dir()]
+        return {_INSTALLATION: self.home, **{str(each): self.home for each in homes}}
+
     def launch(self, context: ContainerContext) -> Launch:
         """Gives the Java process itself, no shell between, so that signals reach it; writes its configuration first.
 

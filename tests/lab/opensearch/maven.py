@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Maven Central: resolving a version's jars with mvn (developers only), and fetching single jars with jgo."""
+"""Maven Central: resolving a version's jars with mvn (developers only), and fetching single jars."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import requests
 from jgo.maven import MavenContext
+from requests.adapters import HTTPAdapter
 
 from tests.lab.errors import LabError
 from tests.lab.opensearch.locks import REINDEX, Coordinate, major
 
 _ATTEMPTS = 3
 _TIMEOUT_SECONDS = 60
+PARALLEL_DOWNLOADS = 12
+"""Jars that may come at a time; each connection is used again and again."""
+_CHUNK = 1 << 16
 # Fixed for every version: geo shapes are optional dependencies of the server, yet it does not start without them.
 _SHAPES = (
     Coordinate("org.locationtech.jts", "jts-core", "1.15.0"),
@@ -33,26 +38,42 @@ def sha256(path: Path) -> str:
 
 
 def fetch_jar(coordinate: Coordinate, directory: Path) -> Path:
-    """Fetches one jar into a private directory and gives its path there.
+    """Fetches one jar into a private directory and gives its path there. The caller verifies it.
 
-    The directory must be the caller's own: jgo writes a jar under its final name while it is still coming.
+    The directory must be the caller's own: a jar has its final name while it is still coming.
 
     Raises:
         LabError: the jar cannot be had.
     """
-    context = MavenContext(repo_cache=directory, timeout=_TIMEOUT_SECONDS)
-    component = context.project(coordinate.group, coordinate.artifact).at_version(coordinate.version)
+    place = directory / coordinate.directory / coordinate.file_name
+    place.parent.mkdir(parents=True, exist_ok=True)
     cause: Exception | None = None
-    for _attempt in range(_ATTEMPTS):
+    for repository in [*MavenContext(repo_cache=directory).remote_repos.values()] * _ATTEMPTS:
         try:
-            return Path(component.artifact(coordinate.classifier, coordinate.packaging).resolve())
-        except (requests.RequestException, RuntimeError, OSError) as error:
+            _download(f"{repository}/{coordinate.directory.as_posix()}/{coordinate.file_name}", place)
+        except OSError as error:  # as those of requests are
             cause = error
-            shutil.rmtree(directory / coordinate.directory, ignore_errors=True)
+        else:
+            return place
     raise LabError(
         f"The jar {coordinate} could not be fetched from the Maven repository ({cause}); "
         "check the connection and run the fetch again."
     ) from cause
+
+
+def _download(url: str, place: Path) -> None:
+    with _session().get(url, stream=True, timeout=_TIMEOUT_SECONDS) as answer, place.open("wb") as file:
+        answer.raise_for_status()
+        for chunk in answer.iter_content(_CHUNK):
+            file.write(chunk)
+
+
+@lru_cache(maxsize=1)
+def _session() -> requests.Session:
+    """Gives the connections of this process: to open one for each jar takes longer than most jars do."""
+    session = requests.Session()
+    session.mount("https://", HTTPAdapter(pool_connections=1, pool_maxsize=PARALLEL_DOWNLOADS))
+    return session
 
 
 def security_plugin(version: str) -> list[Coordinate]:

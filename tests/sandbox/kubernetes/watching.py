@@ -7,6 +7,7 @@ Servers end a watch whenever they like, so that each of them may be as short as 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
@@ -40,8 +41,9 @@ class Watch:
         )
 
     def _since(self, version: int) -> Iterator[tuple[str, Json]]:
-        for each in self._store.history:
-            if each.version > version and each.kind.key == self._kind.key and (said := self._said(each)):
+        history = self._store.history
+        for each in history[bisect_right(history, version, key=lambda change: change.version) :]:
+            if each.kind.key == self._kind.key and (said := self._said(each)):
                 yield said
 
     def _said(self, change: Change) -> tuple[str, Json] | None:

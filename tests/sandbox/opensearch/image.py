@@ -22,7 +22,14 @@ _ATTRIBUTE = "node.attr."
 _MANAGERS = ("cluster.initial_cluster_manager_nodes", "cluster.initial_master_nodes")
 
 
-def member_of(name: str, version: str, address: str, data_key: str, environment: Mapping[str, str]) -> MemberSpec:
+def member_of(
+    name: str,
+    version: str,
+    address: str,
+    data_key: str,
+    environment: Mapping[str, str],
+    plugins: tuple[str, ...] = (),
+) -> MemberSpec:
     """The member that a container becomes; what is no setting in its environment is left out."""
     given: dict[str, Any] = {key: value for key, value in environment.items() if _SETTING.fullmatch(key)}
     settings = {**QUIET, **given}
@@ -41,6 +48,7 @@ def member_of(name: str, version: str, address: str, data_key: str, environment:
         roles=EVERYTHING if roles is None else tuple(names_of(_listed(roles))),
         attributes=attributes,
         settings={key: value for key, value in settings.items() if value and key != "cluster.name"},
+        plugins=plugins,
         initial_managers=tuple(managers),
     )
 

@@ -57,6 +57,8 @@ class MemberSpec:
     """As `zone`; what is `node.attr.zone` in the settings."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Of its file or its environment, by full name."""
+    plugins: tuple[str, ...] = ()
+    """The names of the plugins that are installed."""
     initial_managers: tuple[str, ...] = ()
     """`cluster.initial_cluster_manager_nodes`: who may found a cluster together."""
 

@@ -113,7 +113,11 @@ class Snapshots:
         if entry in self._state.snapshots and all(part["state"] != "INIT" for part in entry["shards"]):
             self._state.snapshots.remove(entry)
             whole = all(part["state"] == "SUCCESS" for part in entry["shards"])
-            self._done[entry["repository"], entry["snapshot"]] = {**entry, "state": "SUCCESS" if whole else "PARTIAL"}
+            self._done[entry["repository"], entry["snapshot"]] = {
+                **entry,
+                "state": "SUCCESS" if whole else "PARTIAL",
+                "end_time_millis": round(self._state.clock.now() * 1000),
+            }
             self._state.changed()
 
     def left(self, gone: Collection[str]) -> None:
@@ -138,18 +142,23 @@ class Snapshots:
             self._state.snapshots.remove(entry)
         self._state.changed()
 
-    def find(self, repository: str, name: str) -> list[dict[str, Any]]:
-        """Those of a repository, running or done, by name or all of them.
+    def find(self, repository: str, name: str, *, lenient: bool = False) -> list[dict[str, Any]]:
+        """Those of a repository, running or done, by their names or all of them. To be lenient is to leave out others.
 
         Raises:
             ServerError: there is no such repository, or no such snapshot.
         """
         self._repository(repository)
-        there = [*self._state.snapshots, *self._done.values()]
-        found = [e for e in there if e["repository"] == repository and name in {"_all", "*", e["snapshot"]}]
-        if not found and name not in {"_all", "*"}:
-            raise ServerError(404, "snapshot_missing_exception", f"[{repository}:{name}] is missing")
-        return found
+        there = {
+            e["snapshot"]: e for e in (*self._state.snapshots, *self._done.values()) if e["repository"] == repository
+        }
+        if name in {"_all", "*"}:
+            return list(there.values())
+        wanted = name.split(",")
+        missing = [each for each in wanted if each not in there]
+        if missing and not lenient:
+            raise ServerError(404, "snapshot_missing_exception", f"[{repository}:{missing[0]}] is missing")
+        return [there[each] for each in wanted if each in there]
 
 
 def _part(copy: Copy) -> dict[str, Any]:

@@ -112,6 +112,7 @@ def test_a_member_is_drained_and_what_fits_nowhere_is_refused_with_the_deciders(
     room, last = play.room, MEMBERS[-1]
     drained = play.allocation("drained", batch=[last])
     assert drained.verdict.passed
+    assert drained.more["moved_bytes"] > 0
     assert not [copy for copy in room.state().copies if copy.member in room.state().ids([last])]
     assert play.allocation("undrained").changed
     room.index("everywhere", replicas=2)

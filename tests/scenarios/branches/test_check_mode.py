@@ -21,14 +21,14 @@ def expected_order(cluster: Cluster) -> list[str]:
     return sorted((f"{POOL}-{ordinal}" for ordinal in range(3)), key=lambda name: (name != elected, name), reverse=True)
 
 
-def planned(played: Played) -> list[tuple[str, str]]:
-    """(member, version) of the plan's lines, in order."""
-    return re.findall(r'^ +" ?\d+\. (\S+) \((\S+)\) of pool', played.output, re.MULTILINE)
+def planned(played: Played) -> list[str]:
+    """The members of the plan's lines, in order."""
+    return re.findall(r"^ +\d+   (\S+)   data with manager", played.output, re.MULTILINE)
 
 
 def digest(played: Played) -> str:
     """The digest of the plan."""
-    (found,) = re.findall(r"members in \d+ batch(?:es)?, plan (p[0-9a-f]{11})", played.output)
+    (found,) = re.findall(r"^Plan (p[0-9a-f]{11})   ", played.output, re.MULTILINE)
     return str(found)
 
 
@@ -41,10 +41,10 @@ def test_the_plan_is_shown_and_nothing_is_changed(standing: Cluster, ansible_env
         print(played.output)
         assert played.code == 0
         order = expected_order(standing)
-        assert planned(played) == [(member, FROM) for member in order]
+        assert planned(played) == order
         assert [host.partition(".")[2] for host in played.changed if host.startswith("batch-")] == order
-        assert f"to {TO}: 3 of 3 members" in played.output
-        assert "Every shard of the batch keeps a started copy elsewhere (" in played.output
+        assert f"   {FROM} → {TO}   3 members, 3 batches, about " in played.output
+        assert "   every shard of the batch keeps a started copy elsewhere (" in played.output
         assert f'-        "opensearch": "opensearch:{FROM}"\n+        "opensearch": "opensearch:{TO}"' in played.output
         assert '-        "type": "RollingUpdate"\n+        "type": "OnDelete"' in played.output
         assert '+    "persistent cluster.routing.allocation.enable": "primaries"' in played.output
@@ -64,8 +64,8 @@ def test_a_narrow_run_plans_only_what_it_was_narrowed_to(
     played = play(PLAYBOOK, variables, ansible_environment, "--check")
 
     assert played.code == 0, played.message
-    assert planned(played) == [(f"{POOL}-1", FROM)]
-    assert f"to {TO}: 1 of 3 members" in played.output
+    assert planned(played) == [f"{POOL}-1"]
+    assert f"   {FROM} → {TO}   1 of 3 members, 1 batch, " in played.output
     assert list(played.changed) == [f"batch-01.{POOL}-1", "localhost"]
     assert standing.fingerprint() == before
 

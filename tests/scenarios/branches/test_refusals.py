@@ -391,6 +391,8 @@ def test_single_copies_need_consent(standing: Cluster, refuse: Refuse, run: Run)
     with index(standing, "single", shards=1, replicas=0):
         refuse(says=("only configured copy of single[0]", "allow_single_copy"))
         before = standing.fingerprint()
-        allowed = run(TO, "--check", upgrade_allow_single_copy=True, **NARROW)
+        refuse(says=("only configured copy of single[0]",), upgrade_allow_single_copy=["s*", "-single"])
+        allowed = run(TO, "--check", upgrade_allow_single_copy="sing*", **NARROW)
         assert allowed.code == 0, allowed.message
+        assert "Note: upgrade_allow_single_copy (sing*) covers 1 index: single." in allowed.output
         assert standing.fingerprint() == before

@@ -68,7 +68,7 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
         assert played.code == 0, played.message
         cluster.is_upgraded(TO)
         # A manager and a data member in each, the elected one in the last; with the coordinating one in one of them.
-        assert sorted(re.findall(r'^ +" \d\. .*; (\d) members of zone', played.output, re.M)) == ["2", "2", "3"]
+        assert sorted(re.findall(r"^  \d   .*; (\d) members of zone", played.output, re.M)) == ["2", "2", "3"]
         assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
         assert "the elected manager hands over first" in played.output
         assert {*wire.lost} == wire.loses.keys() - {"drain"}

@@ -49,21 +49,29 @@ class HostCluster:
         groups = {group: [f"{group}-{n}" for n in range(len(roles))] for group, roles in layout.items()}
         members = [(name, roles) for group in groups for name, roles in zip(groups[group], layout[group], strict=True)]
         addresses = {name: claimed.kubernetes_node(number) for number, (name, _roles) in enumerate(members)}
-        managers = [name for name, roles in members if "cluster_manager" in roles]
         cluster = cls(directory, addresses, groups, claimed)
+        try:
+            cluster.rise(members, version)
+        except BaseException:
+            cluster.remove()
+            raise
+        return cluster
+
+    def rise(self, members: Sequence[tuple[str, tuple[str, ...]]], version: str) -> None:
+        """Its members with their roles, until it is green."""
+        managers = [name for name, roles in members if "cluster_manager" in roles]
         for name, roles in members:
             settings = {
                 "cluster.name": "hosts",
-                "discovery.seed_hosts": ",".join(addresses[manager] for manager in managers),
+                "discovery.seed_hosts": ",".join(self.addresses[manager] for manager in managers),
                 "node.roles": ",".join(roles),
             }
             if name in managers:
                 settings["cluster.initial_cluster_manager_nodes"] = ",".join(managers)
-            host = Host.make(directory / name, name, addresses[name], settings)
+            host = Host.make(self.directory / name, name, self.addresses[name], settings)
             host.install(version)
             host.start()
-        until("The cluster on hosts to be green", cluster.whole, BOOT)
-        return cluster
+        until("The cluster on hosts to be green", self.whole, BOOT)
 
     def host(self, member: str) -> Host:
         """The host of a member."""

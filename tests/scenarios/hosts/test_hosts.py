@@ -25,7 +25,7 @@ def consented(cluster: HostCluster, environment: Mapping[str, str], **more: Any)
     variables = cluster.variables(TO, **more)
     checked = play(PLAYBOOK, variables, environment, "-i", str(cluster.inventory()), "--check")
     assert checked.code == 0, checked.output
-    found = re.search(r", plan (p[0-9a-f]{11})", checked.output)
+    found = re.search(r"^Plan (p[0-9a-f]{11})   ", checked.output, re.MULTILINE)
     assert found is not None, checked.output
     return {**variables, "upgrade_confirm": found[1]}
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path, pods_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import missing_rights
@@ -150,7 +151,9 @@ class Room:
 
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:
         common = {"kubernetes": self.options, "namespace": self.namespace, "container": None}
-        return Task(params={**common, **WAIT, **params}, progress=print, check_mode=check_mode, clock=self.ground.clock)
+        return Task(
+            params={**common, **WAIT, **params}, voice=Lines(print), check_mode=check_mode, clock=self.ground.clock
+        )
 
 
 def member(ordinal: int) -> str:

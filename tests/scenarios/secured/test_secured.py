@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.lab.lab import Lab
+from tests.lab.opensearch.homes import fetch_home
 from tests.lab.waiting import until
 from tests.scenarios.cluster import BOOT, USER
 from tests.scenarios.interruptions import VOTING
@@ -25,6 +26,8 @@ from tests.scenarios.secured.cluster import DOCUMENTED, Secured
 from tests.scenarios.tasks import Step, Tasks, step
 
 FROM, TO = "2.19.1", "3.4.0"
+OTHER = "3.8.0"
+"""A version whose image in the lab has no security plugin."""
 INDEX = "orders"
 DOCUMENTS = 200
 ROLE, LOCK_ROLE = DOCUMENTED
@@ -93,7 +96,7 @@ def tasks(cluster: Secured, tmp_path: Path, ansible_environment: Mapping[str, st
 def planned(cluster: Secured, way: Mapping[str, Any], **more: Any) -> Step:
     """The plan as it looks by this connection."""
     options: dict[str, Any] = {"namespace": cluster.namespace, "target_version": TO, "prove_images": False}
-    return step("upgrade_plan", **options, opensearch=dict(way), **more)
+    return step("upgrade_plan", **{**options, **more}, opensearch=dict(way))
 
 
 def test_each_permission_to_read_that_is_missing_is_named_in_the_plan(cluster: Secured, tasks: Tasks) -> None:
@@ -115,6 +118,23 @@ def test_whoever_has_the_permissions_plans_by_password_or_certificate_and_those_
     )
     assert not any(each["failed"] for each in (*plans, unchecked)), [each.get("msg") for each in (*plans, unchecked)]
     assert len({each["digest"] for each in plans}) == 1
+
+
+def test_the_image_holds_the_security_plugin_and_without_it_the_plan_would_be_refused(
+    cluster: Secured, tasks: Tasks
+) -> None:
+    """The throw-away pod lists the plugins of a real installation with a real shell."""
+    fetch_home(OTHER)
+    way, wrong = cluster.by_password(), f"opensearch:{OTHER}"
+    holds, lacks = tasks.play(
+        planned(cluster, way, prove_images=True), planned(cluster, way, prove_images=True, image=wrong)
+    )
+    assert not holds["failed"], holds.get("msg")
+    found = {reason["code"]: reason["message"] for reason in holds["verdict"]["reasons"]}
+    assert not {code for code in found if code.startswith("plugin")}, found
+    assert "no repository for snapshots is registered" in found["no_snapshot"]
+    assert lacks["failed"]
+    assert "does not hold plugin opensearch-security" in lacks["msg"]
 
 
 def test_each_permission_to_act_that_is_missing_is_named_before_any_member_goes(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +32,20 @@ class Playbooks:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+    def on_a_terminal(self, playbook: str, **more: Any) -> str:
+        """All that a playbook writes to a terminal, however it ends."""
+        mine, its = os.openpty()
+        command = ["ansible-playbook", playbook, "-e", json.dumps({**self.variables, **more})]
+        with subprocess.Popen(command, env=dict(self.environment), stdin=its, stdout=its, stderr=its) as process:
+            os.close(its)
+            written = b""
+            with contextlib.suppress(OSError):  # so the end of a terminal is told
+                while more_of_it := os.read(mine, 4096):
+                    written += more_of_it
+            process.wait(timeout=self.longest)
+        os.close(mine)
+        return written.decode(errors="replace")
 
     def play(self, playbook: str, code: int = 0, **more: Any) -> str:
         """The output of a playbook, which ends with this exit code."""

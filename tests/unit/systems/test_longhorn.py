@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -105,21 +106,23 @@ def played(ansible_environment: Mapping[str, str]) -> Iterator[Played]:
 def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
     agreed = played.digest()
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=agreed)
-    assert "to v1.12.0: 3 of 3 Kubernetes nodes in 3 batches" in said
-    assert "Upgraded to v1.12.0: 3 of 3 Kubernetes nodes in this run. All volumes are whole." in said
+    assert "(v2 data engine of Longhorn)   v1.11.2 → v1.12.0   3 Kubernetes nodes, 3 batches" in said
+    assert "· 3 upgraded to v1.12.0 · everything put back · all volumes are whole · record " in said
     assert '"upgrade_state": "done"' in said
     assert played.seen("images") == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
     assert ": Completed, to v1.12.0" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
-    assert "Nothing to do: every Kubernetes node already ran v1.12.0." in played.play("stateful.upgrade.longhorn")
+    again = played.play("stateful.upgrade.longhorn")
+    assert "Nothing to do: every Kubernetes node runs v1.12.0." in again
+    assert re.findall(r"changed=(\d+)", again) == ["0"]
 
 
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:
     played.killed()
     assert "was interrupted" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
-    assert "Upgraded to v1.12.0" in said
+    assert "upgraded to v1.12.0 · everything put back" in said
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 
@@ -156,7 +159,7 @@ def test_a_pass_ends_at_the_first_thing_that_waits_and_the_next_run_goes_on(play
     assert '"upgrade_state": "waiting"' in said
     assert "The node that it has begun stays marked" in said
     assert "n1: upgrade.stateful/engine-switch" in played.seen("leftovers")
-    assert "Upgraded to v1.12.0: 1 of 3 Kubernetes nodes" in played.play("stateful.upgrade.longhorn", **first)
+    assert "1 upgraded to v1.12.0 · everything put back" in played.play("stateful.upgrade.longhorn", **first)
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 

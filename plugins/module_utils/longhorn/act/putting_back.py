@@ -47,8 +47,10 @@ class Return:
         if not self._judged:
             judge_runs(self.client, seen, self.keep, self.writers)
             self._judged = True
+        # The journal also has what the task did before, such as to take the lock.
+        before = len(self.task.journal.as_result())
         taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
-        self.changed |= bool(self.task.journal.as_result())
+        self.changed |= len(self.task.journal.as_result()) > before
         if taken:
             return seen, Verdict((*taken, *self.remarks))
         reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]

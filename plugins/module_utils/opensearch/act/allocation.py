@@ -10,7 +10,7 @@ that puts a part of it back rewrites it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,16 +19,18 @@ from ...common.arguments import CONNECTIONS, WAIT
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
+from ...common.waiting import Clock
 from ...engine.undo import Change, Undo
 from ..judge.changes import plan_changes, split_ours, with_names
 from ..judge.delay import choose
-from ..judge.drain import judge_drained, judge_room
+from ..judge.drain import Moving, judge_drained, judge_room
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
 from ..observe.copies import left_on, under_way
 from ..observe.explaining import explain_moves
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Settings
 from ..observe.state import ClusterState
+from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
 from .putting_back import restore, setting_left_alone
@@ -37,8 +39,12 @@ from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_lef
 DEFAULT_RECOVERIES = 2
 """The servers' own default (server source, ThrottlingAllocationDecider)."""
 UNCHANGED = "unchanged"
+PACE = 5.0
+"""Seconds between two measures of the bytes that move away."""
 
 _Act = Callable[[Task, OpenSearchClient, Settings], Outcome]
+Measure = Callable[[ClusterState, Collection[str]], "Moving | None"]
+"""Gives the bytes that move away from the named members."""
 
 CONTRACT = Contract(
     argument_spec={
@@ -66,16 +72,17 @@ CONTRACT = Contract(
 )
 
 
-def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] = ()) -> Outcome:
+def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] = ()) -> Outcome:
     """Bring about the option `state`, and wait until it is done, but for no copy of an index in `may_be_red`.
 
     Raises:
         Refusal: it was not done, or only in part.
     """
+    meter = _Meter(client, task.clock)
     acts: dict[str, _Act] = {
         "prepared": prepare,
         "restricted": partial(restrict, may_be_red=may_be_red),
-        "drained": drain,
+        "drained": partial(drain, measured=meter.measured),
     }
     act, seen = acts.get(task.params["state"], restore), list[Outcome]()
 
@@ -84,16 +91,43 @@ def carry_out(task: Task, client: OpenSearchClient, may_be_red: Collection[str] 
         return seen[-1]
 
     # Shards that move away take nothing down, so an abort may end that wait.
-    _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=act is drain)
+    _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=task.params["state"] == "drained")
     remarks = Verdict(tuple(reason for reason in seen[0].verdict.reasons if reason.state is State.PASSED))
-    return replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
+    done = replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
+    return replace(done, more={**done.more, "moved_bytes": meter.moved}) if meter.moved else done
+
+
+class _Meter:
+    """Measures the bytes that shards move away from members, once in `PACE` seconds: a measure is two calls."""
+
+    def __init__(self, client: OpenSearchClient, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._first: tuple[float, int] | None = None
+        self._last: tuple[float, int] | None = None
+
+    @property
+    def moved(self) -> int | None:
+        """The bytes that had moved at the last measure; None if nothing was measured."""
+        return self._first[1] - self._last[1] if self._first and self._last else None
+
+    def measured(self, state: ClusterState, names: Collection[str]) -> Moving | None:
+        """The bytes now, or at the last measure; None if they are not known."""
+        now = self._clock.now()
+        if self._last is None or now - self._last[0] >= PACE or not left_on(state, names):
+            left = observe_bytes_left(self._client, state, names) if names else None
+            if left is not None:
+                self._last = (now, left)
+                self._first = self._first or self._last
+        if self._first is None or self._last is None:
+            return None
+        return Moving(max(self._first[1], self._last[1]), self._last[1], self._last[0] - self._first[0])
 
 
 def restrict(
     task: Task,
     client: OpenSearchClient,
     settings: Settings,
-    may_be_red: Collection[str] = (),
+    may_be_red: Container[str] = (),
     flushed: tuple[Reason, ...] | None = None,
 ) -> Outcome:
     """Restrict allocation as asked, with the undo in the same request; before that, flush the indices of the batch.
@@ -159,7 +193,9 @@ def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
     return int(present) if str(present).isdigit() else DEFAULT_RECOVERIES
 
 
-def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
+def drain(
+    task: Task, client: OpenSearchClient, settings: Settings, measured: Measure = lambda _state, _names: None
+) -> Outcome:
     """Exclude the members once it is shown that all their shards fit elsewhere; then see whether they are empty.
 
     Members that are not in the cluster hold no shard, nor do those without a data role.
@@ -171,13 +207,14 @@ def drain(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     names = [name for name in task.params["batch"] if name in there]
     fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
     left, following = left_on(state, names), "prove that the batch may go down"
+    moving = measured(state, names)
     if not fresh:
         moves = () if under_way(state) else explain_moves(client, state, left)
-        verdict, changed = judge_drained(names, left, moves), bool(task.journal.as_result())
+        verdict, changed = judge_drained(names, left, moves, moving), bool(task.journal.as_result())
         return Outcome(verdict, changed, before, before, following)
     passed_or_raise(judge_room(names, explain_moves(client, state, left)))
     done = change_settings(task, client, settings, fresh, undo, state.uuid, following)
-    waits = Verdict() if task.check_mode else judge_drained(names, left, ())
+    waits = Verdict() if task.check_mode else judge_drained(names, left, (), moving)
     return replace(done, verdict=Verdict((*done.verdict.reasons, *waits.reasons)))
 
 

@@ -9,7 +9,7 @@ replicas of an index made meanwhile are assigned nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 
 from ...common.task import Task
 from ...common.verdict import Verdict, waiting
@@ -29,7 +29,7 @@ class LastLook:
         client: OpenSearchClient,
         batch: Collection[str],
         is_restricted: Callable[[], bool],
-        may_be_red: Collection[str] = (),
+        may_be_red: Container[str] = (),
     ) -> None:
         """`is_restricted` says whether replicas are allocated nowhere; it is only asked if that matters."""
         self._client = client
@@ -56,7 +56,7 @@ PAUSE = 0.1
 
 
 def wait_calm(
-    task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()
+    task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str], may_be_red: Container[str] = ()
 ) -> ClusterState:
     """The cluster at a moment at which a restriction keeps no replica away that the proof of the batch needs.
 

@@ -9,7 +9,7 @@ the restriction is put back and the batch begun again, in the same task.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from dataclasses import replace
 from typing import Any
 
@@ -46,9 +46,7 @@ PROOF = 15.0
 class Restriction:
     """The restriction for one batch: made once it is proven that the batch may go, put back if it does not go."""
 
-    def __init__(
-        self, task: Task, client: OpenSearchClient, batch: Collection[str], allow_red: Collection[str]
-    ) -> None:
+    def __init__(self, task: Task, client: OpenSearchClient, batch: Collection[str], allow_red: Container[str]) -> None:
         self.last = LastLook(client, batch, self._keeps_replicas_away, allow_red)
         """The looks at the cluster with which the batch is proven."""
         self.remarks: tuple[Reason, ...] = ()

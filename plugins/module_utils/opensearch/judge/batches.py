@@ -45,6 +45,8 @@ class Batch:
     reason: str
     cures: bool = False
     """Whether a member that is away is brought back on the present image of its pool, and upgraded later."""
+    kind: str = ""
+    """The kinds of its members, with which the reason begins."""
 
 
 def batches_of(
@@ -194,12 +196,16 @@ def _batch(
         members=tuple(member.name for member in step),
         reason=reason,
         cures=cures,
+        kind=_kinds(step, pools),
     )
 
 
+def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
+    return ", ".join(dict.fromkeys(pools[member.pool].kind.value for member in step))
+
+
 def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
-    kinds: dict[Kind, None] = dict.fromkeys(pools[member.pool].kind for member in step)
-    first, words = step[0], ", ".join(kind.value for kind in kinds)
+    first, words = step[0], _kinds(step, pools)
     if len(step) > 1:
         zones = {member.zone for member in step}
         common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"

@@ -35,6 +35,8 @@ class Check:
     """The codes of all its reasons."""
     on_request: tuple[str, ...] = ()
     proof: bool = False
+    in_gate: bool = True
+    """Whether a look of the gate judges it. Otherwise another part of the plan does."""
 
 
 _BEFORE = (BEFORE_UPGRADE, BEFORE_BATCH)
@@ -76,10 +78,22 @@ CHECKS: tuple[Check, ...] = (
     Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
     Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled",)),
     Check("overrides", (BEFORE_UPGRADE,), ("index_allocation_disabled",), on_request=(BEFORE_BATCH, *_AFTER)),
-    Check("disk", (BEFORE_UPGRADE,), ("disk_watermark",), on_request=(BEFORE_BATCH, *_AFTER)),
+    Check("disk", (BEFORE_UPGRADE,), ("disk_after_loss", "disk_watermark"), on_request=(BEFORE_BATCH, *_AFTER)),
     Check("snapshots", _BEFORE, ("snapshot_running",)),
     Check("tasks", _BEFORE, ("long_task",)),
     Check("archived", (BEFORE_UPGRADE,), ("archived_setting_found",)),
+    Check("certificates", (BEFORE_UPGRADE,), ("certificate_ends",)),
+    Check(
+        "last_snapshot",
+        (BEFORE_UPGRADE,),
+        ("last_snapshot", "last_snapshot_unknown", "no_snapshot", "snapshot_too_old"),
+    ),
+    Check(
+        "plugins",
+        (BEFORE_UPGRADE,),
+        ("plugin_brought_along", "plugin_missing", "plugin_of_another_version", "plugins_on_hosts", "plugins_unknown"),
+        in_gate=False,
+    ),
 )
 """All checks, in the order of their reasons."""
 

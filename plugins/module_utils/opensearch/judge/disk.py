@@ -9,11 +9,12 @@ elastic/elasticsearch#56578): after the restart of such a member its replicas wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
-from ...common.verdict import Reason, as_verdict, refused
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.disk import LEVELS, Disk, Disks
+from ..observe.state import ClusterMember, ClusterState
 
 _WORDS = {
     "flood_stage": "the flood stage ({}), where writes to their indices are blocked",
@@ -43,6 +44,83 @@ def judge_disks(seen: Disks) -> Iterator[Reason]:
             f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
             " nevertheless, set skip_checks: [disk].",
         )
+
+
+CANDIDATES = 5
+"""The members of a tier whose loss is tried out, so that 1,000 members cost no second."""
+ZONE = "zone"
+"""The node attribute that says in which zone a member is, unless a user has another one."""
+
+
+@as_verdict
+def judge_losses(seen: Disks, state: ClusterState) -> Iterator[Reason]:
+    """Remarks with the fullest disk if one member, or one zone, never came back: of each the loss that is worst.
+
+    The figures are an estimate: everything on the lost disks is taken for shards which are rebuilt, in equal parts, on
+    the other members with the same data roles.
+    """
+    if not seen.watermarks:
+        return
+    members = {member.name: member for member in state.members.values()}
+    disks = [disk for disk in seen.disks if disk.member in members]
+    zones = sorted({zone for disk in disks if (zone := members[disk.member].attributes.get(ZONE))})
+    single = [(disk.member, {disk.member}) for disk in _with_most(disks, members)]
+    whole = [
+        (f"zone {zone}", {disk.member for disk in disks if members[disk.member].attributes.get(ZONE) == zone})
+        for zone in zones
+    ]
+    for losses in (single, whole):
+        found = [(*loss, who) for who, gone in losses if (loss := _after(disks, gone, members))]
+        if found:
+            yield _told(max(found, key=lambda each: each[0]), seen)
+
+
+def _with_most(disks: Sequence[Disk], members: dict[str, ClusterMember]) -> list[Disk]:
+    """The disks with the most bytes of each tier: the loss of another one fills the others less."""
+    tiers: dict[frozenset[str], list[Disk]] = {}
+    for disk in disks:
+        tiers.setdefault(_tier(members[disk.member]), []).append(disk)
+    return [
+        disk
+        for of_tier in tiers.values()
+        for disk in sorted(of_tier, key=lambda each: each.available - each.total)[:CANDIDATES]
+    ]
+
+
+def _after(
+    disks: Sequence[Disk], gone: Collection[str], members: dict[str, ClusterMember]
+) -> tuple[float, Disk, int] | None:
+    """The share in use of the fullest disk that stays, that disk, and how many stay; None if there is none."""
+    worst: tuple[float, Disk, int] | None = None
+    for tier in {_tier(members[name]) for name in gone}:
+        of_tier = [disk for disk in disks if _tier(members[disk.member]) == tier]
+        stays = [disk for disk in of_tier if disk.member not in gone and disk.total]
+        lost = sum(disk.total - disk.available for disk in of_tier if disk.member in gone)
+        for disk in stays:
+            used = (disk.total - disk.available + lost / len(stays)) / disk.total
+            if worst is None or used > worst[0]:
+                worst = used, disk, len(stays)
+    return worst
+
+
+def _tier(member: ClusterMember) -> frozenset[str]:
+    return frozenset(role for role in member.roles if role == "data" or role.startswith("data_"))
+
+
+def _told(loss: tuple[float, Disk, int, str], seen: Disks) -> Reason:
+    used, disk, others, who = loss
+    message = (
+        f"If {who} never came back and its shards were rebuilt on the other {others}, the disk of {disk.member} would"
+        f" be about {100 * used:.0f}% full, the fullest of them (now {100 * disk.used:.0f}%)"
+    )
+    marks, then = seen.watermarks or {}, Disk(disk.member, disk.total, round(disk.total * (1 - used)))
+    level = next((level for level in LEVELS if level in marks and marks[level].exceeded(then)), None)
+    if level is None:
+        return remark("disk_after_loss", f"{message}.")
+    named = level.replace("_", " ") if level == "flood_stage" else f"{level} watermark"
+    return remark(
+        "disk_after_loss", f"{message}, above the {named} ({marks[level].text}).", "Free or add disk space first."
+    )
 
 
 def _in_units(count: float) -> str:

@@ -12,11 +12,43 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.explanation import Move
 from ..observe.state import ShardCopy
+
+LEAST = 10.0
+"""Seconds after which a rate is told: the first bytes come in fits."""
+KILO = 1000.0
+
+
+@dataclass(frozen=True)
+class Moving:
+    """The bytes that move away from members: those at first, those that are left, and the seconds in between."""
+
+    whole: int
+    left: int
+    seconds: float = 0.0
+
+    def as_text(self) -> str:
+        """In words, such as `14.2 GB of 37.0 GB, 210 MB/s, about 2 min`. The rate comes with the first progress."""
+        said = f"{size_text(self.left)} of {size_text(self.whole)}"
+        rate = (self.whole - self.left) / self.seconds if self.seconds >= LEAST else 0
+        if rate <= 0:
+            return said
+        return f"{said}, {size_text(rate)}/s, about {max(1, round(self.left / rate / 60))} min"
+
+
+def size_text(count: float) -> str:
+    """So many bytes in the unit that people read them in (powers of 1000)."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < KILO:
+            return f"{count:.0f} {unit}" if unit in {"B", "kB"} else f"{count:.1f} {unit}"
+        count /= KILO
+    return f"{count:.1f} TB"
+
 
 _REMEDY = (
     "Add a member, or cure what the deciders name. Or replace these members without draining them"
@@ -44,10 +76,13 @@ def judge_room(names: Collection[str], moves: Iterable[Move]) -> Iterator[Reason
 
 
 @as_verdict
-def judge_drained(names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move]) -> Iterable[Reason]:
+def judge_drained(
+    names: Collection[str], left: Sequence[ShardCopy], moves: Iterable[Move], moving: Moving | None = None
+) -> Iterable[Reason]:
     """Whether the members hold no copy any more. It refuses if a remaining copy has no place elsewhere."""
     if not left:
         return ()
-    said = f"Shards move away from {enumerate_few(names)}: {len(left)} left."
-    moving = waiting("draining", said, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
-    return judge_room(names, moves).reasons or (moving,)
+    size = f" ({moving.as_text()})" if moving else ""
+    said = f"Shards move away from {enumerate_few(names)}: {len(left)} left{size}."
+    pending = waiting("draining", said, "It ends by itself; indices.recovery.max_bytes_per_sec sets its pace.")
+    return judge_room(names, moves).reasons or (pending,)

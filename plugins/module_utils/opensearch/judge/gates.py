@@ -21,9 +21,11 @@ from ..observe.version import Version
 from .admission import MODE, judge_migration, judge_stored_format
 from .back import judge_back
 from .background import judge_snapshots, judge_snapshots_of, judge_tasks
+from .certificates import judge_certificates
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
-from .disk import judge_disks
+from .disk import judge_disks, judge_losses
+from .last_snapshot import judge_last_snapshot
 from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
@@ -44,6 +46,8 @@ class Scope:
     target: Version | None = None
     policy: Policy = field(default_factory=Policy)
     selection: Selection = field(default_factory=Selection)
+    snapshot_age: float | None = None
+    """The seconds that the last successful snapshot may be old; None if it may have any age."""
 
 
 class _Gate:
@@ -81,7 +85,7 @@ class _Gate:
 def judge(seen: Look, scope: Scope) -> Verdict:
     """The verdict of the gate `scope` on one look: the reasons of all its checks, and remarks on skipped ones."""
     gate, made = _Gate(seen, scope), scope.selection.at(scope.moment)
-    verdicts = (JUDGES[check.name](gate) for check in CHECKS if check.name in made)
+    verdicts = (JUDGES[check.name](gate) for check in CHECKS if check.in_gate and check.name in made)
     return combine((*verdicts, scope.selection.said(scope.moment)))
 
 
@@ -133,6 +137,16 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
     if gate.scope.moment == BEFORE_BATCH:
         return judge_snapshots_of(gate.state, gate.down)
     return judge_snapshots(gate.state)
+
+
+def _judge_disk(gate: _Gate) -> Verdict:
+    losses = judge_losses(gate.seen.disks, gate.state) if gate.scope.moment == BEFORE_UPGRADE else Verdict()
+    return combine((judge_disks(gate.seen.disks), losses))
+
+
+def _judge_last_snapshot(gate: _Gate) -> Verdict:
+    saved = gate.seen.saved
+    return Verdict() if saved is None else judge_last_snapshot(saved, gate.state, gate.scope.snapshot_age)
 
 
 def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
@@ -231,9 +245,11 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "progress": _of_progress("progress"),
     "allocation": lambda gate: _judge_allocation(gate.seen.settings),
     "overrides": lambda gate: judge_overrides(gate.state),
-    "disk": lambda gate: judge_disks(gate.seen.disks),
+    "disk": _judge_disk,
     "snapshots": _judge_snapshots,
     "tasks": lambda gate: judge_tasks(gate.seen.tasks),
     "archived": lambda gate: _judge_archived(gate.seen.settings),
+    "certificates": lambda gate: judge_certificates(gate.seen.certificates),
+    "last_snapshot": _judge_last_snapshot,
 }
 """The judgement of each check of `checks`."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import replace
 
 from ...common.verdict import Reason, State, as_verdict, refused, waiting
@@ -39,7 +39,7 @@ def judge_lost(state: ClusterState, going: Collection[str], pool: str, policy: P
 
 @as_verdict
 def judge_unseen(
-    state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Collection[str]
+    state: ClusterState, away: Collection[str], peers: Collection[str], pool: str, may_be_red: Container[str]
 ) -> Iterator[Reason]:
     """Whether no data may be lost for good with members that are not in the cluster, of a pool that keeps no data.
 
@@ -66,7 +66,7 @@ def judge_unseen(
         )
 
 
-def _without_started_copy(state: ClusterState, may_be_red: Collection[str]) -> tuple[list[str], list[str]]:
+def _without_started_copy(state: ClusterState, may_be_red: Container[str]) -> tuple[list[str], list[str]]:
     """The shards with data and without a started copy: those that are assigned nowhere, and those that recover."""
     nowhere: list[str] = []
     recovering: list[str] = []

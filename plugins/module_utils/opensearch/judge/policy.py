@@ -5,22 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..observe.state import ClusterState
+from .index_names import IndexNames, index_names
+
+OF_INDICES = ("allow_single_copy", "allow_red_indices")
+"""The consents that are given for indices."""
 
 
 @dataclass(frozen=True)
 class Policy:
     """The consents of the user, and the acts that come before a batch goes."""
 
-    allow_single_copy: bool = False
+    allow_single_copy: Container[str] = IndexNames()
+    """The indices whose only copy may be away."""
     allow_quorum_loss: bool = False
     hands_over: bool = False
     """Whether the elected manager hands over first if it can."""
-    allow_red_indices: frozenset[str] = frozenset()
+    allow_red_indices: Container[str] = IndexNames()
     """The indices whose shards may be missing."""
     awaits_data: bool = False
     """Whether a member that may hold data is away, and is waited for before any batch goes."""
@@ -33,9 +38,13 @@ class Policy:
 
 
 def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
-    """The policy from the arguments in `CONSENT`."""
-    red = frozenset(params["allow_red_indices"])
-    return Policy(params["allow_single_copy"], params["allow_quorum_loss"], hands_over, red)
+    """The policy from the arguments in `CONSENT`.
+
+    Raises:
+        Refusal: a list of indices cannot be understood.
+    """
+    single, red = (index_names(params[option], option) for option in OF_INDICES)
+    return Policy(single, params["allow_quorum_loss"], hands_over, red)
 
 
 def awaiting(policy: Policy, state: ClusterState, members: Collection[str], batch: Collection[str]) -> Policy:

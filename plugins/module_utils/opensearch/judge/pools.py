@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -111,13 +111,16 @@ class Pool:
         return member.version is None and self.in_use and self.image != self.target_image
 
 
-def order_pools(pools: Iterable[Pool]) -> tuple[Pool, ...]:
+def order_pools(pools: Iterable[Pool], place: Callable[[Pool], int] = lambda _pool: 0) -> tuple[Pool, ...]:
     """Pools in the order of upgrading.
 
     Among pools of one kind, the one with the elected manager goes last, and one whose members would come back on
-    another image goes first, since until then a member that dies changes its version. Otherwise they go by name.
+    another image goes first, since until then a member that dies changes its version. Otherwise they go by the `place`
+    that the user gives them, and by name.
     """
-    return tuple(sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, not pool.returning, pool.name)))
+    return tuple(
+        sorted(pools, key=lambda pool: (pool.kind.position, pool.elected, not pool.returning, place(pool), pool.name))
+    )
 
 
 def order_members(pool: Pool) -> tuple[Member, ...]:

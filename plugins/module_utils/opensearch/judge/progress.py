@@ -10,7 +10,7 @@ by its text: on a member that is yet to be upgraded only `node_version` refuses 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
@@ -53,7 +53,7 @@ class Expectation:
 
     outdated: frozenset[str] = frozenset()
     """The ids of the members that the upgrade has yet to reach."""
-    may_be_red: frozenset[str] = frozenset()
+    may_be_red: Container[str] = frozenset()
     """The indices whose shards may be missing, by the user's consent."""
     complete: bool = False
     """Whether all members are there, so that a copy that no member holds does not come back by itself."""

@@ -67,14 +67,12 @@ class Proofs:
         down = state.ids(batch)
         shards = {shard for identity in down for shard in self._held.get(identity, ())}
         voters = state.voting.committed | state.voting.accepted
-        left = len((voters & state.members.keys()) - down)
-        lead = ""
-        if state.elected in down:
-            hands_over = self._hands_over and successors(state, down)
-            if hands_over and votes_alone(state):
-                return f"{self._copies(shards, down)}; the elected manager, which alone votes, hands over first"
-            lead = "; the elected manager hands over first" if hands_over else "; it is the elected manager"
-        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{lead}"
+        away = voters - state.members.keys()
+        left = len(voters - away - down)
+        if state.elected in down and self._hands_over and votes_alone(state) and successors(state, down):
+            return f"{self._copies(shards, down)}; it alone votes, and hands its vote over first"
+        now = f" ({len(away)} {'is' if len(away) == 1 else 'are'} away now)" if away else ""
+        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{now}"
 
     def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
         """The sentence about the shards of the batch; those without a started copy elsewhere are counted by cause."""

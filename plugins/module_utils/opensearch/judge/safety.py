@@ -11,7 +11,7 @@ nothing about progress.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -48,7 +48,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
     if policy.awaits_manager and policy.hands_over and votes_alone(state):
         voters = []
     reasons = [reason for voter in voters for reason in judge_majorities(state, frozenset({voter}), policy).reasons]
-    yield from _single(state, [f"{copy.index}[{copy.shard}]" for copy in lone], holders, policy)
+    yield from _single(state, [(copy.index, copy.shard) for copy in lone], holders, policy)
     yield from dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING)
 
 
@@ -65,12 +65,12 @@ def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
 @as_verdict
 def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
     """Whether every shard with a copy in the batch keeps a started one outside. Search-only copies are another set."""
-    single: list[str] = []
+    single: list[tuple[str, int]] = []
     together: list[str] = []
     endangered: list[str] = []
     slowed: list[str] = []
     allowed: list[str] = []
-    completed: list[str] = []
+    completed: list[tuple[str, int]] = []
     for (index, shard, search_only), copies in copy_sets(state).items():
         if not any(copy.member in down for copy in copies):
             continue
@@ -85,7 +85,7 @@ def judge_copies(state: ClusterState, down: frozenset[str], policy: Policy) -> I
         elif len(copies) > 1:
             together.append(f"{index}[{shard}]")
         else:
-            (completed if is_completed(state, copies[0], policy) else single).append(f"{index}[{shard}]")
+            (completed if is_completed(state, copies[0], policy) else single).append((index, shard))
     yield from _single(state, single, down, policy)
     yield from _completed(state, completed, down, policy)
     yield from _together(state, together, down)
@@ -98,27 +98,36 @@ def _names(state: ClusterState, down: frozenset[str]) -> str:
     return enumerate_few(state.members[identity].name for identity in down)
 
 
-def _single(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
-    if not shards:
-        return
-    message = f"The only configured copy of {enumerate_few(shards)} is on {_names(state, down)}."
-    if policy.allow_single_copy:
+def _single(
+    state: ClusterState, shards: list[tuple[str, int]], down: frozenset[str], policy: Policy
+) -> Iterator[Reason]:
+    allowed, others = _by_consent(shards, policy)
+    if allowed:
+        message = f"The only configured copy of {enumerate_few(allowed)} is on {_names(state, down)}."
         yield remark("single_copy", f"{message} It is away while that member restarts, as allowed.")
-    else:
+    if others:
         yield refused(
             "single_copy",
-            message,
+            f"The only configured copy of {enumerate_few(others)} is on {_names(state, down)}.",
             "Give these indices a replica, or accept with allow_single_copy that they are away during the restart.",
         )
 
 
-def _completed(state: ClusterState, shards: list[str], down: frozenset[str], policy: Policy) -> Iterator[Reason]:
-    if policy.allow_single_copy:
-        yield from _single(state, shards, down, policy)
-    elif shards:
+def _by_consent(shards: list[tuple[str, int]], policy: Policy) -> tuple[list[str], list[str]]:
+    """The shards whose only copy may be away, and the others."""
+    named = [(index in policy.allow_single_copy, f"{index}[{shard}]") for index, shard in shards]
+    return [name for allowed, name in named if allowed], [name for allowed, name in named if not allowed]
+
+
+def _completed(
+    state: ClusterState, shards: list[tuple[str, int]], down: frozenset[str], policy: Policy
+) -> Iterator[Reason]:
+    _allowed_ones, others = _by_consent(shards, policy)
+    yield from _single(state, [each for each in shards if each[0] in policy.allow_single_copy], down, policy)
+    if others:
         yield waiting(
             "single_copy",
-            f"The only copy of {enumerate_few(shards)} is on {_names(state, down)}. Their replicas follow the number of"
+            f"The only copy of {enumerate_few(others)} is on {_names(state, down)}. Their replicas follow the number of"
             " members (auto_expand_replicas), and come back with a member that is away.",
             "Bring the missing member back.",
         )
@@ -238,7 +247,7 @@ def judge_blocks(state: ClusterState) -> Iterator[Reason]:
 
 @as_verdict
 def judge_last_copies(
-    state: ClusterState, going: Collection[str], without_place: Mapping[Shard, str], may_be_red: Collection[str]
+    state: ClusterState, going: Collection[str], without_place: Mapping[Shard, str], may_be_red: Container[str]
 ) -> Iterator[Reason]:
     """Whether no member of `going` (ids) holds a last copy whose replicas have no place.
 
@@ -278,7 +287,7 @@ def prove(
     return combine((judge_blocks(state), there, judge_batch(state, batch, policy, gone)))
 
 
-def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Collection[str] = ()) -> frozenset[str]:
+def needs_allocation(state: ClusterState, batch: Collection[str], may_be_red: Container[str] = ()) -> frozenset[str]:
     """The shards that need an allocation outside the batch: no copy of them is there, nor has one begun to recover.
 
     A recovery that has begun goes on under every restriction; an allocation does not (server source,

@@ -13,6 +13,7 @@ from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refus
 from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
+from ...pools.given_images import given_images, image_for
 from ...pools.images import container_for, name_of, with_tag
 from ...pools.partition import judge_own_partition, judge_rolling
 from ..observe.data_paths import keeps_data
@@ -58,7 +59,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
         ),
         container=container,
         image=image,
-        target_image=params["image"] or with_tag(image, str(target)),
+        target_image=image_for(stateful_set.name, given_images(params["image"])) or with_tag(image, str(target)),
         strategy=stateful_set.strategy,
         in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),

@@ -25,7 +25,7 @@ from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .answers import not_understood
-from .ways import connection_class
+from .ways import Certificates, connection_class
 
 SCHEMES = ("https://", "http://")
 
@@ -58,8 +58,16 @@ class OpenSearchClient:
     """
 
     def __init__(
-        self, connection: Any, hosts: list[str], library: ModuleType, limit: TimeLimit, username: str = ""
+        self,
+        connection: Any,
+        hosts: list[str],
+        library: ModuleType,
+        limit: TimeLimit,
+        username: str = "",
+        certificates: Certificates | None = None,
     ) -> None:
+        self.certificates: Certificates = {} if certificates is None else certificates
+        """Those that the members have shown so far."""
         self._connection = connection
         self._limit = limit
         self._library = library
@@ -157,6 +165,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             )
     forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
+    shown: Certificates = {}
     limit = TimeLimit(float(options.get("request_timeout") or 30))
     try:
         connection = library.OpenSearch(
@@ -172,7 +181,10 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             max_retries=max(2, len(hosts)),
             retry_on_status=PASSING,
             connection_class=connection_class(
-                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ), forward, limit
+                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ),
+                forward,
+                limit,
+                shown,
             ),
         )
     except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
@@ -181,7 +193,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             f"The connection to OpenSearch cannot be set up: {error}.",
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
-    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, limit, username or "")
+    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, limit, username or "", shown)
 
 
 def hosts_of(options: Mapping[str, Any]) -> list[str]:

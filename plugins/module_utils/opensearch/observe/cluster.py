@@ -21,6 +21,7 @@ from .answers import reading
 from .client import OpenSearchClient, connect
 from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
+from .plugins import Installed, parse_installed
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
 from .routing import parse_copies
 from .settings import Settings, parse_settings
@@ -49,6 +50,7 @@ all until the request times out, and could not be named."""
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
+        "cluster_name",
         "cluster_uuid",
         "version",
         "cluster_manager_node",
@@ -166,6 +168,7 @@ def parse_state(nodes: Json, state: Json) -> ClusterState:
             voting=voting,
             blocks=within(state, "blocks", parse_blocks, {}),
             snapshots=within(state, "snapshots", parse_snapshots, {}),
+            name=optional_text(state, "cluster_name") or "",
         )
         placed = {copy.index for copy in seen.copies}
         lost = sorted(index.name for index in seen.indices.values() if index.open and index.name not in placed)
@@ -210,6 +213,15 @@ def observe_data_paths(client: OpenSearchClient) -> DataPaths:
     answer = client.get("/_nodes/_all/settings", timeout=ANSWERING, filter_path=",".join(wanted))
     with reading("GET /_nodes/_all/settings"):
         return parse_data_paths(answer)
+
+
+def observe_installed(client: OpenSearchClient, names: str = "_all") -> Mapping[str, Installed]:
+    """The installations of the members whose names match: one call, which each of them answers for itself."""
+    path = f"/_nodes/{names}/plugins,settings"
+    wanted = ("nodes.*.name", "nodes.*.plugins.name", "nodes.*.settings.path.home")
+    answer = client.get(path, timeout=ANSWERING, filter_path=",".join(wanted))
+    with reading(f"GET {path}", "plugins"):
+        return parse_installed(answer)
 
 
 def observe_disks(client: OpenSearchClient) -> Disks:

@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...kubernetes.state import Budget, Pod, StatefulSet
+from .certificates import Certificate
 from .data_paths import DataPaths
 from .disk import Disks
 from .explanation import Explanation
+from .last_snapshot import Saved
 from .recoveries import UNKNOWN, Recoveries
 from .settings import Settings
 from .state import ClusterState, Health
@@ -29,6 +31,10 @@ class Look:
     disks: Disks = field(default_factory=Disks)
     tasks: tuple[LongTask, ...] = ()
     recoveries: Recoveries = UNKNOWN
+    certificates: tuple[Certificate, ...] = ()
+    """Those that members have shown by then."""
+    saved: Saved | None = None
+    """The last snapshot; None if nobody has asked for it."""
 
 
 @dataclass(frozen=True)

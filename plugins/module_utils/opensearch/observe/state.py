@@ -165,6 +165,7 @@ class ClusterState:
     voting: Voting
     blocks: tuple[Block, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    name: str = ""
 
     def named(self, name: str) -> ClusterMember | None:
         """The member with that name."""

@@ -20,8 +20,17 @@ _ASKING = "url" + "open"
 """The name of a pool's method in urllib3. In one word, linters take it for the function of the standard library."""
 
 
-def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit) -> Any:
-    """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL."""
+Certificates = dict[str, set[bytes]]
+"""The certificates in DER that were shown, by host and port."""
+
+
+def connection_class(
+    proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit, shown: Certificates
+) -> Any:
+    """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL.
+
+    The connections note the certificates that they are `shown`, but for those that lead through a proxy.
+    """
     library = needed("opensearchpy", "opensearch-py")
     base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
 
@@ -51,7 +60,8 @@ def connection_class(proxy_of: Callable[[str], Proxy | None], forward: PortForwa
             if isinstance(self.pool, ProxiedPool):
                 return
             way = type(self.pool).ConnectionCls
-            self.pool.ConnectionCls = limited(way if forward is None else forwarded(way, forward), limit)
+            way = noting(way if forward is None else forwarded(way, forward), shown)
+            self.pool.ConnectionCls = limited(way, limit)
             if forward is not None:
                 return
             url = f"{'https' if self.use_ssl else 'http'}://{_in_url(self.hostname)}:{self.port}"
@@ -72,6 +82,22 @@ def forwarded(base: Any, forward: PortForward) -> Any:
             return forward.socket()
 
     return Forwarded
+
+
+def noting(base: Any, shown: Certificates) -> Any:
+    """A subclass of `base` that notes the certificate of the other side, whether it is verified or not."""
+
+    class Noting(base):  # type: ignore[misc]  # known at run time only
+        """One connection."""
+
+        def connect(self) -> None:
+            super().connect()
+            asked = getattr(self.sock, "getpeercert", None)
+            certificate = asked(True) if asked else None
+            if certificate:
+                shown.setdefault(f"{self.host}:{self.port}", set()).add(certificate)
+
+    return Noting
 
 
 class ProxiedPool:

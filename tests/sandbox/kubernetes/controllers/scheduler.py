@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from tests.sandbox.kubernetes.controllers.placement import refusals, spread_refusal
 from tests.sandbox.kubernetes.controllers.work import Durations, Place, Recorder, Work, with_condition
@@ -20,10 +21,12 @@ LOCAL_CLASS = "lab-local"
 
 
 class Scheduler:
-    """Places pods."""
+    """Places pods. `source` gives what lies behind a new volume of that name, as its spec says it."""
 
-    def __init__(self, resources: Resources, durations: Durations) -> None:
-        self._resources = resources
+    def __init__(
+        self, resources: Resources, durations: Durations, source: Callable[[str], Json] = lambda _volume: {}
+    ) -> None:
+        self._resources, self._source = resources, source
         self._events = Recorder(resources, "default-scheduler")
         self._work = Work(resources, durations.control, self._place)
         resources.store.listeners.append(self._changed)
@@ -150,6 +153,7 @@ class Scheduler:
             "persistentVolumeReclaimPolicy": "Delete",
             "storageClassName": storage_class,
             "volumeMode": "Filesystem",
+            **self._source(name),
         }
         self._resources.create(VOLUMES, "", {"metadata": {"name": name}, "spec": spec})
         self._resources.change(VOLUMES, "", name, lambda item: _phase(item, "Bound"), _STATUS)

@@ -44,6 +44,8 @@ class Behaviour:
     """The reason why an image cannot be pulled; empty if it can."""
     exit_code: Callable[[Json, str], int | None] = lambda _pod, _container: None
     """The exit code of a container that has nothing to do; None: it runs until it is stopped."""
+    message: Callable[[Json, str], str] = lambda _pod, _container: ""
+    """The termination log of a container with such an exit code."""
     started: Told = _nobody
     """The process of a container runs."""
     stopping: Told = _nobody

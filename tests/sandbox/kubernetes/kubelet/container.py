@@ -115,7 +115,8 @@ class Container:
         self._pod.behaviour.started(self._pod.json, self.name)
         code = self._pod.behaviour.exit_code(self._pod.json, self.name)
         if self._init or code is not None:
-            self._later(self._pod.durations.run, lambda: self._ended(code or 0))
+            message = self._pod.behaviour.message(self._pod.json, self.name)
+            self._later(self._pod.durations.run, lambda: self._ended(code or 0, message))
             return
         self._watch()
         self.obey()
@@ -151,9 +152,9 @@ class Container:
         if self.running:
             self._ended(137)
 
-    def _ended(self, code: int) -> None:
+    def _ended(self, code: int, message: str = "") -> None:
         """The process has ended; what follows is another run of it, or nothing."""
-        self._terminate(code)
+        self._terminate(code, message)
         if not self._restarts(code):
             self.ended_for_good()
             return
@@ -164,11 +165,11 @@ class Container:
         else:
             self._later(AT_ONCE, self._again)
 
-    def _terminate(self, code: int) -> None:
+    def _terminate(self, code: int, message: str = "") -> None:
         self._run += 1
         started = self.state.state.started_at if isinstance(self.state.state, Running) else self._pod.now()
         reason = "Completed" if code == 0 else "Error"
-        end = Terminated(code, reason, started, self._pod.now(), self.state.container_id)
+        end = Terminated(code, reason, started, self._pod.now(), self.state.container_id, message)
         self._become(state=end, started=False, ready=False)
         self._pod.behaviour.stopped(self._pod.json, self.name)
 

@@ -159,16 +159,33 @@ def about(node: Member) -> dict[str, Any]:
 
 def _nodes(call: Call) -> Answer:
     first, second = call.parts.get("names"), call.parts.get("metrics")
-    if first in {"_none", "settings", "http", "info"} and second is None:
+    if first in {"_none", "settings", "http", "info", "plugins"} and second is None:
         first, second = "_all", first
     members = _seen_by(call, first or "_all")
     wanted = (second or "settings").split(",")
     found = {}
     for node in members:
         if node.alive:
-            more = {"settings": nested(flat(file_of(call.state, node)))} if "settings" in wanted else {}
+            more: dict[str, Any] = {"settings": nested(flat(file_of(call.state, node)))} if "settings" in wanted else {}
+            if "plugins" in wanted:
+                more |= {"plugins": [plugin_of(node, each) for each in node.spec.plugins], "modules": []}
             found[node.id] = {**about(node), **more}
     return answered({**header(call.state, members), "nodes": found})
+
+
+def plugin_of(node: Member, name: str) -> dict[str, Any]:
+    """A plugin, as the member says that has it."""
+    return {
+        "name": name,
+        "version": f"{node.version}.0",
+        "opensearch_version": str(node.version),
+        "java_version": "11",
+        "description": f"The plugin {name}",
+        "classname": f"org.opensearch.{name}",
+        "custom_foldername": "",
+        "extended_plugins": [],
+        "has_native_controller": False,
+    }
 
 
 def file_of(state: State, node: Member) -> dict[str, Any]:
@@ -206,6 +223,22 @@ def _disks(call: Call) -> Answer:
     return answered({**header(call.state, members), "nodes": found})
 
 
+SIZE = 208
+"""The bytes of every shard."""
+
+
+def _stored(call: Call) -> Answer:
+    """The sizes of the shards of each member: so many bytes as each recovery has to copy."""
+    members = _seen_by(call, call.parts["names"])
+    copies = [copy for index in call.state.indices.values() for copy in index.copies]
+    found = {}
+    for node in members:
+        size = SIZE * sum(copy.node == node.id for copy in copies)
+        if node.alive:
+            found[node.id] = {**about(node), "indices": {"store": {"size_in_bytes": size, "reserved_in_bytes": 0}}}
+    return answered({**header(call.state, members), "nodes": found})
+
+
 _WAITS = frozenset(
     {"wait_for_status", "wait_for_no_relocating_shards", "wait_for_no_initializing_shards", "wait_for_active_shards"}
     | {"wait_for_nodes", "wait_for_events", "level", "local", "awareness_attribute", "expand_wildcards"}
@@ -221,6 +254,7 @@ ROUTES = (
     Route(("GET",), "/_cluster/state/{metrics}/{index}", _state, _STATE),
     Route(("GET",), "/_nodes/stats/fs", _disks, frozenset({"timeout"}), manager=False),
     Route(("GET",), "/_nodes/{names}/stats/fs", _disks, frozenset({"timeout"}), manager=False),
+    Route(("GET",), "/_nodes/{names}/stats/indices/store", _stored, frozenset({"timeout"}), manager=False),
     Route(("GET",), "/_nodes", _nodes, frozenset({"timeout", "flat_settings"}), manager=False),
     Route(("GET",), "/_nodes/{names}", _nodes, frozenset({"timeout", "flat_settings"}), manager=False),
     Route(("GET",), "/_nodes/{names}/{metrics}", _nodes, frozenset({"timeout", "flat_settings"}), manager=False),

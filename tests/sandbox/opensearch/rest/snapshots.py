@@ -43,12 +43,19 @@ def _take(call: Call) -> Answer | Pending:
 
 def _shown(entry: dict[str, Any]) -> dict[str, Any]:
     state = "IN_PROGRESS" if entry["state"] == "STARTED" else entry["state"]
-    return {"snapshot": entry["snapshot"], "uuid": entry["uuid"], "state": state}
+    indices = [index["name"] for index in entry["indices"]]
+    return {"snapshot": entry["snapshot"], "uuid": entry["uuid"], "state": state, "indices": indices}
 
 
 def _read(call: Call) -> Answer:
-    found = call.cluster.snapshots.find(call.parts["repository"], call.parts["name"])
-    return answered({"snapshots": [_shown(each) for each in found]})
+    lenient = call.flag("ignore_unavailable")
+    found = call.cluster.snapshots.find(call.parts["repository"], call.parts["name"], lenient=lenient)
+    ends = (
+        {}
+        if not call.flag("verbose", default=True)
+        else {each["snapshot"]: {"end_time_in_millis": each.get("end_time_millis", 0)} for each in found}
+    )
+    return answered({"snapshots": [{**_shown(each), **ends.get(each["snapshot"], {})} for each in found]})
 
 
 def _status(call: Call) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.sandbox.opensearch.errors import ServerError, illegal, no_index
 from tests.sandbox.opensearch.rest.indices import find
-from tests.sandbox.opensearch.rest.looks import chosen, failure
+from tests.sandbox.opensearch.rest.looks import SIZE, chosen, failure
 from tests.sandbox.opensearch.rest.routes import ACKNOWLEDGED, NAMING, PATIENCE, Call, Route, answered
 from tests.sandbox.opensearch.tasks import Running
 from tests.sandbox.web import Answer
@@ -101,7 +101,7 @@ def _recovery(call: Call) -> Answer:
             if copy.state not in {"INITIALIZING", "RELOCATING"}:
                 continue
             kind = "PEER" if not copy.primary or copy.target else "EMPTY_STORE" if copy.new else "EXISTING_STORE"
-            size = {"total_in_bytes": 208, "reused_in_bytes": 0, "recovered_in_bytes": 0, "percent": "0.0%"}
+            size = {"total_in_bytes": SIZE, "reused_in_bytes": 0, "recovered_in_bytes": 0, "percent": "0.0%"}
             shards.append(
                 {
                     "id": copy.shard,

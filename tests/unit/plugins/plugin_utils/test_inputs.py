@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.errors import AnsibleLookupError
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import LEAST
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import MADE, TOLD, faults, faults_of_hosts
 
 ENTRIES = specified()
+EXAMPLE = Path(__file__).resolve().parents[4] / "docs" / "examples" / "upgrade.yml"
 GOOD: dict[str, dict[str, Any]] = {
     "opensearch": {"target_version": "3.8.0", "upgrade_namespace": "search"},
     "plan": {"target_version": "3.8.0", "upgrade_namespace": "search"},
@@ -100,16 +103,20 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ("upgrade_run_timeout", -1, " is '-1', and must be a whole number, 0 or more."),
         ("upgrade_recoveries", 1.5, " is '1.5', and must be a whole number, 0 or more."),
         ("upgrade_abort_timeout", [], " must be a whole number, 1 or more."),
-        ("upgrade_preflight_timeout", None, " is null: give it a value, or leave it out."),
+        ("upgrade_recoveries", None, " is null: give it a value, or leave it out."),
         ("upgrade_wait", "perhaps", " is 'perhaps', and must be true or false."),
         ("upgrade_batching", "zone", " is 'zone', and must be one of serial, zones, disjoint."),
         ("upgrade_members", {"a": 1}, " must be a list, such as [a, b]."),
         ("upgrade_members", ["a", ""], " has an element that is empty or no text."),
         ("upgrade_members", [["a"]], " has an element that is empty or no text."),
         ("upgrade_allow_field_managers", ["spinnaker"], " has spinnaker, and takes only argocd, flux, helm."),
-        ("upgrade_image", ["a"], " must be text."),
+        ("upgrade_image", ["a"], " must be text, or a dictionary of pools and texts."),
+        ("upgrade_image", {"hot": ["a"]}, " must be text, or a dictionary of pools and texts."),
+        ("upgrade_tasks_after", {"a": 1}, " must be a list, such as [a, b]."),
+        ("upgrade_allow_single_copy", {"a": 1}, " must be true, false or a list, such as [a, b]."),
+        ("upgrade_members", True, " is 'True', and must be a list, such as [a, b]."),
         ("upgrade_namespace", " ", " is ' ', and must not be empty."),
-        ("upgrade_opensearch", None, " is null: give it a value, or leave it out."),
+        ("upgrade_wait", None, " is null: give it a value, or leave it out."),
         ("upgrade_opensearch", {"hosts": []}, ".hosts is empty: name at least one."),
         ("upgrade_opensearch", {"hosts": [""]}, ".hosts has an element that is empty or no text."),
         ("upgrade_opensearch", {"request_timeout": 0}, ".request_timeout must be a whole number, 1 or more."),
@@ -131,6 +138,11 @@ def test_a_wrong_value_is_one_sentence(name: str, value: Any, fault: str) -> Non
         ("upgrade_members", "a,b"),
         ("upgrade_members", []),
         ("upgrade_take_over", ""),
+        ("upgrade_image", {"hot": "opensearch:3.8.0"}),
+        ("upgrade_image", "hot=opensearch:3.8.0"),
+        ("upgrade_allow_single_copy", True),
+        ("upgrade_allow_single_copy", "no"),
+        ("upgrade_allow_red_indices", ["logs-*", "-logs-keep"]),
         ("upgrade_max_unavailable", 2),
         ("upgrade_opensearch", {"url": "https://a:9200", "password": None}),
         ("upgrade_kubernetes", {"kubeconfig": "~/.kube/config", "verify_ssl": "false"}),
@@ -140,11 +152,58 @@ def test_a_good_value_is_taken_as_it_is_written(name: str, value: Any) -> None:
     assert said(**{name: value}) == []
 
 
-def test_groups_are_a_list_since_the_playbook_itself_reads_them() -> None:
-    assert said("opensearch_hosts", upgrade_groups="a") == [
-        "upgrade_groups is 'a', and must be a list, such as [a, b]."
+@pytest.mark.parametrize("none", [[], "", " "])
+def test_groups_are_a_list_or_a_text_of_at_least_one(none: Any) -> None:
+    assert said("opensearch_hosts", upgrade_groups="a, b") == []
+    (sentence,) = said("opensearch_hosts", upgrade_groups=none)
+    assert sentence.endswith("empty: name at least one.")
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_an_answer_of_a_survey_that_is_empty_is_none(nothing: str | None) -> None:
+    """AWX marks it as `!unsafe`, with which ansible-core makes null of an empty text from 2.19 on."""
+    empty = dict.fromkeys(("upgrade_members", "upgrade_confirm", "upgrade_gate_timeout", "upgrade_batching"), nothing)
+    assert said(**empty, upgrade_opensearch_hosts=nothing, upgrade_opensearch_validate_certs=nothing) == []
+    assert faults("plan", {"target_version": "3.8.0", "upgrade_namespace": nothing}, (), ENTRIES) == [
+        "upgrade_namespace is missing: give it with -e upgrade_namespace=…, or in a file with -e @file.yml."
     ]
-    assert said("opensearch_hosts", upgrade_groups=[]) == ["upgrade_groups is empty: name at least one."]
+
+
+def test_an_empty_answer_is_a_fault_if_nobody_can_tell_what_is_meant() -> None:
+    assert said("settle", upgrade_wait="", upgrade_recoveries="") == [
+        "upgrade_recoveries is '', and must be a whole number, 0 or more.",
+        "upgrade_wait is '', and must be true or false.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("upgrade_opensearch_hosts", "https://a:9200,", " has an element that is empty or no text."),
+        ("upgrade_opensearch_hosts", [], " is empty: name at least one."),
+        ("upgrade_opensearch_request_timeout", SECRET, " must be a whole number, 1 or more."),
+        ("upgrade_opensearch_password", [SECRET], " must be text."),
+        ("upgrade_opensearch_port_forward_port", "9200a", " must be a whole number, 1 or more."),
+        ("upgrade_kubernetes_validate_certs", SECRET, " must be true or false."),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_of_a_connection_is_told_by_its_flat_name_without_its_value(
+    name: str, value: Any, fault: str
+) -> None:
+    assert said(**{name: value}) == [name + fault]
+
+
+def test_a_misspelt_option_of_a_connection_is_told_without_its_value() -> None:
+    (sentence,) = said(upgrade_opensearch_pasword=SECRET)
+    assert sentence.startswith("upgrade_opensearch_pasword is not a variable")
+    assert sentence.endswith("did you mean upgrade_opensearch_password?")
+
+
+def test_flat_variables_of_a_connection_that_a_playbook_does_not_have_do_nothing() -> None:
+    assert said("opensearch_hosts", upgrade_kubernetes_context="a") == [
+        "upgrade_kubernetes_context does nothing in the playbook opensearch_hosts: take it out."
+    ]
+    assert said("abort", upgrade_kubernetes_context="a") == []
 
 
 def test_a_value_that_cannot_be_told_yet_is_left_to_the_tasks() -> None:
@@ -200,3 +259,9 @@ def test_a_system_that_nobody_has_is_refused() -> None:
     for role in ("stateful.upgrade.nothing", "nobody.nowhere.nothing", "nothing"):
         with pytest.raises(AnsibleLookupError, match=f"upgrade_system is {role}, and no such role"):
             specified(role)
+
+
+@pytest.mark.parametrize("playbook", ["plan", "opensearch", "status", "report", "settle", "abort"])
+def test_the_file_of_the_documentation_serves_every_playbook(playbook: str) -> None:
+    given = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    assert faults(playbook, given, given, ENTRIES) == []

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock, Patience, wait_for
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import LIMITS, OWN, PLAIN, Speech, speech_of
@@ -29,8 +30,9 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
 @pytest.mark.parametrize(
     ("text", "spoken"),
     [
-        ("Check opensearch.hosts.", "Check upgrade_opensearch.hosts."),
-        ("kubernetes.validate_certs=false turns it off.", "upgrade_kubernetes.validate_certs=false turns it off."),
+        ("Check opensearch.hosts.", "Check upgrade_opensearch_hosts."),
+        ("kubernetes.validate_certs=false turns it off.", "upgrade_kubernetes_validate_certs=false turns it off."),
+        ("Check opensearch.port_forward.port.", "Check upgrade_opensearch_port_forward_port."),
         ("Give more time with wait_limit.", "Give more time with upgrade_batch_timeout or upgrade_run_timeout."),
         ("accept it with allow_single_copy.", "accept it with upgrade_allow_single_copy."),
         ("To go on without, set skip_checks: [disk].", "To go on without, set upgrade_skip_checks: [disk]."),
@@ -42,6 +44,12 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
 def test_options_are_told_as_the_variables_that_a_user_gave(text: str, spoken: str) -> None:
     assert said(text) == spoken
     assert said(text, path="/srv/play.yml:3") == text
+
+
+def test_who_gave_a_connection_as_a_dictionary_is_told_of_its_option() -> None:
+    speech = speech_of(HERE, f"{MODULE}upgrade_plan", {}, {"upgrade_opensearch": {"hosts": ["https://a:9200"]}})
+    assert speech.text("Check opensearch.hosts.") == "Check upgrade_opensearch.hosts."
+    assert speech.text("Check kubernetes.host.") == "Check upgrade_kubernetes_host."
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,7 @@ def test_options_are_told_as_the_variables_that_a_user_gave(text: str, spoken: s
 )
 def test_the_limit_of_a_wait_is_the_variable_behind_it(module: str, arguments: dict[str, Any], limit: str) -> None:
     slow = Verdict((waiting("slow", "Slow.", "Hurry."),))
-    _look, verdict = wait_for(lambda: 0, lambda _seen: slow, Patience(0.0), MonotonicClock(), lambda _line: None)
+    _look, verdict = wait_for(lambda: 0, lambda _seen: slow, Patience(0.0), MonotonicClock(), Lines())
     reason = next(each for each in verdict.reasons if each.code == "timed_out")
     told = said(reason.sentence(), module, **arguments)
     assert told.count(limit) == 2 if limit else "timeout" not in told

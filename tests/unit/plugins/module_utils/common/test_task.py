@@ -35,6 +35,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
     remark,
     waiting,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 
 ROOT = Path(__file__).resolve().parents[5]
 AWAY = Unreachable(refused("api_unreachable", "The API is away.", "Bring it back."))
@@ -116,7 +117,7 @@ def test_without_wait_there_is_one_look_and_its_verdict() -> None:
 
 def test_with_wait_it_is_looked_until_time_is_over() -> None:
     said: list[str] = []
-    _seen, verdict = task(WAITING, progress=said.append).wait(lambda: None, lambda _seen: SLOW)
+    _seen, verdict = task(WAITING, voice=Lines(said.append)).wait(lambda: None, lambda _seen: SLOW)
     assert verdict.state is State.REFUSED
     assert said == ["waiting: It is slow."]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
@@ -17,8 +16,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
     remark,
     waiting,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines, Stages, Waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import (
-    SIGN_OF_LIFE,
     MonotonicClock,
     Patience,
     Remaining,
@@ -55,6 +54,7 @@ class Wait:
     said: list[tuple[float, str]] = field(default_factory=list)
     looks: int = 0
     waited: Waited = field(default_factory=Waited)
+    stages: Stages = field(default_factory=Stages)
 
     def run(
         self, verdict_at: Callable[[float], Verdict], timeout: float = 100.0, sleep: float = 1.0, work: float = 0.0
@@ -67,10 +67,12 @@ class Wait:
             self.clock.time += work
             return self.clock.now() - start
 
-        def progress(line: str) -> None:
+        def say(line: str) -> None:
             self.said.append((self.clock.now() - start, line))
 
-        return wait_for(look, verdict_at, Patience(timeout, sleep), self.clock, progress, self.waited)
+        return wait_for(
+            look, verdict_at, Patience(timeout, sleep, stages=self.stages), self.clock, Lines(say), self.waited
+        )
 
 
 def because(*messages: str) -> Verdict:
@@ -111,44 +113,19 @@ def test_an_api_out_of_reach_to_the_end_is_refused() -> None:
         return float(away(wait.clock.now()).passed)
 
     with pytest.raises(Refusal) as caught:
-        wait_for(look, lambda _seen: PASSED, Patience(4.0, 1.0), wait.clock, lambda _line: None)
+        wait_for(look, lambda _seen: PASSED, Patience(4.0, 1.0), wait.clock, Lines())
     assert [(reason.code, reason.state) for reason in caught.value.verdict.reasons] == [
         ("api_unreachable", State.REFUSED),
         ("timed_out", State.REFUSED),
     ]
 
 
-def test_every_change_of_reason_is_said_once() -> None:
+def test_every_change_of_reason_is_said_once_and_since_when() -> None:
     wait = Wait()
     phases = [(3.0, because("one")), (6.0, because("one", "two")), (9.0, because("one"))]
     _seen, verdict = wait.run(lambda second: next((v for until, v in phases if second < until), PASSED))
     assert verdict is PASSED
-    assert wait.said == [(0.0, "waiting: one"), (3.0, "waiting: one two"), (6.0, "waiting: one")]
-
-
-def test_a_list_that_changes_is_no_new_reason_and_is_told_as_it_is_by_then() -> None:
-    wait = Wait()
-
-    def shrinking(second: float) -> Verdict:
-        left = 100 - int(second)
-        return Verdict((waiting("recovering", f"Shards recover ({left})."),)) if left else PASSED
-
-    wait.run(shrinking, timeout=200.0)
-    signs = [
-        (second, f"still waiting after {second:.0f} s: Shards recover ({100 - second:.0f}).") for second in (30, 60, 90)
-    ]
-    assert wait.said == [(0.0, "waiting: Shards recover (100)."), *signs]
-
-
-def test_another_thing_is_said_under_the_same_code() -> None:
-    wait = Wait()
-
-    def one_by_one(second: float) -> Verdict:
-        pods = ["a", "b"][int(second // 3) :]
-        return Verdict(tuple(waiting("pod_starting", f"Pod {pod} starts.", about=pod) for pod in pods))
-
-    wait.run(one_by_one)
-    assert wait.said == [(0.0, "waiting: Pod a starts. Pod b starts."), (3.0, "waiting: Pod b starts.")]
+    assert wait.said == [(0.0, "waiting: one"), (3.0, "waiting 3 s: one two"), (6.0, "waiting 6 s: one")]
 
 
 def test_a_remedy_that_changes_is_no_new_reason() -> None:
@@ -158,13 +135,36 @@ def test_a_remedy_that_changes_is_no_new_reason() -> None:
     assert wait.said == [(0.0, "waiting: Slow.")]
 
 
-def test_a_long_wait_gives_signs_of_life() -> None:
-    wait = Wait()
-    wait.run(lambda second: because("slow") if second < 95 else PASSED)
-    assert wait.said == [
-        (0.0, "waiting: slow"),
-        *((second, f"still waiting after {second:.0f} s: slow") for second in (30.0, 60.0, 90.0)),
-    ]
+WORDS = {"code_stops": "stopping", "code_starts": "starting"}
+
+
+def test_a_stage_is_told_by_its_word_and_anything_else_by_its_reason() -> None:
+    wait = Wait(stages=Stages(WORDS))
+    phases = [(3.0, because("stops")), (6.0, because("starts")), (9.0, because("starts", "crashes"))]
+    wait.run(lambda second: next((v for until, v in phases if second < until), PASSED))
+    assert wait.said == [(0.0, "stopping"), (3.0, "starting 3 s"), (6.0, "waiting 6 s: starts crashes")]
+
+
+def test_of_several_stages_the_one_furthest_behind_is_told() -> None:
+    assert Stages(WORDS).word(because("starts", "stops")) == "stopping"
+    assert Stages(WORDS).word(PASSED) == ""
+
+
+@pytest.mark.parametrize(
+    ("usually", "seconds", "line"),
+    [
+        (None, 0.4, "starting"),
+        (None, 36.0, "starting 36 s"),
+        (45.0, 36.0, "starting 36 s (usually 45 s)"),
+        (45.0, 90.0, "starting 1 min 30 s (usually 45 s)"),
+        (45.0, 91.0, "waiting 1 min 31 s (usually 45 s): Pod a has started."),
+        (None, 121.0, "waiting 2 min 1 s (longer than expected): Pod a has started."),
+    ],
+)
+def test_a_stage_that_takes_twice_as_long_as_usual_is_told_with_its_reason(
+    usually: float | None, seconds: float, line: str
+) -> None:
+    assert Waiting("Pod a has started.", seconds, "starting", usually).line() == line
 
 
 def test_when_time_is_over_the_waiting_reasons_become_a_refusal() -> None:
@@ -204,7 +204,7 @@ def test_no_patience_is_one_look() -> None:
     st.floats(0, 40),
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=40),
 )
-def test_no_wait_is_silent_or_longer_than_its_patience(
+def test_no_wait_is_longer_than_its_patience(
     timeout: float, sleep: float, work: float, messages: Sequence[str]
 ) -> None:
     wait = Wait()
@@ -213,9 +213,6 @@ def test_no_wait_is_silent_or_longer_than_its_patience(
     spent = wait.clock.now()
     assert timeout - 1e-6 <= spent <= timeout + work + 1e-6
     assert all(0 <= seconds <= sleep for seconds in wait.clock.slept)
-    spoken = [0.0, *(second for second, _line in wait.said), spent]
-    gaps = [after - before for before, after in pairwise(spoken)]
-    assert max(gaps) <= SIGN_OF_LIFE + sleep + work + 1e-6
 
 
 def test_the_clock_of_the_machine_never_goes_back() -> None:
@@ -300,7 +297,7 @@ class Shards:
             lambda second: because("shards") if left(second) else PASSED,
             patience,
             self.clock,
-            lambda _line: None,
+            Lines(),
         )
 
     def remaining(self, second: float) -> Remaining:
@@ -344,7 +341,7 @@ def handed_back(silent: Callable[[float], bool], timeout: float = 100.0) -> tupl
         return clock.time
 
     patience = Patience(timeout, 1.0, hands_back_after=15.0)
-    return wait_for(look, lambda _at: Verdict((waiting("busy", "It is busy."),)), patience, clock, lambda _line: None)
+    return wait_for(look, lambda _at: Verdict((waiting("busy", "It is busy."),)), patience, clock, Lines())
 
 
 def test_only_time_with_an_answer_counts_before_a_verdict_is_handed_back() -> None:
@@ -366,4 +363,4 @@ def test_silence_at_the_end_of_a_short_wait_is_no_refusal_for_whoever_asks_again
 
     patience = Patience(5.0, 1.0, hands_back=True)
     with pytest.raises(Unreachable):
-        wait_for(silent, lambda _at: Verdict(), patience, VirtualClock(), lambda _line: None)
+        wait_for(silent, lambda _at: Verdict(), patience, VirtualClock(), Lines())

@@ -59,7 +59,7 @@ class House:
     def _plan(self, task: Task) -> Outcome:
         rooms = Placement([frozenset({"1", "2"}), frozenset({"3", "4"})])
         batches = disjoint(LAMPS, {"hall": None, "cellar": None}, rooms)
-        named = [[lamp.name for lamp in batch] for batch in batches]
+        named = [{"members": [lamp.name for lamp in batch]} for batch in batches]
         return Outcome(Verdict(), before={"1": "old"}, next="begin", more={"digest": "p1", "batches": named})
 
     def _note(self, task: Task) -> Outcome:
@@ -68,7 +68,8 @@ class House:
 
     def _note_begin(self, task: Task, plan: Outcome) -> Outcome:
         self.recorded.append(plan.more["batches"])
-        return self._part("note_begin", lambda _task: Outcome(Verdict(), True))(task)
+        record = {"record": {"batches": [{"name": "of an earlier run"}, *plan.more["batches"]]}}
+        return self._part("note_begin", lambda _task: Outcome(Verdict(), True, more=record))(task)
 
     def parts(self) -> Parts:
         """The system as the engine is given it."""
@@ -92,7 +93,8 @@ def test_a_run_begins_as_a_whole_and_ends() -> None:
     begun = begin(_task(), house.parts(), 5)
     assert (begun.verdict.passed, begun.changed, house.holder) == (True, True, "night")
     assert house.asked == ["hold", "plan", "put_back", "note_begin"]
-    assert house.recorded == [[["1", "3"], ["2", "4"]]]
+    assert house.recorded == [[{"members": ["1", "3"]}, {"members": ["2", "4"]}]]
+    assert [batch["place"] for batch in begun.more["batches"]] == ["2/3", "3/3"]
     assert (begun.more["digest"], begun.more["before"], begun.next) == ("p1", {"1": "old"}, "begin")
     assert end(_task(event="completed"), house.parts(), 5).verdict.passed
     assert (house.holder, house.recorded[-1]) == ("", "completed")

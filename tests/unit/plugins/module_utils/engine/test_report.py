@@ -93,7 +93,7 @@ def test_the_longest_waits_come_first_and_no_more_than_some() -> None:
 
 
 def test_nothing_has_begun_yet() -> None:
-    assert report_of(record()) == Report((), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), ())
+    assert report_of(record()) == Report((), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", ())
 
 
 @pytest.mark.parametrize("strange", ["yesterday", "", "2026-99-99T00:00:00Z"])
@@ -139,10 +139,64 @@ def test_more_batches_than_a_timeline_can_show_are_drawn_by_their_seconds() -> N
 def test_markdown_names_the_batches_and_the_waits() -> None:
     page = drawn("md", record(*TWO))
     assert "# opensearch to 3.8.0: Completed" in page
-    assert "| batch-2 | data-2 | done | 20 | 4.0 |" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |" in page
     assert "- 2.0 s, batch-2: <logs-2> recovers." in page
 
 
 @pytest.mark.parametrize("form", ["html", "md"])
 def test_a_record_without_a_batch_makes_a_page(form: str) -> None:
     assert "Nothing was waited for." in drawn(form, record())
+
+
+def seen() -> Record:
+    """An upgrade whose record has kept health, acts and the figures of the one before."""
+    act = {"target": "persistent a.b", "times": 2, "first": "2026-11-23T02:00:01Z", "last": "2026-11-23T02:00:20Z"}
+    last = {"target_version": "2.19.6", "seconds": 900, "batches": 2, "members": 2, "usual_seconds": None}
+    return replace(
+        record(*(replace(each, health=health) for each, health in zip(TWO, ("green", "yellow"), strict=True))),
+        acts=(
+            {**act, "action": "set"},
+            {**act, "action": "restored", "times": 1},
+            {"target": "search/data", "action": "x"},
+        ),
+        health="green",
+        last=(last,),
+    )
+
+
+def test_changes_are_counted_with_how_often_they_were_put_back() -> None:
+    made = report_of(seen())
+    assert [(each.target, each.changed, each.put_back) for each in made.changes] == [
+        ("persistent a.b", 2, 1),
+        ("search/data", 0, 0),
+    ]
+    assert (made.changes[0].first, made.changes[0].last) == ("2026-11-23T02:00:01Z", "2026-11-23T02:00:20Z")
+    assert ([each.health for each in made.bars], made.health) == (["green", "yellow"], "green")
+
+
+def test_an_upgrade_is_compared_with_the_one_before_once_it_is_completed() -> None:
+    assert report_of(seen()).compared == (
+        ("seconds from begin to end", 600, 900),
+        ("batches", 2, 2),
+        ("members", 2, 2),
+        ("seconds that a batch is usually away", 4.0, None),
+    )
+    assert report_of(replace(seen(), phase=Phase.UPGRADING)).compared == ()
+    assert report_of(record(*TWO)).compared == ()
+
+
+@pytest.mark.parametrize("count", [2, 100])
+def test_the_page_shows_health_changes_and_the_comparison(count: int) -> None:
+    many = tuple(replace(batch(number, "02:00:00", "02:00:10"), health="yellow") for number in range(count))
+    page = drawn("html", replace(seen(), batches=many))
+    assert page.count('<rect class="yellow"') == count
+    assert "Compared with the upgrade to 2.19.6" in page
+    assert '<td>persistent a.b</td><td class="number">2</td><td class="number">1</td>' in page
+    assert ">900</td>" in page
+
+
+def test_markdown_tells_them_too() -> None:
+    page = drawn("md", seen())
+    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow |" in page
+    assert "- persistent a.b: changed 2 times, put back 1 time" in page
+    assert "| seconds from begin to end | 600 | 900 |" in page

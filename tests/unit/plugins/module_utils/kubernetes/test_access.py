@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import ssl
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import access
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.tls_server import member
+from kubernetes.config import incluster_config
+
+from tests.lab.certificates import Authority
 
 Json = dict[str, Any]
 
@@ -80,6 +85,61 @@ def test_a_pods_service_account_that_is_not_mounted(monkeypatch: pytest.MonkeyPa
     code, said = refusal_code({})
     assert code == "kubernetes_configuration"
     assert "token" in said
+
+
+@pytest.fixture
+def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pod whose service account is mounted, at another place than in a pod; gives the file of its token."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    token, authority = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("first")
+    authority.write_bytes(Authority("of the cluster").certificate)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority))
+    return token
+
+
+def test_a_pod_uses_its_service_account(account: Path) -> None:
+    given = access({})
+    assert (given.host, given.headers()) == ("https://[fd00::1]:443", {"authorization": "bearer first"})
+    context = given.pool.connection_pool_kw["ssl_context"]
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert [dict(each[0] for each in found["subject"])["commonName"] for found in context.get_ca_certs()] == [
+        "of the cluster"
+    ]
+
+
+def test_a_token_that_kubernetes_has_replaced_is_read_again(account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime.datetime):
+        passed = datetime.timedelta()
+
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+            return cls(2026, 1, 1, tzinfo=tz) + cls.passed
+
+    clock = SimpleNamespace(datetime=Clock, timedelta=datetime.timedelta, timezone=datetime.timezone)
+    monkeypatch.setattr(incluster_config, "datetime", clock)
+    given = access({})
+    account.write_text("second")
+    assert given.headers() == {"authorization": "bearer first"}
+    Clock.passed = datetime.timedelta(minutes=2)
+    assert given.headers() == {"authorization": "bearer second"}
+
+
+@pytest.mark.parametrize("broken", ["token", "ca.crt"])
+def test_a_service_account_that_is_mounted_in_part(account: Path, broken: str) -> None:
+    (account.parent / broken).unlink()
+    code, said = refusal_code({})
+    assert code == "kubernetes_configuration"
+    assert said.startswith("The service account of this pod cannot be used: Service ")
+    assert "automountServiceAccountToken" in said
+
+
+@pytest.mark.usefixtures("account")
+def test_what_is_given_goes_before_the_service_account() -> None:
+    given = access({"host": "https://other.example.com", "api_key": "mine"})
+    assert (given.host, given.headers()) == ("https://other.example.com", {"authorization": "Bearer mine"})
 
 
 def test_a_context_that_does_not_exist(tmp_path: Path) -> None:

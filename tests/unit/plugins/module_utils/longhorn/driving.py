@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, attempt
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_plan, node_engine_switch
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of, work_of
@@ -83,7 +84,9 @@ class Driver:
         check = bool(given.pop("check_mode", False))
         lock = {"run": self.run, "name": self.lock, "kept_in": "kubernetes", "namespace": NAMESPACE}
         params = contract.arguments({"kubernetes": {}, "opensearch": {}, "lock": lock, **given})
-        task = Task(params, check, progress=self.said.append, clock=self.longhorn.clock, parents=(), guard=self.guard)
+        task = Task(
+            params, check, voice=Lines(self.said.append), clock=self.longhorn.clock, parents=(), guard=self.guard
+        )
         return attempt(run, task)
 
     def switch(self, *nodes: str, **more: Any) -> Outcome:

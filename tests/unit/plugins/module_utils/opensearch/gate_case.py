@@ -11,8 +11,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import CHECKS, Selection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.certificates import Certificate
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
@@ -53,6 +55,9 @@ class Case:
     parts: Json = field(default_factory=dict)
     disks: Disks = field(default_factory=Disks)
     tasks: tuple[LongTask, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    saved: Saved | None = None
+    snapshot_age: float | None = None
     skip: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
 
@@ -67,9 +72,19 @@ class Case:
             self.explanations,
             self.disks,
             self.tasks,
+            certificates=self.certificates,
+            saved=self.saved,
         )
         selection = Selection(frozenset(self.skip), frozenset(self.add))
-        scope = Scope(moment, frozenset(self.members), frozenset(self.batch), self.target, self.policy, selection)
+        scope = Scope(
+            moment,
+            frozenset(self.members),
+            frozenset(self.batch),
+            self.target,
+            self.policy,
+            selection,
+            self.snapshot_age,
+        )
         verdict = judge(seen, scope)
         made = selection.at(moment)
         known = {code for check in CHECKS if check.name in made for code in check.codes}

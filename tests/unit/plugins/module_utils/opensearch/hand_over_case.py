@@ -9,6 +9,7 @@ from typing import Any, cast
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, combine
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.allocation import CONTRACT, restrict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.hand_over import HandOver
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
@@ -58,7 +59,7 @@ class Turn:
     def __init__(self, servers: Voters, batch: str, guard: Guard | None = None, policy: Policy = HANDS_OVER) -> None:
         self.lines: list[str] = []
         clock, params = VirtualClock(), {"lock": {"run": "night"}, "wait": True}
-        self.task = Task(params, clock=clock, guard=guard, progress=self.lines.append)
+        self.task = Task(params, clock=clock, guard=guard, voice=Lines(self.lines.append))
         self.servers, self.batch = servers, batch
         self.policy = policy
         self.hand_over = HandOver(self.task, cast(OpenSearchClient, servers), batch, policy)

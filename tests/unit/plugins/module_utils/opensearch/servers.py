@@ -49,6 +49,7 @@ class Servers:
     tasks: Json = field(default_factory=dict)
     silent: list[Json] = field(default_factory=list)
     """The failures of members that do not answer for themselves."""
+    certificates: dict[str, set[bytes]] = field(default_factory=dict)
     denied: dict[str, str] = field(default_factory=dict)
     """Path → the permission that the user lacks for it."""
     condition: Json = field(default_factory=lambda: dict(GREEN))

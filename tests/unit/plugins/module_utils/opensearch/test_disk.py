@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.disk import judge_disks
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.disk import judge_disks, judge_losses
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
     Disk,
     Disks,
@@ -19,8 +19,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     WATERMARKS,
     Json,
+    cluster,
     disk,
     identity,
+    info,
     nested,
 )
 
@@ -109,3 +111,39 @@ def test_each_member_is_named_under_the_worst_watermark_that_it_is_above() -> No
     assert "watermark.low" in reasons[2].remedy
     assert not judge_disks(Disks(disks, None)).reasons
     assert not judge_disks(Disks()).reasons
+
+
+def losses(zones: dict[str, str], used: dict[str, int], roles: dict[str, list[str]] | None = None) -> list[str]:
+    """The remarks on disks of 100 GiB with so many in use."""
+    own = roles or {}
+    members = {
+        name: {**info(name), "attributes": {"zone": zones[name]} if name in zones else {}}
+        | ({"roles": own[name]} if name in own else {})
+        for name in used
+    }
+    disks = Disks(
+        tuple(Disk(name, 100 * GIB, (100 - share) * GIB) for name, share in used.items()), parse_watermarks(answer(), 5)
+    )
+    reasons = judge_losses(disks, cluster(members)).reasons
+    assert all((reason.state, reason.code) == (State.PASSED, "disk_after_loss") for reason in reasons)
+    return [reason.message for reason in reasons]
+
+
+def test_the_worst_loss_of_a_member_and_of_a_zone_is_told_in_figures() -> None:
+    (member, zone) = losses({"a": "x", "b": "x", "c": "y", "d": "y"}, {"a": 40, "b": 42, "c": 60, "d": 30})
+    assert "If b never came back" in member
+    assert "the other 3" in member
+    assert "disk of c would be about 74% full" in member
+    assert "(now 60%)." in member
+    assert "If zone x never came back" in zone
+    assert "disk of c would be about 101% full" in zone
+    assert "above the flood stage (95%)" in zone
+
+
+def test_shards_stay_in_their_tier_and_a_lone_member_has_no_other() -> None:
+    tiers = {"a": ["data_hot"], "b": ["data_hot"], "c": ["data_warm"]}
+    (member,) = losses({}, {"a": 30, "b": 20, "c": 80}, tiers)
+    assert "If b never came back" in member or "If a never came back" in member
+    assert "about 50% full" in member
+    assert losses({}, {"a": 90}) == []
+    assert not judge_losses(Disks((Disk("a", 1, 1), Disk("b", 1, 1)), None), cluster({"a": info("a")})).reasons

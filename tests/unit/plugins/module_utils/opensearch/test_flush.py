@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.flush import LINE, flush, slices
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
@@ -101,7 +102,7 @@ NOT_TAKEN = refusal("opensearch_answer", "OpenSearch answered 400: an HTTP line 
 @pytest.mark.parametrize("error", [UNANSWERED, NOT_TAKEN])
 def test_a_flush_that_does_not_end_well_is_a_remark_and_is_not_sent_again(error: Refusal) -> None:
     servers, lines = Guarded(error=error), list[str]()
-    task, names = Task({}, progress=lines.append), [f"{number:0250}" for number in range(50)]
+    task, names = Task({}, voice=Lines(lines.append)), [f"{number:0250}" for number in range(50)]
     (remark,) = flush(task, cast(OpenSearchClient, servers), [*names, SYSTEM])
     assert (remark.state, remark.code) == (State.PASSED, "flush_unfinished")
     assert error.verdict.reasons[0].message.rstrip(".") in remark.message

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
@@ -15,8 +17,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     Selection,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import JUDGES
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.certificates import Certificate
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disk, Disks, Watermark
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -46,7 +50,7 @@ SAVING = [snapshot("one", ("i", "SUCCESS", "b"), ("j", "INIT", "c"))]
 
 
 def test_every_check_of_the_table_has_its_judge() -> None:
-    assert [check.name for check in CHECKS] == list(JUDGES)
+    assert [check.name for check in CHECKS if check.in_gate] == list(JUDGES)
 
 
 FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
@@ -91,6 +95,13 @@ FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
         {"versions": UPGRADED, "copies": [*WHOLE, copy("k", "b", "INITIALIZING")]},
         ("recovering", State.WAITING),
     ),
+    (
+        "certificates",
+        "before_upgrade",
+        {"certificates": (Certificate("a:9200", datetime(2026, 12, 1, tzinfo=timezone.utc), 5 * 86400),)},
+        ("certificate_ends", State.PASSED),
+    ),
+    ("last_snapshot", "before_upgrade", {"saved": Saved()}, ("no_snapshot", State.PASSED)),
     ("pending_tasks", "before_upgrade", {"health": {"timed_out": True}}, ("tasks_pending", State.WAITING)),
 ]
 
@@ -107,7 +118,8 @@ def test_a_check_is_made_and_when_it_is_skipped_that_is_said(
 
 
 def test_every_check_that_can_be_skipped_was_tried() -> None:
-    assert {name for name, _moment, _changes, _expected in FOUND} == set(SKIPPABLE)
+    elsewhere = {check.name for check in CHECKS if not check.in_gate}
+    assert {name for name, _moment, _changes, _expected in FOUND} == set(SKIPPABLE) - elsewhere
 
 
 def test_a_snapshot_that_needs_nothing_of_the_batch_goes_on() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -28,7 +29,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], **given: obj
     monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)
     own = {"moment": "before_batch", "batch": ["a", "b"], "expected": list("abc"), "target_version": NEW}
     params = health_gate.CONTRACT.arguments({}, **{**own, "skip_upgraded": True, "wait_timeout": 60, **given})
-    return perform(health_gate.run, Task(params, clock=VirtualClock(), progress=lines.append)), lines
+    return perform(health_gate.run, Task(params, clock=VirtualClock(), voice=Lines(lines.append))), lines
 
 
 def codes(result: Json) -> set[str]:

@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
@@ -179,7 +180,7 @@ def test_of_several_broken_members_each_is_cured_by_itself() -> None:
         # Consent is consent, whoever is away.
         (
             "0-1",
-            {"policy": Policy(allow_single_copy=True)},
+            {"policy": Policy(allow_single_copy=EVERY)},
             {("member_missing", State.WAITING), ("single_copy", State.PASSED)},
         ),
         # Everybody is there, so that nothing brings a replica back.
@@ -209,7 +210,7 @@ def test_before_a_batch_a_replica_that_an_absent_member_brings_back_is_waited_fo
             {("single_copy", State.REFUSED)},
         ),
         (
-            {"batch": "b", "copies": [copy("i", "b", primary=True)], "policy": Policy(allow_single_copy=True)},
+            {"batch": "b", "copies": [copy("i", "b", primary=True)], "policy": Policy(allow_single_copy=EVERY)},
             {("single_copy", State.PASSED)},
         ),
         (

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import prove
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -15,7 +16,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     copy,
 )
 
-POLICY = Policy(allow_single_copy=True)
+POLICY = Policy(allow_single_copy=EVERY)
 ELSEWHERE = [copy("i", "c", primary=True), copy("i", "d")]
 
 

@@ -57,6 +57,7 @@ def test_a_look_is_a_few_cheap_requests() -> None:
         "/_cluster/settings",
         "/_nodes/data:true/stats/fs",
         "/_tasks",
+        "/_snapshot",
     ]
     later = Servers()
     looked(later)

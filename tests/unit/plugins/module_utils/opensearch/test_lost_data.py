@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.lost_data import (
     judge_lost,
     judge_unseen,
@@ -28,7 +29,7 @@ def test_what_a_pool_without_volumes_would_lose_no_consent_covers() -> None:
     assert judge_lost(state, ["b", "c"], "data", Policy()).passed
     alone = cluster("a", [])
     assert "no majority" in judge_lost(alone, ["a"], "data", Policy()).reasons[0].message
-    consents = Policy(allow_single_copy=True, allow_quorum_loss=True, allow_red_indices=frozenset({"lone"}))
+    consents = Policy(allow_single_copy=EVERY, allow_quorum_loss=True, allow_red_indices=frozenset({"lone"}))
     assert not judge_lost(state, ["a"], "data", consents).passed
     assert not judge_lost(alone, ["a"], "data", consents).passed
 

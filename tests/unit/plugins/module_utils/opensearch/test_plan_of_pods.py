@@ -146,7 +146,12 @@ def test_a_pool_that_keeps_no_data_and_holds_the_only_copy_is_refused(room: Room
     room.add("data", 2, volume={"emptyDir": {}})
     assert said(room.plan()) == []
     room.copies = (copy("lone", "data-1", primary=True),)
-    assert said(room.plan(allow_single_copy=True)) == [("single_copy", "passed"), ("ephemeral_pool", "refused")]
+    assert said(room.plan(allow_single_copy=["true"])) == [("single_copy", "passed"), ("ephemeral_pool", "refused")]
+    assert said(room.plan(allow_single_copy=["l*", "-lo*", "other"])) == [
+        ("single_copy", "refused"),
+        ("consent_without_index", "passed"),
+        ("ephemeral_pool", "refused"),
+    ]
     # It is asked only where one of its members goes.
     assert said(room.plan(members=["clients-0"])) == []
 
@@ -214,3 +219,39 @@ def test_a_partition_that_the_plan_replaces_is_told(room: Room) -> None:
     assert "StatefulSet data has partition 1 of its own." in message(result, "partition_replaced")
     assert "its partition becomes 2" in message(room.plan(strategy="RollingUpdate"), "partition_replaced")
     assert said(room.plan(pools=["managers"], members=["managers-0"])) == [("members_outside", "passed")]
+
+
+def test_a_pool_may_have_an_image_of_its_own(room: Room) -> None:
+    plain = room.plan()
+    result = room.plan(image={"data": "elsewhere/opensearch:3"})
+    assert {pool["name"]: pool["target_image"] for pool in result["pools"]} == {
+        **{pool["name"]: pool["target_image"] for pool in plain["pools"]},
+        "data": "elsewhere/opensearch:3",
+    }
+    assert {code for code, _state in said(result)} == {"image_of_pool"}
+    assert result["digest"] != plain["digest"]
+    assert ("image_of_unknown_pool", "refused") in said(room.plan(image="dta=elsewhere/opensearch:3"))
+
+
+def test_tiers_go_in_the_order_that_the_user_wants(room: Room) -> None:
+    for tier in ("cold", "hot", "warm"):
+        room.add(tier, 1)
+    plain = room.plan()
+    result = room.plan(order=["warm", "co*"])
+    names = [pool["name"] for pool in result["pools"]]
+    data = [name for name in names if name in {"cold", "data", "hot", "warm"}]
+    assert data == ["warm", "cold", *sorted({"data", "hot"} & {*data})]
+    assert [name for name in names if name not in data] == [
+        name for name in (pool["name"] for pool in plain["pools"]) if name not in data
+    ]
+    assert said(result) == said(plain)
+    assert len({plain["digest"], result["digest"], room.plan(order=["co*", "warm"])["digest"]}) == 3
+
+
+def test_an_order_that_is_unsafe_or_that_cannot_hold_is_refused(room: Room) -> None:
+    room.add("cold", 1)
+    result = room.plan(order=["managers", "cold"])
+    assert ("order_unsafe", "refused") in said(result)
+    assert "has pool managers (manager without data) before pool cold (data without manager)" in result["msg"]
+    assert ("order_of_unknown_pool", "refused") in said(room.plan(order=["cold", "wrm"]))
+    assert ("order_without_serial", "refused") in said(room.plan(order=["cold"], batching="zones"))

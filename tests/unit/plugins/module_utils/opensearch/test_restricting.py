@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pod_roll, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
@@ -93,7 +94,7 @@ class Roll:
         params = {**pod_roll.CONTRACT.arguments({}, **task), **given, **params}
         return perform(
             pod_roll.run,
-            Task(params, clock=self.world, check_mode=check, guard=guard, progress=self.lines.append),
+            Task(params, clock=self.world, check_mode=check, guard=guard, voice=Lines(self.lines.append)),
         )
 
     def allocation(self, state: str, **params: Any) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import judge_voting, successors
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import (
@@ -28,7 +29,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 )
 
 STRICT = Policy()
-ALL_ALLOWED = Policy(allow_single_copy=True, allow_quorum_loss=True)
+ALL_ALLOWED = Policy(allow_single_copy=EVERY, allow_quorum_loss=True)
 DATA = ("data",)
 
 
@@ -111,9 +112,22 @@ def test_a_move_within_the_batch_saves_no_copy() -> None:
 
 def test_single_copies_go_down_with_consent() -> None:
     state = cluster(data_members("a", "b"), [copy("i", "a", primary=True)], voting=coordination("m"))
-    verdict = judge_batch(state, ["a"], Policy(allow_single_copy=True))
+    verdict = judge_batch(state, ["a"], Policy(allow_single_copy=EVERY))
     assert said(verdict) == [("single_copy", State.PASSED)]
     assert "as allowed" in verdict.reasons[0].message
+
+
+def test_single_copies_of_other_indices_than_the_named_ones_stay_up() -> None:
+    copies = [copy("i", "a", primary=True), copy("j", "a", primary=True)]
+    state = cluster(data_members("a", "b"), copies, voting=coordination("m"))
+    for verdict in (
+        judge_batch(state, ["a"], Policy(allow_single_copy=frozenset({"i"}))),
+        judge_consent(state, ["a"], Policy(allow_single_copy=frozenset({"i"}))),
+    ):
+        assert said(verdict) == [("single_copy", State.PASSED), ("single_copy", State.REFUSED)]
+        allowed, refused = (reason.message for reason in verdict.reasons)
+        assert allowed == "The only configured copy of i[0] is on a. It is away while that member restarts, as allowed."
+        assert refused == "The only configured copy of j[0] is on a."
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.index_names import EVERY
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.proof import Proofs
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import successors
@@ -94,8 +95,9 @@ def cases(draw: st.DrawFn) -> Case:
     voting = coordination(committed, accepted, exclusions)
     answer = state_answer(names, copies, elected=elected, voting=voting)
     batch = draw(st.lists(st.sampled_from([*names, "gone-1"]), unique=True, min_size=1, max_size=3))
-    single, quorum, hands_over = (draw(st.booleans()) for _option in range(3))
-    red = draw(st.frozensets(st.sampled_from(sorted({one["index"] for one in copies} or {"none"})), max_size=1))
+    quorum, hands_over = (draw(st.booleans()) for _option in range(2))
+    indices = st.sampled_from(sorted({one["index"] for one in copies} or {"none"}))
+    single, red = draw(st.frozensets(indices, max_size=3)), draw(st.frozensets(indices, max_size=1))
     return Case(nodes, answer, tuple(batch), Policy(single, quorum, hands_over, red))
 
 
@@ -158,7 +160,8 @@ class Definition:
         if one["index"] in self.policy.allow_red_indices:
             return True
         leaves = one["relocating_node"] is not None and one["relocating_node"] not in self.batch
-        return self.policy.allow_single_copy and not others and one["node"] in self.batch and not leaves
+        allowed = one["index"] in self.policy.allow_single_copy
+        return allowed and not others and one["node"] in self.batch and not leaves
 
     def no_recovery_is_disturbed(self) -> bool:
         for copies in self.shards.values():
@@ -241,7 +244,7 @@ def test_what_waits_is_cured_by_time_and_what_is_refused_is_not(case: Case) -> N
 @given(cases())
 def test_consent_only_widens_what_may_go(case: Case) -> None:
     strict = Case(case.nodes, case.answer, case.batch, Policy())
-    free = Case(case.nodes, case.answer, case.batch, Policy(allow_single_copy=True, allow_quorum_loss=True))
+    free = Case(case.nodes, case.answer, case.batch, Policy(allow_single_copy=EVERY, allow_quorum_loss=True))
     assert free.verdict() is State.PASSED or strict.verdict() is not State.PASSED
 
 

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll import Questions, roll
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
@@ -192,7 +193,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
         world.on_tick.insert(0, world.failures.clear)
         return PASSED
 
-    task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, progress=said.append)
+    task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, voice=Lines(said.append))
     outcome = roll(
         task,
         cast(KubernetesClient, world),

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common import anc
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_lock
 
@@ -145,7 +146,7 @@ class Runs:
         """One task of the module."""
         given = {**DEFAULTS, "state": state, **params}
         task = Task(
-            params=given, check_mode=check_mode, clock=self.clock, progress=self.said.append, in_controller=True
+            params=given, check_mode=check_mode, clock=self.clock, voice=Lines(self.said.append), in_controller=True
         )
         return perform(upgrade_lock.run, task)
 

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import Nowhere
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pool_order, upgrade_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
+    health_gate,
+    image_plugins,
+    pool_order,
+    upgrade_plan,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock, upgrade_record
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
@@ -31,7 +36,7 @@ MORE: Json = {
     ],
     "batches": [{"pools": ["data"], "members": ["data-1"]}, {"pools": ["data"], "members": ["data-0"]}],
 }
-ASKED = ("cluster_health_gate", "image_pull", "upgrade_lock")
+ASKED = ("cluster_health_gate", "image_plugins", "upgrade_lock")
 
 
 class Modules:
@@ -43,10 +48,13 @@ class Modules:
         for name, room in (
             ("pool_order", pool_order),
             ("cluster_health_gate", health_gate),
+            ("image_plugins", image_plugins),
             ("image_pull", image_pull),
             ("upgrade_lock", upgrade_lock),
         ):
             monkeypatch.setattr(room, "run", self._standing_for(name, room.CONTRACT))
+        on_hosts = self._standing_for("run_on_hosts", image_plugins.CONTRACT)
+        monkeypatch.setattr(image_plugins, "run_on_hosts", on_hosts)
         self.records: dict[str, Record] = {}
         self.told: list[tuple[str, ...]] = []
         monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
@@ -66,7 +74,8 @@ class Modules:
         spec = CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
         check = params.pop("check_mode", False)
-        return perform(run, Task({**given, "namespace": "search", "wait_sleep": 0.1, **params}, check_mode=check))
+        own = {"namespace": "search", "target_version": "3.8.0", "wait_sleep": 0.1, **params}
+        return perform(run, Task({**given, **own}, check_mode=check))
 
     def names(self) -> list[str]:
         return sorted(name for name, _params in self.asked)
@@ -89,8 +98,9 @@ def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(module
     assert asked["cluster_health_gate"]["moment"] == "before_upgrade"
     assert asked["cluster_health_gate"]["expected"] == MORE["members"]
     assert asked["cluster_health_gate"]["batch"] == ["data-1"]
-    image = asked["image_pull"]
+    image = asked["image_plugins"]
     assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 7)
+    assert image["target_version"] == "3.8.0"
     lock = asked["upgrade_lock"]
     assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["lease_duration"]) == (
         "free",
@@ -112,14 +122,28 @@ def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
     result = modules.plan()
     assert result["failed"]
     assert codes(result) == [f"no_{name}" for name in ASKED]
-    assert result["batches"] == MORE["batches"]  # the plan can be shown before it is refused
+    told = [{**batch, "place": f"{number}/2"} for number, batch in enumerate(MORE["batches"], 1)]
+    assert result["batches"] == told  # the plan can be shown before it is refused
 
 
 def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modules: Modules) -> None:
     modules.plan(prove_images=False)
     modules.says["pool_order"] = Verdict((refused("no_path", "No way leads there.", "Go elsewhere."),))
     result = modules.plan()
-    assert (codes(result), "image_pull" in modules.names()) == (["no_path"], False)
+    assert (codes(result), "image_plugins" in modules.names()) == (["no_path"], False)
+
+
+def test_without_the_check_of_plugins_the_images_are_only_pulled(modules: Modules) -> None:
+    modules.plan(skip_checks=["plugins"])
+    assert modules.names() == sorted(["pool_order", "cluster_health_gate", "image_pull", "upgrade_lock"])
+
+
+def test_on_plain_hosts_there_is_no_image_and_the_plugins_are_named(modules: Modules) -> None:
+    modules.says["run_on_hosts"] = Verdict((remark("plugins_on_hosts", "Members have these plugins: icu."),))
+    groups = {"namespace": None, "groups": {"data": ["data-0"]}}
+    assert codes(modules.plan(**groups)) == ["plugins_on_hosts"]
+    assert codes(modules.plan(**groups, skip_checks=["plugins"])) == []
+    assert "image_pull" not in modules.names()
 
 
 def test_another_plan_than_the_confirmed_one_is_refused(modules: Modules) -> None:
@@ -147,19 +171,30 @@ def test_a_refused_plan_is_told_to_every_pool_where_that_is_wanted(modules: Modu
 
 
 def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(modules: Modules) -> None:
-    assert modules.plan()["predicted_seconds"] is None
+    first = modules.plan()
+    assert (first["predicted_seconds"], first["prediction"], first["earlier"]) == (120, "guessed", {})
     at = "2026-11-21T02:00:00Z"
     done = BatchRecord("b", ("data",), ("data-0",), "done", started=at, ended="2026-11-21T02:01:30Z")
     begun = BatchRecord("b", ("data",), ("data-0",), "upgrading", started=at)
     for name, cluster in (("here", "uuid"), ("elsewhere", "other")):
         batches = (done, begun) if name == "here" else (begun,)
         modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", Phase.COMPLETED, "", at, at, batches)
-    assert modules.plan()["predicted_seconds"] == 180
+    known = modules.plan()
+    assert (known["predicted_seconds"], known["prediction"], known["earlier"]) == (180, "measured", {})
+
+
+def test_an_upgrade_that_goes_on_counts_the_batches_that_are_done(modules: Modules) -> None:
+    at = "2026-11-21T02:00:00Z"
+    done = BatchRecord("batch-01.other", ("data",), ("other-0",), "done", started=at, ended=at)
+    modules.records["here"] = Record("uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", at, at, (done,))
+    result = modules.plan(target_version="3.8.0")
+    assert result["earlier"] == {"started": at, "done": 1}
+    assert [batch["place"] for batch in result["batches"]] == ["2/3", "3/3"]
 
 
 def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Modules) -> None:
     modules.plan(namespace=None, groups={"data": ["data-0", "data-1"]}, kept_in="opensearch")
-    assert modules.names() == ["cluster_health_gate", "pool_order", "upgrade_lock"]
+    assert modules.names() == ["cluster_health_gate", "pool_order", "run_on_hosts", "upgrade_lock"]
     assert dict(modules.asked)["upgrade_lock"]["kept_in"] == "opensearch"
 
 
@@ -168,7 +203,7 @@ def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules)
     asked = dict(modules.asked)
     assert {name: asked[name]["wait"] for name in ASKED} == {
         "cluster_health_gate": False,
-        "image_pull": True,
+        "image_plugins": True,
         "upgrade_lock": True,
     }
 

@@ -33,6 +33,8 @@ DEFAULTS: Json = {
     "waited": [],
     "event": None,
     "summary": "",
+    "health": "",
+    "acts": [],
     "deadline": 0,
     "wait": True,
     "wait_timeout": 10,

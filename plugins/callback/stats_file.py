@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A file with the custom statistics of a run, for pipelines that go on by them."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: stats_file
+type: notification
+short_description: Writes the custom statistics of a run into a file
+version_added: 0.1.0
+author: the stateful.upgrade authors (@stateful-upgrade)
+description:
+  - Writes the custom statistics of a run into a file as JSON when the run ends, also when it has failed.
+  - A run of this collection says there in C(upgrade_state) whether it is C(done), C(waiting) or C(refused). So a
+    pipeline can tell the first two apart, which have the exit code 0.
+  - A plan says there in C(upgrade_confirm) the digest to which a run has to consent.
+  - The file is emptied when the run begins. It stays empty if the run ends before its first play.
+options:
+  path:
+    description: The file. In a pod, C(/dev/termination-log) brings its content into the status of the pod.
+    type: path
+    required: true
+    env:
+      - name: STATEFUL_UPGRADE_STATS_FILE
+    ini:
+      - section: callback_stats_file
+        key: path
+requirements:
+  - enable in configuration (C(ANSIBLE_CALLBACKS_ENABLED=stateful.upgrade.stats_file))
+"""
+
+import json
+from typing import Any
+
+from ansible.plugins.callback import CallbackBase
+
+WHOLE_RUN = "_run"
+"""The name under which ansible-core keeps the statistics that belong to no host."""
+
+
+class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no type hints
+    """Keeps one file. A file that cannot be written is told, and the run goes on."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "stateful.upgrade.stats_file"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        """No file of an earlier run is taken for that of this one."""
+        self._write("")
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """The statistics of the whole run, one to a line."""
+        self._write(json.dumps(dict(stats.custom.get(WHOLE_RUN, {})), indent=1, sort_keys=True) + "\n")
+
+    def _write(self, text: str) -> None:
+        path = self.get_option("path")
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            self._display.warning(
+                f"The custom statistics cannot be written to {path}: {error.strerror}. Set STATEFUL_UPGRADE_STATS_FILE"
+                " to a file in a folder that exists and may be written."
+            )

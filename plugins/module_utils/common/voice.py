@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The four kinds of things that a task tells while it is at work, whoever shows them, and however."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .verdict import Verdict
+from .words import duration
+
+USUAL = 60.0
+"""Seconds that a stage is taken to last as long as nothing was measured."""
+TOO_LONG = 2.0
+"""A stage that lasts longer than so many times the usual is told with its reason."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages of a wait that are no trouble as long as they do not take too long."""
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    """The word for each stage, by the code of its reason, in the order of the stages."""
+    usually: float | None = None
+    """Seconds that all of them took the last time; None if that was not measured."""
+
+    def word(self, verdict: Verdict) -> str:
+        """The word of the stage furthest behind; empty if something is waited for that is no stage."""
+        codes = {reason.code for reason in verdict.deciding()}
+        return next((word for code, word in self.words.items() if code in codes), "") if codes <= {*self.words} else ""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The thing that is waited for at this moment, and since when."""
+
+    reason: str
+    """The sentences of the reasons."""
+    seconds: float
+    stage: str = ""
+    """The word of the stage; empty if this is no stage that comes and goes by itself."""
+    usually: float | None = None
+
+    def line(self) -> str:
+        """The line that tells it."""
+        since = f" {duration(self.seconds)}" if self.seconds >= 1 else ""
+        if not self.stage:
+            return f"waiting{since}: {self.reason}"
+        if self.seconds > TOO_LONG * (self.usually or USUAL):
+            usually = f"usually {duration(self.usually)}" if self.usually else "longer than expected"
+            return f"waiting{since} ({usually}): {self.reason}"
+        return f"{self.stage}{since}" + (f" (usually {duration(self.usually)})" if self.usually else "")
+
+
+class Voice(Protocol):
+    """The listener to a task."""
+
+    def progress(self, line: str) -> None:
+        """Something has happened."""
+
+    def done(self, line: str) -> None:
+        """A part of the whole is done."""
+
+    def waits(self, waiting: Waiting) -> None:
+        """Something is waited for. This is said at each look."""
+
+    def show(self, line: str) -> None:
+        """A line of a text, such as a plan, as it is."""
+
+
+@dataclass
+class Lines:
+    """A voice that hands lines on. A wait is a line when its stage, or the reason for it, changes."""
+
+    take: Callable[[str], None] = lambda line: None
+    _waits_for: str = ""
+
+    def progress(self, line: str) -> None:
+        """See `Voice`."""
+        self.take(line)
+
+    done = show = progress
+
+    def waits(self, waiting: Waiting) -> None:
+        """See `Voice`."""
+        if (waiting.stage or waiting.reason) != self._waits_for:
+            self._waits_for = waiting.stage or waiting.reason
+            self.take(waiting.line())

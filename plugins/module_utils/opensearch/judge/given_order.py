@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of pools that a user wants, such as the coldest tier first, within the order that is safe. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from ...common.verdict import Reason, as_verdict, refused, remark
+from .pools import Pool
+
+SERIAL = "serial"
+
+
+def place_of(pool: Pool, order: Sequence[str]) -> int:
+    """The place that the user gives a pool, by its name or a pattern; those that are not named come last."""
+    # A group of hosts whose members are of several kinds is several pools, which have its name before a slash.
+    name = pool.name.partition("/")[0]
+    return next((place for place, pattern in enumerate(order) if fnmatchcase(name, pattern)), len(order))
+
+
+@as_verdict
+def judge_order(order: Sequence[str], pools: Sequence[Pool], batching: str) -> Iterator[Reason]:
+    """Whether the wanted order is safe. `pools` are in the order in which they go."""
+    if not order:
+        return
+    if batching != SERIAL:
+        yield refused(
+            "order_without_serial",
+            f"order (upgrade_order) is given, and with batching {batching} members of several pools go together.",
+            "Take it out, or plan with batching serial (upgrade_batching).",
+        )
+    named: dict[int, list[Pool]] = {}
+    for pool in pools:
+        named.setdefault(place_of(pool, order), []).append(pool)
+    for place, pattern in enumerate(order):
+        if place not in named:
+            yield refused(
+                "order_of_unknown_pool",
+                f"order (upgrade_order) names pool {pattern}, and the plan has no such pool beside the others.",
+                f"Correct it; there are: {', '.join(sorted({pool.name.partition('/')[0] for pool in pools}))}.",
+            )
+    for earlier, later in pairwise(place for place in sorted(named) if place < len(order)):
+        before, after = (min(named[place], key=lambda pool: pool.kind.position) for place in (earlier, later))
+        if before.kind.position > after.kind.position:
+            yield refused(
+                "order_unsafe",
+                f"order (upgrade_order) has pool {before.name} ({before.kind.value}) before pool {after.name}"
+                f" ({after.kind.value}). Members that can be elected go after those that hold data alone.",
+                f"Name {after.name} first.",
+            )
+        elif before.kind is after.kind and pools.index(before) > pools.index(after):
+            cause = "has the elected manager" if before.elected else f"waits for {after.name}, whose pods are unsettled"
+            yield remark("order_not_kept", f"Pool {before.name} goes after pool {after.name}: it {cause}.")

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way back: no server reads the data that a newer one has written, so only a snapshot leads back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.errors import refusal
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from ..observe.last_snapshot import LastSnapshot, Saved
+from ..observe.state import ClusterState
+from .delay import seconds_of
+
+ASKED_FOR = " To go on nevertheless, take out snapshot_age."
+_UNITS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def age_of(given: str | None) -> float | None:
+    """The seconds that the last successful snapshot may be old; None if nothing is asked for.
+
+    Raises:
+        Refusal: the text is no time.
+    """
+    if not given:
+        return None
+    try:
+        return seconds_of(given)
+    except ValueError as error:
+        raise refusal(
+            "snapshot_age_unreadable", f"snapshot_age {given!r} is not a time.", "Give a number and a unit: 24h, 90m."
+        ) from error
+
+
+@as_verdict
+def judge_last_snapshot(saved: Saved, state: ClusterState, allowed: float | None) -> Iterator[Reason]:
+    """The age and content of the last successful snapshot. It is refused only if an age is `allowed` (seconds)."""
+    untold = " ".join(saved.untold)
+    if saved.last is None and saved.untold:
+        message = f"It is not known whether this cluster has a snapshot: {untold}"
+        remedy = f"Give the user cluster:admin/repository/get and cluster:admin/snapshot/get.{_anyway(allowed)}"
+        yield (remark if allowed is None else refused)("last_snapshot_unknown", message, remedy)
+    elif saved.last is None:
+        why = (
+            f"no snapshot in {', '.join(saved.repositories)} has ended successfully"
+            if saved.repositories
+            else "no repository for snapshots is registered"
+        )
+        message = f"There is no way back from the new version, since {why}."
+        remedy = f"Take a snapshot first.{_anyway(allowed)}"
+        yield (remark if allowed is None else refused)("no_snapshot", message, remedy)
+    elif allowed is not None and saved.last.age > allowed:
+        message = f"The last successful snapshot, {saved.last.name}, ended {_written(saved.last.age)} ago, and"
+        message += f" snapshot_age allows {_written(allowed)}.{' ' if untold else ''}{untold}"
+        repository = saved.last.name.partition("/")[0]
+        remedy = f"Take one: PUT _snapshot/{repository}/<name>?wait_for_completion=true.{ASKED_FOR}"
+        yield refused("snapshot_too_old", message, remedy)
+    else:
+        yield remark("last_snapshot", f"{_told(saved.last, state)}{' ' if untold else ''}{untold}")
+
+
+def _anyway(allowed: float | None) -> str:
+    return "" if allowed is None else ASKED_FOR
+
+
+def _told(last: LastSnapshot, state: ClusterState) -> str:
+    there = {index.name for index in state.indices.values() if not index.of_snapshot}
+    missing = there - last.indices
+    message = f"The last successful snapshot, {last.name}, ended {_written(last.age)} ago"
+    if not missing:
+        return f"{message} and holds all {len(there)} indices."
+    return f"{message} and holds {len(there) - len(missing)} of {len(there)} indices, not: {enumerate_few(missing)}."
+
+
+def _written(seconds: float) -> str:
+    unit, size = next(each for each in _UNITS if seconds >= 2 * each[1] or each[1] == 1)
+    return f"{seconds / size:.0f} {unit}"

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The TLS certificates that members have shown, and when they end. Pure.
+
+Python decodes a certificate only if it was verified, so its end is read here, wherever it stands (RFC 5280, 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+_VERSION, _SEQUENCE, _UTC_TIME, _GENERALIZED_TIME = 0xA0, 0x30, 0x17, 0x18
+_FORMS = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate: the address that showed it, the moment of its end, and the seconds until then."""
+
+    where: str
+    ends: datetime
+    left: float
+
+
+def shown(certificates: Mapping[str, Iterable[bytes]], now: float) -> tuple[Certificate, ...]:
+    """The certificate of each address, the one that ends first if it has shown several; `now` in seconds since 1970.
+
+    One that cannot be read is left out: the connection was made with it.
+    """
+    found = []
+    for where, encoded in sorted(certificates.items()):
+        ends = sorted(filter(None, map(_end_or_none, encoded)))
+        found += [Certificate(where, end, end.timestamp() - now) for end in ends[:1]]
+    return tuple(found)
+
+
+def end_of(certificate: bytes) -> datetime:
+    """The end of a certificate in DER.
+
+    Raises:
+        ValueError: it is no certificate.
+    """
+    try:
+        return _end(certificate)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise ValueError("no certificate") from error
+
+
+def _end_or_none(certificate: bytes) -> datetime | None:
+    try:
+        return end_of(certificate)
+    except ValueError:
+        return None
+
+
+def _end(certificate: bytes) -> datetime:
+    _tag, at, _after = _field(certificate, 0)
+    _tag, at, _after = _field(certificate, at)
+    if certificate[at] == _VERSION:
+        at = _field(certificate, at)[2]
+    for _serial_algorithm_issuer in range(3):
+        at = _field(certificate, at)[2]
+    tag, at, _after = _field(certificate, at)
+    if tag != _SEQUENCE:
+        raise ValueError("no certificate")
+    tag, begin, after = _field(certificate, _field(certificate, at)[2])
+    if tag not in _FORMS:
+        raise ValueError("no certificate")
+    found = datetime.strptime(certificate[begin:after].decode("ascii"), _FORMS[tag])
+    # Two digits stand for 1950 to 2049 (RFC 5280), which strptime divides at 1969.
+    year = found.year - 100 if tag == _UTC_TIME and found.year >= 2050 else found.year
+    return found.replace(year=year, tzinfo=timezone.utc)
+
+
+def _field(data: bytes, at: int) -> tuple[int, int, int]:
+    """Tag, and the places at which the content begins and ends."""
+    tag, length, begin = data[at], data[at + 1], at + 2
+    if length & 0x80:
+        size = length & 0x7F
+        length, begin = int.from_bytes(data[begin : begin + size], "big"), begin + size
+    return tag, begin, begin + length

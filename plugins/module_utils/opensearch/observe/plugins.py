@@ -1,0 +1,34 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plugins of members. Pure. The modules that come with every server are none (`modules` of the same answer)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...common.reading import Json, listed, named, optional_text, part, text
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The installation of a member: its folder (`path.home`) and the names of its plugins."""
+
+    home: str
+    plugins: frozenset[str]
+
+
+def parse_installed(answer: Json) -> Mapping[str, Installed]:
+    """The installation of each member by its name, from `GET _nodes/<names>/plugins,settings`.
+
+    A member that does not tell its home is left out. One without plugins has an empty list, or none if the answer was
+    filtered.
+    """
+    found = named(answer, "nodes", lambda _identity, node: (text(node, "name"), _installed(node)), {})
+    return {name: installed for name, installed in found.values() if installed.home}
+
+
+def _installed(node: Json) -> Installed:
+    home = optional_text(part(part(node, "settings", {}), "path", {}), "home")
+    return Installed(home or "", frozenset(listed(node, "plugins", lambda each: text(each, "name"), ())))

@@ -1,0 +1,156 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of the two connections as variables of their own, such as `upgrade_opensearch_hosts`.
+
+A survey and a line of a shell give text, and no dictionaries. So each option has a flat variable beside the dictionary
+of its connection. Both are merged here, and nowhere else. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int
+
+from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
+
+PREFIX = "upgrade_"
+NAMESPACE = f"{PREFIX}namespace"
+CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
+    f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()
+}
+"""The dictionaries by the name of their variable."""
+LISTS = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        "accept_unverified",
+        "add_checks",
+        "allow_field_managers",
+        "allow_red_indices",
+        "allow_single_copy",
+        "groups",
+        "members",
+        "nodes",
+        "opensearch_hosts",
+        "order",
+        "pools",
+        "skip_checks",
+        "tasks_after",
+        "tasks_before",
+        "tasks_between",
+    )
+)
+"""The variables that are lists. Each may be a text with commas, too."""
+FORWARDED = ("port_forward", "namespace")
+
+
+@dataclass(frozen=True)
+class Part:
+    """An option of a connection."""
+
+    path: tuple[str, ...]
+    """Its name, behind the names of the options that it is in."""
+    option: Mapping[str, Any]
+    """Its argument specification."""
+
+
+def parts_of(connection: str) -> dict[str, Part]:
+    """The options of a connection by their flat variables; empty for any other variable."""
+    return dict(_parts(connection, (), CONNECTIONS.get(connection, {}).get("options", {})))
+
+
+def _parts(prefix: str, above: tuple[str, ...], options: Mapping[str, Any]) -> Iterator[tuple[str, Part]]:
+    for name, option in options.items():
+        if "options" in option:
+            yield from _parts(f"{prefix}_{name}", (*above, name), option["options"])
+        else:
+            yield f"{prefix}_{name}", Part((*above, name), option)
+
+
+def merged(connection: str, given: Mapping[str, Any]) -> Any:
+    """The dictionary of a connection with its flat variables in it. An empty text counts as not given.
+
+    Without a namespace of its own, `port_forward` goes to pods of the namespace that is upgraded. A value that is
+    no dictionary stays as it is, and is refused by whoever reads it.
+    """
+    whole = _whole(connection, given.get(connection))
+    if whole is None:
+        return given[connection]
+    for name, part in parts_of(connection).items():
+        if not unanswered(given.get(name)):
+            _put(whole, part.path, listed(given[name]) if name in LISTS else given[name])
+    forward, namespace = whole.get(FORWARDED[0]), given.get(NAMESPACE)
+    if isinstance(forward, Mapping) and forward and not forward.get(FORWARDED[1]) and namespace:
+        _put(whole, FORWARDED, namespace)
+    return whole
+
+
+def contradictions(connection: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each option that both ways give with different values, which are not repeated."""
+    whole = _whole(connection, given.get(connection)) or {}
+    for name, part in parts_of(connection).items():
+        beside = _found(whole, part.path)
+        if (
+            not unanswered(given.get(name))
+            and beside is not None
+            and _read(name, part, beside) != _read(name, part, given[name])
+        ):
+            yield f"{'.'.join((connection, *part.path))} and {name} have different values: give only one of them."
+
+
+def unanswered(value: Any) -> bool:
+    """Whether it stands for a question of a survey without an answer.
+
+    AWX gives an empty text for it, and marks it as `!unsafe`. So marked it is null for ansible-core from 2.19 on.
+    """
+    return value is None or (isinstance(value, str) and not value)
+
+
+def listed(value: Any) -> Any:
+    """A text with commas as the list that it stands for; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    return [item.strip() for item in value.split(",")] if value.strip() else []
+
+
+def _whole(connection: str, value: Any) -> dict[str, Any] | None:
+    """The dictionary, with the names of its options in place of their aliases; None if it is none."""
+    try:
+        return _by_name(check_type_dict(value if value is not None else {}), CONNECTIONS[connection]["options"])
+    except (TypeError, ValueError):
+        return None
+
+
+def _by_name(values: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    names = {alias: name for name, option in options.items() for alias in option.get("aliases", ())}
+    return {
+        names.get(each, each): dict(value) if isinstance(value, Mapping) else value for each, value in values.items()
+    }
+
+
+def _put(whole: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    for name in path[:-1]:
+        inner = whole.get(name)
+        whole[name] = dict(inner) if isinstance(inner, Mapping) else {}
+        whole = whole[name]
+    whole[path[-1]] = value
+
+
+def _found(whole: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        whole = whole.get(name) if isinstance(whole, Mapping) else None
+    return whole
+
+
+def _read(name: str, part: Part, value: Any) -> Any:
+    """The value as a module would read it, for a comparison; a wrong one as it is."""
+    if name in LISTS:
+        return listed(value)
+    check = {"bool": check_type_bool, "int": check_type_int}.get(part.option["type"], str)
+    try:
+        return check(value)
+    except (TypeError, ValueError):
+        return value

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files with tasks of the user's own that a run includes, and what keeps Ansible from reading them.
+
+Ansible reads an included file when its turn comes. If it cannot, it ends at once, without any rescue, and nothing would
+be put back. So the files are read before anything is touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.module_utils.common.validation import check_type_list
+from ansible.playbook.play import Play
+from ansible.vars.manager import VariableManager
+from jinja2.exceptions import UndefinedError
+
+from ..module_utils.common.words import shortened
+
+NAMES = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after")
+"""The variables that name such files."""
+PLACE = "The error appears to be in"
+"""The beginning of the lines in which ansible-core before 2.19 shows the place of an error in a file."""
+LONGEST = 250
+"""Characters of a cause that a message repeats."""
+
+
+def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]:
+    """One sentence for each file that is not there, or that Ansible cannot read as tasks. `loader` is Ansible's own."""
+    for name in NAMES:
+        for path in _paths(given.get(name)):
+            # A relative path begins where the playbook was started, as on a command line.
+            file = os.path.realpath(os.path.expanduser(path))
+            if not os.path.isfile(file):
+                yield f"{name} names {path}, and there is no file {file}: correct the path."
+            elif fault := _fault(file, loader):
+                yield f"{name} names {path}, which Ansible cannot read as tasks: {fault.rstrip('.')}. Correct the file."
+
+
+def _paths(value: Any) -> list[str]:
+    """The paths; none if the value is no list, which another sentence tells."""
+    try:
+        return [str(path).strip() for path in check_type_list(value or [])]
+    except TypeError:
+        return []
+
+
+def _fault(file: str, loader: Any) -> str:
+    """The cause in one line, from Ansible itself; empty if there is none."""
+    tasks = [{"ansible.builtin.import_tasks": file}]
+    play = {"name": "Read", "hosts": "localhost", "gather_facts": False, "tasks": tasks}
+    try:
+        Play.load(play, variable_manager=VariableManager(loader=loader), loader=loader)
+    except (AnsibleError, UndefinedError) as error:
+        return shortened(" ".join(str(error.message).partition(PLACE)[0].split()), LONGEST)
+    return ""

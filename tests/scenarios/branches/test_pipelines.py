@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of extensions/gitops/pipelines, taken out of their files and run by the shells that would run them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.scenarios.interruptions import Siege
+
+PIPELINES = Path(__file__).parents[3] / "extensions" / "gitops" / "pipelines"
+GITHUB, GITLAB, TEKTON = (
+    yaml.safe_load((PIPELINES / name).read_text(encoding="utf-8"))
+    for name in ("github-actions.yml", "gitlab-ci.yml", "tekton-task.yaml")
+)
+BASH, SH = ("bash", "-eo", "pipefail", "-c"), ("sh", "-ec")
+
+
+@pytest.fixture
+def checkout(siege: Siege, tmp_path: Path) -> Path:
+    """A folder with the variables of the upgrade as its only file."""
+    write(tmp_path, siege.variables)
+    return tmp_path
+
+
+def write(folder: Path, variables: Mapping[str, Any]) -> None:
+    (folder / "upgrade.yml").write_text(yaml.safe_dump(dict(variables)))
+
+
+def ran(siege: Siege, checkout: Path, shell: tuple[str, ...], script: str, given: Mapping[str, str]) -> tuple[int, str]:
+    """The exit code and the output of a script, with the variables of its pipeline that name no secret."""
+    plain = {name: value for name, value in given.items() if "$" not in value}
+    done = subprocess.run(
+        [*shell, script], cwd=checkout, env={**siege.environment, **plain}, check=False, capture_output=True, text=True
+    )
+    print(done.stdout, done.stderr)
+    return done.returncode, done.stdout + done.stderr
+
+
+def state_in(checkout: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((checkout / "state.json").read_text())
+    return state
+
+
+def test_a_workflow_shows_the_plan_and_carries_it_out(siege: Siege, checkout: Path) -> None:
+    steps = {step["name"]: step["run"] for step in GITHUB["jobs"]["upgrade"]["steps"] if "run" in step}
+    summary = checkout / "summary.md"
+    given = {**GITHUB["env"], "GITHUB_STEP_SUMMARY": str(summary)}
+    assert ran(siege, checkout, BASH, steps["Plan"], given)[0] == 0
+    assert state_in(checkout)["upgrade_confirm"] == siege.variables["upgrade_confirm"]
+    assert siege.variables["upgrade_confirm"] in summary.read_text()
+    assert siege.left_behind() == {}
+    assert ran(siege, checkout, BASH, steps["Upgrade"], given)[0] == 0
+    assert state_in(checkout)["upgrade_state"] == "done"
+    assert set(siege.cluster.versions().values()) == {"3.8.0"}
+    given["STATEFUL_UPGRADE_STATS_FILE"] = "other.json"
+    assert ran(siege, checkout, BASH, steps["Report"], given)[0] == 0
+    assert "to 3.8.0: Completed" in summary.read_text()
+
+
+def test_a_pipeline_tells_a_pass_that_waits_from_one_that_is_done(siege: Siege, checkout: Path) -> None:
+    write(checkout, {**siege.variables, "upgrade_wait": False})
+    siege.cluster.ground.faults.slow_stop(siege.cluster.namespace, siege.first_to_go(), 900.0)
+    code, output = ran(siege, checkout, SH, "\n".join(GITLAB["upgrade"]["script"]), GITLAB[".upgrade"]["variables"])
+    assert code == 0, output
+    assert state_in(checkout)["upgrade_state"] == "waiting"
+    asked = 'grep -q \'"upgrade_state": "done"\' state.json'
+    assert asked in (PIPELINES.parents[2] / "docs" / "gitops.md").read_text()
+    assert ran(siege, checkout, SH, asked, {})[0] == 1
+    siege.cluster.ground.faults.mend_all()
+
+
+def test_a_task_that_is_refused_fails_after_its_report(siege: Siege, checkout: Path) -> None:
+    write(checkout, {**siege.variables, "upgrade_confirm": "p00000000000"})
+    common = {each["name"]: each["value"] for each in TEKTON["spec"]["stepTemplate"]["env"]}
+    codes = {}
+    for step in TEKTON["spec"]["steps"]:
+        own = {each["name"]: each["value"] for each in step.get("env", [])}
+        script = step["script"].replace("$(results.state.path)", str(checkout / "result"))
+        script = script.replace("$(steps.step-upgrade.exitCode.path)", str(checkout / "code"))
+        codes[step["name"]], _output = ran(siege, checkout, SH, script, {**common, **own})
+        (checkout / "code").write_text(str(codes["upgrade"]))
+    assert codes["upgrade"] != 0
+    assert codes["state"] == codes["upgrade"]
+    assert json.loads((checkout / "result").read_text())["upgrade_reasons"] == ["not_confirmed"]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scenarios of extensions/molecule, all of them on one set of servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.checks.tree import ROOT
+from tests.molecule.servers import OWNER
+
+SCENARIOS = ROOT / "extensions/molecule"
+PATIENCE = 1800
+"""Seconds after which a molecule that hangs fails the test; nothing is judged by time."""
+OTHER_NAMES = {"default"}
+"""Scenarios that are of no playbook."""
+
+
+def scenarios() -> set[str]:
+    """The names of all scenarios."""
+    return {path.parent.name for path in SCENARIOS.glob("*/molecule.yml")}
+
+
+def test_each_playbook_has_a_scenario() -> None:
+    assert scenarios() - OTHER_NAMES == {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
+
+
+def test_all_scenarios(tmp_path: Path) -> None:
+    """Each step of each has succeeded, and none was left out."""
+    environment = {**os.environ, OWNER: str(os.getpid()), "ANSIBLE_HOME": str(tmp_path), "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "tests.molecule"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True, timeout=PATIENCE
+    )
+    said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+    print(said)
+    assert done.returncode == 0, said[-3000:]
+    passed = set(re.findall(r"^(\w+) (?:➜|>) (\w+): Executed: Successful", said, re.M))
+    wanted = {(name, step) for name in scenarios() - OTHER_NAMES for step in ("converge", "idempotence", "verify")}
+    assert wanted | {("default", "create"), ("default", "destroy")} <= passed

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The commands that the pages of the site show, and the tests that run those which no server in memory can answer."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w{}-]*)\n(?P<body>.*?)^ *```$", re.M | re.S)
+NAME_OF_FILE = re.compile(r"\A# (?P<name>[\w./-]+)\n")
+REMARK = re.compile(r"\s+# .*$")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Commands that are run by another test than that of the pages."""
+
+    command: str
+    """The beginning of the command."""
+    page: str
+    """The page that shows it."""
+    cause: str
+    """The reason why servers in memory cannot answer it."""
+    test: str
+    """The test that runs it, or does the same with what is there."""
+
+
+_LONGHORN = "tests/scenarios/test_longhorn.py::test_all_nodes_are_switched"
+_KUSTOMIZATION = "tests/unit/test_gitops.py::test_a_kustomization_names_every_file_of_its_folder"
+_OF_AWX = "tests/unit/test_awx.py::test_awx_knows_the_fields"
+_IMAGE = "tests/unit/test_gitops.py::test_the_definition_of_the_image_makes_a_context"
+_README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
+ELSEWHERE: tuple[Elsewhere, ...] = (
+    Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
+    Elsewhere("export K8S_AUTH_API_KEY=", "connections.md", "The test takes the token of that account.", _README),
+    Elsewhere("ansible-galaxy collection install awx.awx", "awx.md", "It asks Galaxy.", _OF_AWX),
+    Elsewhere(
+        "ansible-playbook infra.aap_configuration", "awx.md", "It asks an AWX. The test knows its fields.", _OF_AWX
+    ),
+    Elsewhere("cd extensions/execution-environment", "gitops.md", "No container engine is there.", _IMAGE),
+    Elsewhere(
+        "ansible-builder build ", "gitops.md", "No container engine is there. The test makes the context.", _IMAGE
+    ),
+    Elsewhere("podman push ", "gitops.md", "No registry is there.", _IMAGE),
+    Elsewhere(
+        "kubectl ", "gitops.md", "The test builds the folders of Kustomize and looks at each file.", _KUSTOMIZATION
+    ),
+    Elsewhere(
+        "ansible-galaxy collection install",
+        "start.md",
+        "It asks Galaxy. The test installs the archive that Galaxy would have.",
+        "tests/site/test_install.py::test_the_archive_installs_and_its_playbooks_are_found",
+    ),
+    Elsewhere(
+        "pip install",
+        "start.md",
+        "It asks a package index, as each environment of the tests does for the same packages.",
+        "tests/site/test_install.py::test_the_packages_that_are_installed_are_those_that_the_modules_import",
+    ),
+    Elsewhere(
+        "make demo",
+        "start.md",
+        "Its members are real ones.",
+        "tests/scenarios/test_demo.py::test_the_demo_upgrades_a_cluster_and_says_what_it_cost",
+    ),
+    Elsewhere(
+        "curl ",
+        "running.md",
+        "It is sent to real servers.",
+        "tests/scenarios/test_gate_checks.py::test_the_commands_of_the_documentation_put_everything_back",
+    ),
+    Elsewhere(
+        "ansible-playbook -i inventory ",
+        "plain-hosts.md",
+        "Its members are processes on hosts.",
+        "tests/scenarios/hosts/test_hosts.py::test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up",
+    ),
+    Elsewhere("kubectl apply ", "longhorn.md", "The shipped files are applied by the client of the tests.", _LONGHORN),
+    Elsewhere("ansible-playbook stateful.upgrade.plan ", "longhorn.md", "It is run on a real API server.", _LONGHORN),
+    Elsewhere(
+        "ansible-playbook stateful.upgrade.longhorn ", "longhorn.md", "It is run on a real API server.", _LONGHORN
+    ),
+)
+
+
+def commands_in(text: str) -> list[str]:
+    """The commands of a page in their order, each on one line and without its remark."""
+    return [
+        REMARK.sub("", line.removeprefix("$ "))
+        for found in FENCE.finditer(text)
+        if found["language"] == "console"
+        for line in re.sub(r" *\\\n *", " ", textwrap.dedent(found["body"])).splitlines()
+        if line.startswith("$ ")
+    ]
+
+
+def files_in(text: str) -> Iterator[tuple[str, str]]:
+    """(name, text) of each file that a page shows: a block of YAML that begins with its name as a comment."""
+    for found in FENCE.finditer(text):
+        name = NAME_OF_FILE.match(found["body"]) if found["language"] == "yaml" else None
+        if name:
+            yield name["name"], found["body"]
+
+
+def elsewhere(page: str, command: str) -> Elsewhere | None:
+    """The entry of a command that another test runs."""
+    return next((each for each in ELSEWHERE if each.page == page and command.startswith(each.command)), None)
+
+
+def played(page: Path) -> list[str]:
+    """The commands of a page that are run on servers in memory."""
+    return [each for each in commands_in(page.read_text(encoding="utf-8")) if not elsewhere(page.name, each)]

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The texts of a plan and of the end of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import ending_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import MOST_ROWS, Words, plan_lines
+
+WORDS = Words(
+    system="OpenSearch", changes=("update strategy of 1 pool", "3 cluster settings"), stays=("image of 1 pool",)
+)
+KEPT = "Every shard of the batch keeps a started copy elsewhere (8 of 8), 2 of 3 voting members stay"
+CAUSE = "Stopped at batch-02 (Replace the batch): Pod data-1 has started and is not Ready yet. Read its log."
+TOOK: list[dict[str, Any]] = [
+    {"name": "data-0", "action": "replaced", "total_seconds": 9.96},
+    {"name": "data-1", "action": "replaced", "total_seconds": None},
+    {"name": "data-2", "action": "followed", "total_seconds": None},
+    {"name": "data-3", "action": "untouched"},
+    {"name": "data-4", "action": "kept", "total_seconds": None},
+]
+
+
+def batch(*members: str, special: str = "", proof: str = KEPT, **more: Any) -> dict[str, Any]:
+    kind = "data with manager"
+    return {"members": list(members), "kind": kind, "reason": kind + special, "proof": proof, **more}
+
+
+def plan(*batches: dict[str, Any], **more: Any) -> dict[str, Any]:
+    members = [member for one in batches for member in one["members"]]
+    facts: dict[str, Any] = {
+        "digest": "p1f2e3d4c5b6",
+        "cluster_name": "search-prod",
+        "target_version": "3.8.0",
+        "before": dict.fromkeys(members, "2.19.6"),
+        "batches": list(batches),
+        "predicted_seconds": 60 * len(batches),
+        "prediction": "measured",
+        "left": [],
+        "verdict": {"state": "passed", "reasons": []},
+    }
+    return {**facts, **more}
+
+
+THREE = (batch("m-1"), batch("m-0"), batch("m-2", special="; the elected manager goes last, and hands over first"))
+
+
+def test_a_plan_of_three_members() -> None:
+    assert plan_lines(plan(*THREE), WORDS) == [
+        "Plan p1f2e3d4c5b6   search-prod (OpenSearch)   2.19.6 → 3.8.0   3 members, 3 batches, about 3 min",
+        "  1   m-1   data with manager   every shard of the batch keeps a started copy elsewhere (8 of 8), "
+        "2 of 3 voting members stay",
+        "  2   m-0   data with manager   the same",
+        "  3   m-2   data with manager   the same; the elected manager goes last, and hands over first",
+        "  changes and puts back: update strategy of 1 pool, 3 cluster settings     stays: image of 1 pool",
+        "Plan: 3 to upgrade, 0 already on 3.8.0.",
+    ]
+
+
+def test_a_prediction_without_any_measurement_is_called_a_guess() -> None:
+    assert plan_lines(plan(*THREE, prediction="guessed"), WORDS)[0].endswith(
+        "about 3 min (a guess: nothing was measured here yet)"
+    )
+
+
+def test_an_upgrade_that_goes_on_tells_the_numbers_of_the_whole() -> None:
+    before = {"m-0": "2.19.6", "m-1": "3.8.0", "m-2": "2.19.6"}
+    earlier = {"started": "2026-11-21T02:00:00Z", "done": 1}
+    lines = plan_lines(plan(*THREE[1:], before=before, earlier=earlier), WORDS)
+    assert lines[0].endswith("2 of 3 members, 2 batches, about 2 min")
+    assert lines[1] == "  goes on with the upgrade that began at 2026-11-21T02:00:00Z: 1 of 3 batches done"
+    assert lines[-1] == "Plan: 2 to upgrade, 1 already on 3.8.0."
+
+
+def test_members_that_are_away_and_remarks_are_told() -> None:
+    cured = batch("m-1", special="; not in the cluster, so it is cured first", cures=True)
+    remark = {"state": "passed", "code": "odd", "message": "Something is odd.", "remedy": "Look at it."}
+    facts = plan(cured, *THREE, before={"m-1": None, "m-0": "2.19.6", "m-2": "2.18.0"}, left=["x"])
+    facts["verdict"] = {"state": "refused", "reasons": [remark, {**remark, "state": "refused"}, remark]}
+    lines = plan_lines(facts, Words(notes=("Pool a keeps no data.",)))
+    assert "2.18.0, 2.19.6 → 3.8.0" in lines[0]
+    assert lines[1].endswith("; not in the cluster, so it is cured first")
+    assert lines[-3:] == [
+        "  Note: Pool a keeps no data.",
+        "  Note: Something is odd. Look at it.",
+        "Plan: it cannot be carried out, for 1 reason:",
+    ]
+    facts["verdict"] = {"state": "passed", "reasons": [remark]}
+    counts = "Plan: 3 to upgrade, 1 to cure first, 0 already on 3.8.0, 1 left out."
+    assert plan_lines(facts, Words())[-1] == counts
+    assert plan_lines({**facts, "batches": []}, Words()) == [
+        "Nothing to do for the members that are planned for. Not on 3.8.0: x."
+    ]
+
+
+def test_a_batch_of_many_members_and_a_plan_of_many_batches_stay_readable() -> None:
+    batches = [batch(*(f"data-{number:04d}" for number in range(start, start + 8))) for start in range(0, 1000, 8)]
+    lines = plan_lines(plan(*batches), WORDS)
+    assert len(lines) <= 12
+    assert lines[1].startswith("    1   data-0000, data-0001, data-0002, data-0003, data-0004 and 3 more   data with")
+    assert lines[5] == "  5 to 122   944 members (data with manager), each with its own proof in the result"
+    assert lines[6].startswith("  123   ")
+    assert lines[-1] == "Plan: 1,000 to upgrade, 0 already on 3.8.0."
+    assert len(plan_lines(plan(*batches[:MOST_ROWS]), WORDS)) == MOST_ROWS + 3
+
+
+@pytest.mark.parametrize(
+    ("left", "line"),
+    [
+        ([], "Nothing to do: every member runs 3.8.0."),
+        (["a"], "Nothing to do for the members that are planned for. Not on 3.8.0: a."),
+        (
+            list("abcdefg"),
+            "Nothing to do for the members that are planned for. Not on 3.8.0: a, b, c, d, e and 2 more.",
+        ),
+    ],
+)
+def test_a_plan_without_anything_to_do(left: list[str], line: str) -> None:
+    assert plan_lines(plan(left=left), WORDS) == [line]
+
+
+def ending(**more: Any) -> list[str]:
+    waited = [{"code": "a", "message": "Shards of traffic-0 recover.", "seconds": 20.6}]
+    done = {"name": "batch-01", "run": "night", "state": "done", "members": ["data-0"]}
+    batches = [{**done, "took": TOOK[:1], "waited": waited}]
+    facts: dict[str, Any] = {
+        "target_version": "3.8.0",
+        "failures": [],
+        "failed": False,
+        "check_mode": False,
+        "not_put_back": False,
+        "put_back": "Allocation is as it was before the run.",
+        "waiting": [],
+        "waiting_lead": "",
+        "planned": True,
+        "found": "the cluster is green",
+        "record": {
+            "run": "night",
+            "started": "2026-11-21T02:00:00Z",
+            "updated": "2026-11-21T02:03:46Z",
+            "batches": batches,
+        },
+        "record_name": "stateful-upgrade-0a1b2c3d4e",
+        "took": [],
+        "remarks": [],
+    }
+    return ending_lines({**facts, **more}, Words())
+
+
+def record(*took: dict[str, Any], run: str = "night") -> dict[str, Any]:
+    return {
+        "run": "night",
+        "batches": [{"name": "b", "run": run, "state": "failed", "members": [], "took": list(took), "waited": []}],
+    }
+
+
+def test_the_end_is_one_line() -> None:
+    assert ending() == [
+        "Done in 3 min 46 s · 1 upgraded to 3.8.0 · everything put back · the cluster is green · "
+        "longest wait 21 s: Shards of traffic-0 recover · record stateful-upgrade-0a1b2c3d4e"
+    ]
+
+
+def test_without_a_record_the_end_tells_what_it_knows() -> None:
+    assert ending(record={}, took=[{"name": "a", "action": "restarted", "total_seconds": 9}]) == [
+        "Done · 1 upgraded to 3.8.0 · everything put back · the cluster is green"
+    ]
+
+
+def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
+    def one(name: str, run: str, action: str) -> dict[str, Any]:
+        took = [{"name": name, "action": action, "total_seconds": None if action == "kept" else 5}]
+        return {"name": name, "run": run, "state": "done", "members": [name], "took": took, "waited": []}
+
+    killed = {**one("d", "evening", "replaced"), "took": []}
+    batches = [one("a", "evening", "replaced"), killed, one("b", "night", "kept"), one("c", "night", "replaced")]
+    lines = ending(record={"run": "night", "batches": batches}, record_name="")
+    assert lines[0] == "Done · 3 upgraded to 3.8.0 in 2 runs · everything put back · the cluster is green"
+    assert lines[1:] == ["  b   upgraded by somebody else"]
+
+
+def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
+    lines = ending(failures=[CAUSE], failed=True, record=record(*TOOK))
+    assert lines == [
+        CAUSE,
+        "Allocation is as it was before the run. Cure the cause and run the playbook again: finished members are left "
+        "alone.",
+        "  data-1   deleted, NOT back",
+        "  data-2   NOT back",
+        "  data-3   not touched",
+        "  data-4   upgraded by somebody else",
+    ]
+
+
+def test_what_could_not_be_put_back_is_told() -> None:
+    lines = ending(failures=[CAUSE, "Left."], failed=True, not_put_back=True, record=record())
+    assert lines[:2] == [CAUSE, "Left."]
+    assert lines[2].startswith("Not all could be put back.")
+
+
+def test_a_whole_that_is_not_proven_is_not_called_done() -> None:
+    assert ending(failures=["The cluster is red."]) == ["The cluster is red."]
+
+
+def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
+    took = [{"name": "data-0", "action": "restarted", "total_seconds": 9}, {"name": "data-1", "action": "kept"}]
+    lines = ending(failures=[CAUSE], failed=True, took=took, record={})
+    assert (lines[0], lines[2:]) == (CAUSE, ["  data-1   upgraded by somebody else"])
+
+
+def test_a_pass_that_waits_tells_for_what_and_each_thing_once() -> None:
+    waits = [{"code": "stopping", "message": "Pod a is stopping.", "remedy": ""}]
+    said = {"code": "odd", "message": "Something is odd.", "remedy": "Look."}
+    lines = ending(waiting=waits, remarks=[*waits, said], record=record())
+    assert lines[0].startswith("This pass is over")
+    assert lines[1:] == ["  Pod a is stopping.", "Note: Something is odd. Look."]
+
+
+def test_a_check_and_a_run_without_anything_to_do() -> None:
+    assert ending(check_mode=True, record={}) == ["Checked only: nothing was changed."]
+    assert ending(planned=False, record=record(*TOOK)) == []

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of pools that a user wants, where the safe order is another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.given_order import judge_order, place_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Member, Pool, order_pools
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+
+
+def pool(name: str, *, manager: bool = False, data: bool = True, elected: bool = False) -> Pool:
+    member = Member(f"{name}-0", name, Version(2, 19, 6), manager, data, elected)
+    return Pool(name, (member,), returning=("returning-0",) if name == "returning" else ())
+
+
+HOT, COLD = pool("hot", manager=True), pool("cold", manager=True, elected=True)
+PLAIN, MANAGERS = pool("plain"), pool("managers", manager=True, data=False)
+MIXED = (pool("all/1"), pool("all/2", manager=True))
+
+
+@pytest.mark.parametrize(
+    ("pools", "order", "goes", "codes"),
+    [
+        ([HOT, COLD], ["hot", "cold"], ["hot", "cold"], []),
+        ([HOT, COLD], ["cold", "hot"], ["hot", "cold"], ["order_not_kept"]),
+        ([pool("returning"), PLAIN], ["plain", "returning"], ["returning", "plain"], ["order_not_kept"]),
+        ([PLAIN, pool("a")], ["plain"], ["plain", "a"], []),
+        ([PLAIN, pool("a")], ["*"], ["a", "plain"], []),
+        ([PLAIN, HOT], ["hot", "plain"], ["plain", "hot"], ["order_unsafe"]),
+        ([PLAIN, HOT], ["hot"], ["plain", "hot"], []),
+        ([MANAGERS, HOT], ["managers", "hot"], ["hot", "managers"], ["order_unsafe"]),
+        # The hosts of one group may be of several kinds, which keep their order.
+        ([*MIXED, PLAIN], ["all", "plain"], ["all/1", "plain", "all/2"], []),
+        ([PLAIN], ["plain", "plain"], ["plain"], ["order_of_unknown_pool"]),
+    ],
+)
+def test_the_order_of_the_kinds_and_the_elected_manager_come_first(
+    pools: Sequence[Pool], order: list[str], goes: list[str], codes: list[str]
+) -> None:
+    ordered = order_pools(pools, lambda each: place_of(each, order))
+    assert [each.name for each in ordered] == goes
+    assert [reason.code for reason in judge_order(order, ordered, "serial").reasons] == codes

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages that state facts of the project: promises with their tests, codes of reasons, versions needed and tested."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from tests.unit.named_tests import NAMED, ROOT, missing, tables
+
+DOCS = ROOT / "docs"
+CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
+PROMISES = ("Promise", "Shown by")
+BESIDE = re.compile(
+    r"^(?:not_confirmed|inputs_wrong|(?:upgrade|before|after)_\w+|target_version|cluster_role|validate_certs)$"
+)
+"""Words of these pages that are no codes of a verdict: the code of a run, inputs, an option."""
+
+
+def page(name: str) -> str:
+    """The text of a page."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_every_promise_is_shown_by_tests_that_exist() -> None:
+    rows = tables(page("promises.md"), PROMISES)
+    assert rows
+    for row in rows:
+        promise, shown = row
+        assert NAMED.findall(shown), promise
+        assert NAMED.sub("", shown).replace(",", "").strip() == "", promise
+        assert missing(shown) == []
+
+
+@pytest.mark.parametrize("name", ["troubleshooting.md", "security.md", "versions.md"])
+def test_the_codes_of_a_page_are_in_that_of_the_reasons(name: str) -> None:
+    known = set(re.findall(r"^\| `(\w+)` \|", page("reasons.md"), re.M))
+    used = {code for code in CODE.findall(page(name)) if not BESIDE.match(code)}
+    assert used
+    assert used - known == set()
+
+
+def test_the_versions_are_those_of_the_requirements_and_of_the_locks() -> None:
+    text = page("versions.md")
+    for lock in ("oldest", "dev", "newest"):
+        pinned = re.search(r"^ansible-core==(\d+\.\d+)", (ROOT / f"requirements/{lock}.in").read_text("utf-8"), re.M)
+        assert pinned is not None
+        assert pinned[1] in text
+    needed = yaml.safe_load((ROOT / "meta/runtime.yml").read_text("utf-8"))["requires_ansible"]
+    assert f"| {needed.removeprefix('>=').removesuffix('.0')} and later |" in text
+    for package, version in re.findall(
+        r"^([\w-]+)>=([\d.]+)$", (ROOT / "meta/ee-requirements.txt").read_text("utf-8"), re.M
+    ):
+        assert f"`{package}` | {version} and later" in text
+    for server in (ROOT / "tests/lab/opensearch/locks").glob("*.json"):
+        assert server.stem in text
+    modules = (ROOT / "tests/lab/control_plane/go.mod").read_text("utf-8")
+    assert f"| {'.'.join(re.findall(r'k8s.io/kubernetes v(.+)', modules)[0].split('.')[:2])} |" in text
+
+
+def test_each_variable_stands_in_one_table() -> None:
+    _head, everyday, expert = re.split(r"^## (?:Everyday|Expert)$", page("variables.md"), flags=re.M)
+    names = [
+        re.findall(r"`(\w+)`", row[0]) for text in (everyday, expert) for row in tables(text, ("variable", "meaning"))
+    ]
+    flat = [name for each in names for name in each]
+    assert len(flat) > 30
+    assert sorted(set(flat)) == sorted(flat)
