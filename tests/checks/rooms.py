@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PLUGINS = Path("plugins")
-SYSTEMS = ("longhorn", "machines", "opensearch", "openshift")
+SYSTEMS = ("longhorn", "machines", "opensearch", "openshift", "restart")
 FLOORS = {
     "common": 0,
     "engine": 1,
@@ -24,6 +24,8 @@ FLOORS = {
     "alerting": 3,
     "pools": 3,
     **dict.fromkeys(SYSTEMS, 4),
+    # A restart of processes observes and judges the members with the room of their server.
+    "restart": 5,
     "running": 5,
     "doc_fragments": 5,
     "modules": 5,
