@@ -1,0 +1,225 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The phases of a restart, as annotations of pods carry them, and the only steps between them.
+
+They are those of the design "Reusing pods by restarting the ES process with a new configuration": first `schedule`,
+`schedule-rolling` or `schedule-coordinated`, then `stop` or `stop-coordinated`, then `start` or `start-coordinated`,
+and in the end none. A phase only ever goes forward, so each step may be made again after a kill or on a stale read.
+Pure: no client, no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ...common.verdict import Reason, as_verdict, refused
+from ...common.words import enumerate_few
+
+PHASE = "upgrade.stateful/restart-phase"
+"""The annotation of a pod, or of a StatefulSet for all its pods, that holds the phase."""
+PHASE_OF_OPERATOR = "elasticsearch.k8s.elastic.co/restart-phase"
+"""The annotation of the source design, which is understood and never written."""
+STOPPED = "upgrade.stateful/stop"
+"""The annotation of a pod whose process a person wants stopped, until the annotation is removed."""
+PROCESS = "upgrade.stateful/restart-process"
+"""The annotation that names the process to end, so that a stale read never ends its successor."""
+
+
+class Phase(str, Enum):
+    """A phase of the restart of one pod's process. The value is that of the annotation."""
+
+    SCHEDULE = "schedule"
+    SCHEDULE_ROLLING = "schedule-rolling"
+    SCHEDULE_COORDINATED = "schedule-coordinated"
+    STOP = "stop"
+    STOP_COORDINATED = "stop-coordinated"
+    START = "start"
+    START_COORDINATED = "start-coordinated"
+
+
+SCHEDULED = frozenset({Phase.SCHEDULE, Phase.SCHEDULE_ROLLING, Phase.SCHEDULE_COORDINATED})
+"""The phases in which nothing has been done to the process yet."""
+STOPPING = frozenset({Phase.STOP, Phase.STOP_COORDINATED})
+"""The phases in which the process is stopped."""
+STARTING = frozenset({Phase.START, Phase.START_COORDINATED})
+"""The phases in which the process is started on the wanted configuration."""
+UNDER_WAY = STOPPING | STARTING
+"""The phases of a member that is down, or about to be."""
+
+_NEXT: Mapping[Phase, Phase | None] = {
+    Phase.SCHEDULE: Phase.STOP,
+    Phase.SCHEDULE_ROLLING: Phase.STOP,
+    Phase.SCHEDULE_COORDINATED: Phase.STOP_COORDINATED,
+    Phase.STOP: Phase.START,
+    Phase.STOP_COORDINATED: Phase.START_COORDINATED,
+    Phase.START: None,
+    Phase.START_COORDINATED: None,
+}
+
+
+@dataclass(frozen=True)
+class Marked:
+    """One pod with the marks of a restart that it carries."""
+
+    name: str
+    uid: str
+    phase: Phase | None = None
+    process: str = ""
+    """The process to end, as the phase `stop` has noted it; empty before that."""
+    stays_stopped: bool = False
+    """Whether a person wants its process stopped."""
+
+
+class Due(str, Enum):
+    """The way in which the next pods go down."""
+
+    NOTHING = "nothing"
+    FOLLOWED = "followed"
+    """Pods are under way already. They are brought to their end before any other goes."""
+    SINGLE = "single"
+    """Pods that somebody has scheduled without a word about the others: one proven batch."""
+    ROLLING = "rolling"
+    COORDINATED = "coordinated"
+
+
+@dataclass(frozen=True)
+class Next:
+    """The pods that are due, and the way in which they are."""
+
+    due: Due
+    names: tuple[str, ...] = ()
+
+
+def phase_after(phase: Phase) -> Phase | None:
+    """The phase that follows; None once the restart is over."""
+    return _NEXT[phase]
+
+
+def may_become(before: Phase | None, after: Phase | None) -> bool:
+    """Whether a pod may go from one phase to another: to be scheduled, or one step forward, or to stay as it is."""
+    if before is after:
+        return True
+    return after in SCHEDULED if before is None else after is _NEXT[before]
+
+
+def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> Phase | None:
+    """The phase in the annotations of a pod or of a StatefulSet.
+
+    Raises:
+        ValueError: the annotation holds a word that is no phase; the message is that word.
+    """
+    said = annotations.get(key) or annotations.get(PHASE_OF_OPERATOR) or ""
+    if not said:
+        return None
+    try:
+        return Phase(said)
+    except ValueError:
+        raise ValueError(said) from None
+
+
+def marked(name: str, uid: str, annotations: Mapping[str, str], of_pool: Phase | None, key: str = PHASE) -> Marked:
+    """A pod with its marks. A phase of its StatefulSet counts for a pod that has none of its own.
+
+    Raises:
+        ValueError: the annotation of the pod holds a word that is no phase; the message is that word.
+    """
+    stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
+    own = phase_of(annotations, key)
+    return Marked(name, uid, own or of_pool, annotations.get(PROCESS, ""), stays_stopped)
+
+
+def next_of(pods: Sequence[Marked]) -> Next:
+    """The pods that are due next, from all pods of the cluster in the order of their plan.
+
+    Pods under way come first, and none is scheduled beside them. Then those go that a person has scheduled one by one,
+    then all that restart together, then the first one of those that go one after the other.
+    """
+    for due, phases in (
+        (Due.FOLLOWED, UNDER_WAY),
+        (Due.SINGLE, frozenset({Phase.SCHEDULE})),
+        (Due.COORDINATED, frozenset({Phase.SCHEDULE_COORDINATED})),
+        (Due.ROLLING, frozenset({Phase.SCHEDULE_ROLLING})),
+    ):
+        names = tuple(pod.name for pod in pods if pod.phase in phases and not pod.stays_stopped)
+        if names:
+            return Next(due, names[:1] if due is Due.ROLLING else names)
+    return Next(Due.NOTHING)
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process of one pod as one look found it."""
+
+    running: bool
+    identity: str
+    """The name of the running process, which no other process has; empty if none runs."""
+    checksum: str = ""
+    """The checksum of the configuration that is mounted now."""
+    expected: str = ""
+    """The checksum of the configuration with which it is to run; empty if any will do."""
+    joined: bool = False
+    """Whether the running process is a member of the cluster."""
+
+    @property
+    def has_configuration(self) -> bool:
+        """Whether the mounted configuration is the expected one."""
+        return not self.expected or self.checksum == self.expected
+
+
+def is_stopped(pod: Marked, process: Process) -> bool:
+    """Whether the process that was to end has ended. A process that was started since then is another one."""
+    return not process.running or (bool(pod.process) and process.identity != pod.process)
+
+
+def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> Phase | None:
+    """The phase of a pod that is under way after one look: the same one, the next one, or None once it is over.
+
+    In a coordinated restart a pod leaves `stop-coordinated` once the processes of all have ended, and
+    `start-coordinated` once all have joined; `others` are the pods that restart with it.
+    """
+    together = [(pod, process), *others] if pod.phase in _COORDINATED else [(pod, process)]
+    if pod.phase in STOPPING:
+        waits = [each for each in together if each[0].phase in STOPPING and not is_stopped(*each)]
+    elif pod.phase in STARTING:
+        waits = [each for each in together if not _is_back(*each)]
+    else:
+        return pod.phase
+    return pod.phase if waits else phase_after(pod.phase)
+
+
+_COORDINATED = frozenset({Phase.STOP_COORDINATED, Phase.START_COORDINATED})
+
+
+def _is_back(pod: Marked, process: Process) -> bool:
+    """Whether a process that is to run does so, as a member, and is another one than the one that was ended."""
+    return process.running and process.joined and is_stopped(pod, process)
+
+
+@as_verdict
+def judge_words(annotations: Mapping[str, Mapping[str, str]], key: str = PHASE) -> Iterator[Reason]:
+    """Whether the annotations of these objects, by name, hold phases; one reason for each that does not."""
+    for name, found in sorted(annotations.items()):
+        try:
+            phase_of(found, key)
+        except ValueError as error:
+            yield refused(
+                "phase_unknown",
+                f"The annotation {key} of {name} holds {error}, which is no phase of a restart.",
+                f"Remove it, or set one of: {', '.join(each.value for each in Phase)}.",
+            )
+
+
+@as_verdict
+def judge_singles(pods: Sequence[Marked], batch: Collection[str]) -> Iterator[Reason]:
+    """Whether the pods that are scheduled at once, each for itself, are one batch that is proven together."""
+    names = [pod.name for pod in pods if pod.phase is Phase.SCHEDULE]
+    outside = [name for name in names if name not in batch]
+    if outside:
+        yield refused(
+            "scheduled_together",
+            f"{enumerate_few(names)} are scheduled at once; {enumerate_few(outside)} cannot go down with the others.",
+            f"Set {PHASE} to schedule-rolling on them, so that they restart one after the other.",
+        )
