@@ -68,6 +68,7 @@ def pod(item: Json) -> Pod:
             owner_uid=owner_uid,
             created=text(metadata, "creationTimestamp", ""),
             owner=owner,
+            annotations=text_map(metadata, "annotations"),
         )
 
 

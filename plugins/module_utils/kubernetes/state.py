@@ -127,6 +127,7 @@ class Pod:
     created: str
     owner: str = ""
     """The kind and the name of its controller."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def restart_count(self) -> int:

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The questions to OpenSearch about one batch of pods: may it go down now, what comes before, and is it back?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ..common.task import Task
+from ..common.verdict import Reason, Verdict, combine
+from ..kubernetes.state import Namespace, Pod, StatefulSet
+from .act.hand_over import HandOver
+from .act.restricting import Restriction
+from .judge.back import judge_back
+from .judge.pods import judge_ephemeral, judge_other_pools, judge_pods
+from .judge.policy import Policy, awaiting, policy_of
+from .judge.safety import prove
+from .judge.standing import need_pods
+from .observe.client import OpenSearchClient
+from .observe.cluster import observe_data_paths, observe_members
+from .observe.data_paths import said_by_all
+from .observe.state import ClusterState
+from .observe.version import Version
+
+
+class BatchProof:
+    """The proof of one batch, made on fresh state as often as it is asked for."""
+
+    def __init__(self, task: Task, client: OpenSearchClient, target: Version | None, *, loses_data: bool) -> None:
+        """`loses_data` says whether members without a volume lose their data as they go."""
+        params = task.params
+        self._task = task
+        self._client = client
+        self._batch: Sequence[str] = params["batch"]
+        self._policy: Policy = policy_of(params, hands_over=params["hand_over"])
+        self._target = target
+        self._loses_data = loses_data
+        self._paths: dict[str, tuple[str, ...]] = {}
+        self._hand_over = HandOver(task, client, self._batch, self._policy)
+        self._restriction = Restriction(task, client, self._batch, self._policy.allow_red_indices)
+        self.former: dict[str, str] = {}
+        """The process of each member as the last proof has seen it (ephemeral id)."""
+
+    def proof(self, pools: Sequence[StatefulSet], there: Namespace, deleted: Collection[str]) -> Verdict:
+        """May the members of the batch that are not `deleted` go down now?"""
+        # The paths are read before the look, so that the look is as fresh as possible.
+        if self._loses_data and not self._paths.keys() >= set(self._batch):
+            self._paths.update(observe_data_paths(self._client))
+        state = self._restriction.last.see()
+        need_pods(state, there)
+        # A member that came back meanwhile is another process than the one that was deleted.
+        self.former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
+        proven = prove(state, self._task.params["expected"], self._batch, self._policy, deleted)
+        standing = judge_pods(state, there.pods, self._batch, deleted)
+        rolling = judge_other_pools(state, there, pools)
+        going = [pod for pod in there.pods if pod.name in self._batch and pod.name not in deleted]
+        lost = self._judge_lost(state, pools, going)
+        return combine((proven, standing, rolling, self._hand_over.judge(state, deleted), lost))
+
+    def _judge_lost(self, state: ClusterState, pools: Sequence[StatefulSet], going: Collection[Pod]) -> Verdict:
+        if not self._loses_data:
+            return Verdict()
+        said_by_all(self._paths, [name for name in self._batch if state.named(name)])
+        awaited = awaiting(self._policy, state, self._task.params["expected"], self._batch)
+        policy = replace(awaited, hands_over=self._hand_over.is_ahead(state))
+        return judge_ephemeral(state, pools, going, self._paths, policy)
+
+    def prepare(self, going: Collection[str]) -> bool:
+        """Make the next preparation. The result says whether anything was to do."""
+        # The restriction comes last: indices that are made under it lack their replicas.
+        return (not self._task.check_mode and self._hand_over.make(going)) or self._restriction.make()
+
+    def in_vain(self) -> bool:
+        """Whether waiting for the last proof is useless as long as allocation is restricted."""
+        return self._restriction.last.in_vain()
+
+    def again(self, verdict: Verdict) -> bool:
+        """Take back the restriction, since the proof does not hold. True says that it is worth another try."""
+        return self._restriction.again(verdict)
+
+    @property
+    def remarks(self) -> tuple[Reason, ...]:
+        """The remarks on the restriction."""
+        return self._restriction.remarks
+
+    def early(self, names: Collection[str]) -> bool:
+        """Whether these members have joined as other processes than at the proof."""
+        # For a member that was not there at the proof any process would count, so its pod has to be Ready.
+        known = self.former.keys() >= {*names}
+        return known and judge_back(observe_members(self._client, names), names, self._target, self.former).passed
+
+    def joined(self, names: Collection[str]) -> Verdict:
+        """Whether these members are in the cluster, on the target version if there is one."""
+        return judge_back(observe_members(self._client, names), names, self._target)
