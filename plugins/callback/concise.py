@@ -65,6 +65,12 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         host = self.host_label(result)
         self._display.display(f"{'' if host == 'localhost' else f'[{host}] '}{text}", color=C.COLOR_ERROR)
 
+    def _handle_exception(self, result: Any, use_stderr: bool = False) -> None:
+        """The error of a failed task. From ansible-core 2.19 on it holds the message of the task, under no_log too."""
+        if "censored" in result:
+            result.pop("exception", None)
+        super()._handle_exception(result, use_stderr=use_stderr)
+
     def _message(self, data: Any) -> str:
         """The message of a failed result in plain text; everything that is known if it has none."""
         text = data.get("msg")

@@ -58,10 +58,10 @@ keyed_groups:
 from typing import Any
 
 from ansible.errors import AnsibleParserError
-from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
 
 from ..module_utils.common.errors import Refusal
+from ..module_utils.common.masking import masked
 from ..module_utils.common.task import sentences
 from ..module_utils.opensearch.member_list import CONTRACT, Listed, list_members
 from ..plugin_utils.arguments_check import check_arguments
@@ -95,7 +95,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]
         try:
             members = list_members(checked.params)
         except Refusal as error:
-            raise AnsibleParserError(str(remove_values(sentences(error.verdict), checked.secrets))) from None
+            raise AnsibleParserError(str(masked(sentences(error.verdict), checked.secrets))) from None
         inventory.add_group(CLUSTER)
         for member in members:
             self._add(member)

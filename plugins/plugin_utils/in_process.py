@@ -24,11 +24,11 @@ from multiprocessing import parent_process
 from typing import Any, Protocol, cast
 
 from ansible import constants as C
-from ansible.module_utils.common.parameters import remove_values
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.common.ancestry import ancestors
+from ..module_utils.common.masking import masked
 from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
 from ..module_utils.running.guard import perform_guarded
@@ -162,7 +162,7 @@ class InProcessAction(ActionBase):
         voice.finish()
         if text.getvalue() and not self._task.no_log:
             host = str(variables.get("inventory_hostname", ""))
-            display.vvvv(f"libraries said: {printable(remove_values(text.getvalue(), checked.secrets))}", host=host)
+            display.vvvv(f"libraries said: {printable(masked(text.getvalue(), checked.secrets))}", host=host)
         return result
 
     def _module(self) -> Module:
@@ -190,7 +190,7 @@ def _worked(module: Module, task: Task, checked: CheckedArguments, warnings: lis
     try:
         return _masked(perform_guarded(module.CONTRACT, module.run, task), checked, warnings)
     except Exception as error:  # noqa: BLE001 - all unforeseen errors; timeout, SIGTERM and Ctrl-C pass through
-        text = " ".join(printable(str(remove_values(str(error), checked.secrets))).split())
+        text = " ".join(printable(str(masked(str(error), checked.secrets))).split())
         said = f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}"
         failed: Result = {**so_far(task), "failed": True, "msg": said}
         if _traceback_wanted():
@@ -213,5 +213,5 @@ def _masked(result: Result, checked: CheckedArguments, warnings: list[str]) -> R
         result["warnings"] = list(dict.fromkeys(warnings))
     if checked.deprecations:
         result["deprecations"] = list(checked.deprecations)
-    masked: Result = remove_values(plain(result), checked.secrets)
-    return masked
+    hidden: Result = masked(plain(result), checked.secrets)
+    return hidden

@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ansible.module_utils.common.parameters import remove_values
-
+from ..module_utils.common.masking import masked
 from ..module_utils.common.voice import Waiting
 from ..module_utils.common.words import printable, shortened
 
@@ -137,7 +136,7 @@ class Voice:
 
     def show(self, line: str) -> None:
         """See `module_utils.common.voice.Voice`."""
-        self._output.line(printable(str(remove_values(line, self._secrets))).rstrip())
+        self._output.line(printable(str(masked(line, self._secrets))).rstrip())
         self._last_at = self._now()
 
     def finish(self) -> None:
@@ -149,7 +148,7 @@ class Voice:
 
     def _clean(self, line: str) -> str:
         # Masked first: a secret that is cut is not found.
-        return " ".join(printable(str(remove_values(line, self._secrets))).split())
+        return " ".join(printable(str(masked(line, self._secrets))).split())
 
     def _say(self, text: str, *, done: bool = False) -> None:
         at = self._now()

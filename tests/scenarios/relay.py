@@ -44,7 +44,7 @@ async def hand_on(_passing: Passing, forward: Forward) -> web.StreamResponse:
     return await forward()
 
 
-class Relay(threading.Thread):
+class Relay:
     """A proxy before the server at `backend`, in an event loop of its own; use it in a `with` statement.
 
     `behind` is for TLS to the server and `authorization` for its door; `door` is for TLS to the clients.
@@ -59,8 +59,8 @@ class Relay(threading.Thread):
         door: ssl.SSLContext | None = None,
         authorization: str = "",
     ) -> None:
-        super().__init__(name="relay", daemon=True)
         self.port = 0
+        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
         self._backend = backend
         self._handle = handle
         self._behind = behind
@@ -76,7 +76,7 @@ class Relay(threading.Thread):
         return f"{'https' if self._door else 'http'}://{HOST}:{self.port}"
 
     def __enter__(self) -> Relay:
-        self.start()
+        self._thread.start()
         if not self._listening.wait(START):
             raise RuntimeError(f"The relay did not listen within {START:.0f} s.")
         return self
@@ -85,10 +85,9 @@ class Relay(threading.Thread):
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._loop.call_soon_threadsafe(self._ended.set)
-        self.join()
+        self._thread.join()
 
-    def run(self) -> None:
-        """The thread."""
+    def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serve())
         finally:

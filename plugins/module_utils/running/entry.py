@@ -9,10 +9,10 @@ import json
 from collections.abc import Callable
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common.parameters import remove_values
 
 from ..common.ancestry import of_module
 from ..common.credentials import secrets_of_addresses
+from ..common.masking import long_ones, mask_short, masked
 from ..common.task import Contract, Outcome, Task, so_far
 from ..common.voice import Lines
 from ..common.words import printable
@@ -30,25 +30,32 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
         supports_check_mode=True,
     )
 
-    module.no_log_values.update(secrets_of_addresses(module.params))
-    module.no_log_values.update([printable(secret) for secret in module.no_log_values])
+    given = secrets_of_addresses(module.params).union(map(str, module.no_log_values))
+    secrets = given.union(map(printable, given))
+    # AnsibleModule masks these in all that it prints; the short ones are masked here.
+    module.no_log_values = set(long_ones(secrets))
 
-    def masked(text: str) -> str:
-        return printable(str(remove_values(text, module.no_log_values)))
+    def said(text: str) -> str:
+        return printable(str(masked(text, secrets)))
 
     task = Task(
         params=module.params,
         check_mode=module.check_mode,
         diff_mode=module._diff,
-        voice=Lines(lambda line: module.debug(masked(line))),
-        warn=lambda line: module.warn(masked(line)),
+        voice=Lines(lambda line: module.debug(said(line))),
+        warn=lambda line: module.warn(said(line)),
         parents=of_module(),
     )
     try:
         result = json.loads(json.dumps(perform_guarded(contract, run, task)))
     except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
-        text = masked(" ".join(str(error).split()))
-        module.fail_json(msg=f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}", **so_far(task))
+        text = said(" ".join(str(error).split()))
+        result = {
+            **so_far(task),
+            "failed": True,
+            "msg": f"This is a bug in stateful.upgrade: {type(error).__name__}: {text}",
+        }
+    result, module.params = mask_short(result, secrets), mask_short(module.params, secrets)
     if result.pop("failed", False):
         module.fail_json(**result)
     module.exit_json(**result)

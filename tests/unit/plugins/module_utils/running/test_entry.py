@@ -73,6 +73,15 @@ def test_a_refusal_is_a_failure_with_all_that_is_known(ran: Callable[..., Json])
     assert (result["verdict"]["reasons"][0]["code"], len(result["actions"])) == ("broken", 1)
 
 
+def test_a_short_secret_is_masked_as_a_value_and_not_inside_of_words(ran: Callable[..., Json]) -> None:
+    def work(task: Task) -> Outcome:
+        raise refusal("broken", f"The password {task.params['password']} is not accepted.", "Mend it.")
+
+    result = ran(work, password="s")
+    assert result["msg"] == "The password ******** is not accepted. Mend it."
+    assert "s" not in (result.get("invocation") or {"module_args": {}})["module_args"].values()
+
+
 def test_credentials_in_a_url_are_masked(ran: Callable[..., Json]) -> None:
     result = ran(lambda _task: Outcome(Verdict()), opensearch={"hosts": [f"https://me:{SECRET}@search"]})
     # Older versions of ansible-core keep the name beside the password.
