@@ -101,6 +101,18 @@ options:
   wait_limit:
     description: The most seconds to wait, however much progress there is. By default there is no limit.
     type: int
+  zone_attribute:
+    description: The node attribute that names the zone of a member, for the figures of the check V(disk).
+    type: str
+    default: zone
+  batches:
+    description:
+      - The names of the members of each batch that is planned. Before the upgrade the check V(disk) then says also how
+        full the disks would be if one of these batches never came back.
+      - For V(before_upgrade) only.
+    type: list
+    elements: list
+    default: []
   former_processes:
     description:
       - For V(joined), the value of C(before.processes) that the gate V(before_batch) returned. By it, a member that has

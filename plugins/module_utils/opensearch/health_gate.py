@@ -19,6 +19,7 @@ from ..engine.colouring import safe_part
 from .act.restricting import RESTRICTING, wait_proven
 from .judge.back import judge_back
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
+from .judge.disk import ZONE
 from .judge.gates import UPGRADED, Scope, judge, judge_upgraded
 from .judge.last_snapshot import age_of
 from .judge.policy import policy_of
@@ -58,6 +59,8 @@ CONTRACT = Contract(
         "skip_upgraded": {"type": "bool", "default": False},
         "hands_over": {"type": "bool", "default": False},
         "wait_limit": {"type": "int"},
+        "zone_attribute": {"type": "str", "default": ZONE},
+        "batches": {"type": "list", "elements": "list", "default": []},
         **RESTRICTING,
     },
     required_if=[
@@ -200,6 +203,8 @@ def scope_of(task: Task) -> Scope:
         policy=policy_of(params, hands_over=params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
         snapshot_age=age_of(params["snapshot_age"]),
+        zone=params["zone_attribute"],
+        batches=tuple(tuple(map(str, batch)) for batch in params["batches"]),
     )
 
 

@@ -31,7 +31,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
     # A plan should be known within that time, however much progress there is.
     of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
-    of_gate["wait_limit"] = params["wait_timeout"]
+    of_gate |= {"wait_limit": params["wait_timeout"], "batches": [batch["members"] for batch in more["batches"]]}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     if params["groups"] and "plugins" not in params["skip_checks"]:
         yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))

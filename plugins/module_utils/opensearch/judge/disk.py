@@ -10,6 +10,7 @@ elastic/elasticsearch#56578): after the restart of such a member its replicas wo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
@@ -52,27 +53,57 @@ ZONE = "zone"
 """The node attribute that says in which zone a member is, unless a user has another one."""
 
 
-@as_verdict
-def judge_losses(seen: Disks, state: ClusterState) -> Iterator[Reason]:
-    """Remarks with the fullest disk if one member, or one zone, never came back: of each the loss that is worst.
+@dataclass(frozen=True)
+class Loss:
+    """The disks after a loss: the fullest that stays, and the bytes that find no place below the low watermark."""
 
-    The figures are an estimate: everything on the lost disks is taken for shards which are rebuilt, in equal parts, on
-    the other members with the same data roles.
+    who: str
+    disk: Disk
+    used: float
+    """The share of that disk that would be in use."""
+    others: int
+    lost: int
+    short: int
+
+    @property
+    def severity(self) -> tuple[int, float]:
+        """The order of losses: the bytes without a place, then the fullest disk."""
+        return self.short, self.used
+
+
+@as_verdict
+def judge_losses(
+    seen: Disks, state: ClusterState, batches: Sequence[Collection[str]] = (), zone: str = ZONE
+) -> Iterator[Reason]:
+    """Remarks with the fullest disk if one member, one zone, or one of the `batches`, never came back.
+
+    Of each kind the worst loss is told. The figures are an estimate: everything on the lost disks is taken for shards
+    which are rebuilt, in equal parts, on the other members with the same data roles. While a batch is away as planned
+    no shard is rebuilt, since the run keeps them from being allocated: it is the room for a batch that does not return.
     """
     if not seen.watermarks:
         return
     members = {member.name: member for member in state.members.values()}
     disks = [disk for disk in seen.disks if disk.member in members]
-    zones = sorted({zone for disk in disks if (zone := members[disk.member].attributes.get(ZONE))})
-    single = [(disk.member, {disk.member}) for disk in _with_most(disks, members)]
+    zones = sorted({place for disk in disks if (place := members[disk.member].attributes.get(zone))})
+    single = [(disk.member, frozenset({disk.member})) for disk in _with_most(disks, members)]
     whole = [
-        (f"zone {zone}", {disk.member for disk in disks if members[disk.member].attributes.get(ZONE) == zone})
-        for zone in zones
+        (
+            f"zone {place}",
+            frozenset(disk.member for disk in disks if members[disk.member].attributes.get(zone) == place),
+        )
+        for place in zones
     ]
-    for losses in (single, whole):
-        found = [(*loss, who) for who, gone in losses if (loss := _after(disks, gone, members))]
+    named = {gone for _who, gone in whole}
+    together = [
+        (f"batch {number} ({enumerate_few(batch)})", gone)
+        for number, batch in enumerate(batches, start=1)
+        if len(gone := frozenset(batch) & {disk.member for disk in disks}) > 1 and gone not in named
+    ]
+    for kind in (single, whole, together):
+        found = [loss for who, gone in kind if (loss := _after(who, disks, gone, members, seen))]
         if found:
-            yield _told(max(found, key=lambda each: each[0]), seen)
+            yield _told(max(found, key=lambda loss: loss.severity), seen)
 
 
 def _with_most(disks: Sequence[Disk], members: dict[str, ClusterMember]) -> list[Disk]:
@@ -88,18 +119,23 @@ def _with_most(disks: Sequence[Disk], members: dict[str, ClusterMember]) -> list
 
 
 def _after(
-    disks: Sequence[Disk], gone: Collection[str], members: dict[str, ClusterMember]
-) -> tuple[float, Disk, int] | None:
-    """The share in use of the fullest disk that stays, that disk, and how many stay; None if there is none."""
-    worst: tuple[float, Disk, int] | None = None
-    for tier in {_tier(members[name]) for name in gone}:
+    who: str, disks: Sequence[Disk], gone: Collection[str], members: dict[str, ClusterMember], seen: Disks
+) -> Loss | None:
+    """The worst of the tiers after a loss; None if nobody else of them stays."""
+    worst: Loss | None = None
+    for tier in {_tier(members[name]) for name in gone if name in members}:
         of_tier = [disk for disk in disks if _tier(members[disk.member]) == tier]
         stays = [disk for disk in of_tier if disk.member not in gone and disk.total]
         lost = sum(disk.total - disk.available for disk in of_tier if disk.member in gone)
-        for disk in stays:
-            used = (disk.total - disk.available + lost / len(stays)) / disk.total
-            if worst is None or used > worst[0]:
-                worst = used, disk, len(stays)
+        if not stays or not lost:
+            continue
+        low = (seen.watermarks or {})["low"]
+        short = max(0, lost - sum(low.room(disk) for disk in stays))
+        part = lost / len(stays)
+        fullest = max(stays, key=lambda disk: (disk.total - disk.available + part) / disk.total)
+        used = (fullest.total - fullest.available + part) / fullest.total
+        loss = Loss(who, fullest, used, len(stays), lost, short)
+        worst = loss if worst is None or loss.severity > worst.severity else worst
     return worst
 
 
@@ -107,20 +143,24 @@ def _tier(member: ClusterMember) -> frozenset[str]:
     return frozenset(role for role in member.roles if role == "data" or role.startswith("data_"))
 
 
-def _told(loss: tuple[float, Disk, int, str], seen: Disks) -> Reason:
-    used, disk, others, who = loss
+def _told(loss: Loss, seen: Disks) -> Reason:
+    disk, marks = loss.disk, seen.watermarks or {}
     message = (
-        f"If {who} never came back and its shards were rebuilt on the other {others}, the disk of {disk.member} would"
-        f" be about {100 * used:.0f}% full, the fullest of them (now {100 * disk.used:.0f}%)"
+        f"If {loss.who} never came back and its shards were rebuilt on the other {loss.others}, the disk of"
+        f" {disk.member} would be about {100 * loss.used:.0f}% full, the fullest of them (now {100 * disk.used:.0f}%)"
     )
-    marks, then = seen.watermarks or {}, Disk(disk.member, disk.total, round(disk.total * (1 - used)))
-    level = next((level for level in LEVELS if level in marks and marks[level].exceeded(then)), None)
+    then = Disk(disk.member, disk.total, round(disk.total * (1 - loss.used)))
+    level = next((level for level in LEVELS if marks[level].exceeded(then)), None)
     if level is None:
         return remark("disk_after_loss", f"{message}.")
     named = level.replace("_", " ") if level == "flood_stage" else f"{level} watermark"
-    return remark(
-        "disk_after_loss", f"{message}, above the {named} ({marks[level].text}).", "Free or add disk space first."
-    )
+    message += f", above the {named} ({marks[level].text})."
+    if loss.short:
+        message += (
+            f" Of its {_in_units(loss.lost)}, about {_in_units(loss.short)} would find no place below the low watermark"
+            f" ({marks['low'].text})."
+        )
+    return remark("disk_after_loss", message, "Free or add disk space first.")
 
 
 def _in_units(count: float) -> str:

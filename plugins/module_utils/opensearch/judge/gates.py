@@ -24,7 +24,7 @@ from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .certificates import judge_certificates
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
-from .disk import judge_disks, judge_losses
+from .disk import ZONE, judge_disks, judge_losses
 from .last_snapshot import judge_last_snapshot
 from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
@@ -48,6 +48,10 @@ class Scope:
     selection: Selection = field(default_factory=Selection)
     snapshot_age: float | None = None
     """The seconds that the last successful snapshot may be old; None if it may have any age."""
+    zone: str = ZONE
+    """The attribute that says in which zone a member is."""
+    batches: tuple[tuple[str, ...], ...] = ()
+    """The names of the members of each batch of the plan, if there is one."""
 
 
 class _Gate:
@@ -140,8 +144,10 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
 
 
 def _judge_disk(gate: _Gate) -> Verdict:
-    losses = judge_losses(gate.seen.disks, gate.state) if gate.scope.moment == BEFORE_UPGRADE else Verdict()
-    return combine((judge_disks(gate.seen.disks), losses))
+    here, scope = judge_disks(gate.seen.disks), gate.scope
+    if scope.moment != BEFORE_UPGRADE:
+        return here
+    return combine((here, judge_losses(gate.seen.disks, gate.state, scope.batches, scope.zone)))
 
 
 def _judge_last_snapshot(gate: _Gate) -> Verdict:

@@ -34,6 +34,11 @@ class Watermark:
             return disk.used > self.used
         return disk.available < (self.free or 0)
 
+    def room(self, disk: Disk) -> int:
+        """The bytes that may come to that disk before it is fuller than the watermark."""
+        kept = (self.free or 0) if self.used is None else disk.total * (1 - self.used)
+        return max(0, round(disk.available - kept))
+
 
 @dataclass(frozen=True)
 class Disk:

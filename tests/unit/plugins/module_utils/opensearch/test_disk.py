@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -113,18 +114,24 @@ def test_each_member_is_named_under_the_worst_watermark_that_it_is_above() -> No
     assert not judge_disks(Disks()).reasons
 
 
-def losses(zones: dict[str, str], used: dict[str, int], roles: dict[str, list[str]] | None = None) -> list[str]:
+def losses(
+    zones: dict[str, str],
+    used: dict[str, int],
+    roles: dict[str, list[str]] | None = None,
+    batches: Sequence[str] = (),
+    zone: str = "zone",
+) -> list[str]:
     """The remarks on disks of 100 GiB with so many in use."""
     own = roles or {}
     members = {
-        name: {**info(name), "attributes": {"zone": zones[name]} if name in zones else {}}
+        name: {**info(name), "attributes": {zone: zones[name]} if name in zones else {}}
         | ({"roles": own[name]} if name in own else {})
         for name in used
     }
     disks = Disks(
         tuple(Disk(name, 100 * GIB, (100 - share) * GIB) for name, share in used.items()), parse_watermarks(answer(), 5)
     )
-    reasons = judge_losses(disks, cluster(members)).reasons
+    reasons = judge_losses(disks, cluster(members), batches, zone).reasons
     assert all((reason.state, reason.code) == (State.PASSED, "disk_after_loss") for reason in reasons)
     return [reason.message for reason in reasons]
 
@@ -147,3 +154,27 @@ def test_shards_stay_in_their_tier_and_a_lone_member_has_no_other() -> None:
     assert "about 50% full" in member
     assert losses({}, {"a": 90}) == []
     assert not judge_losses(Disks((Disk("a", 1, 1), Disk("b", 1, 1)), None), cluster({"a": info("a")})).reasons
+
+
+def test_the_loss_of_a_batch_is_told_with_the_bytes_that_find_no_place() -> None:
+    used = {"a": 70, "b": 60, "c": 50, "d": 40}
+    (_member, batch) = losses({}, used, batches=["d", "ab", "cd"])
+    assert "If batch 2 (a, b) never came back" in batch
+    assert "the other 2, the disk of c would be about 115% full" in batch
+    # 130 GiB are lost, and c and d have 35 and 45 GiB left below 85 %.
+    assert "Of its 130 GiB, about 50 GiB would find no place below the low watermark (85%)." in batch
+    assert len(losses({}, used, batches=["a", "b"])) == 1, "a batch of one is a member"
+    assert len(losses({}, used, batches=["abcd"])) == 1, "nobody is left to take the shards"
+
+
+def test_a_batch_that_is_a_zone_is_told_once_by_the_attribute_of_the_user() -> None:
+    zones = {"a": "x", "b": "x", "c": "y", "d": "y"}
+    told = losses(zones, dict.fromkeys("abcd", 20), batches=["ab", "cd"], zone="rack")
+    assert len(told) == 2
+    assert told[1].startswith("If zone x never came back")
+    assert "find no place" not in " ".join(told)
+
+
+@pytest.mark.parametrize(("mark", "room"), [("85%", 25), ("40gb", 0), ("10gb", 30), ("50%", 0)])
+def test_the_room_below_a_watermark(mark: str, room: int) -> None:
+    assert parse_watermark(mark).room(Disk("a", 100 * GIB, 40 * GIB)) == room * GIB
