@@ -61,9 +61,10 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
             super()._print_task_banner(task)
 
     def _tell(self, result: Any, text: str) -> None:
-        """Tell a failure, with the host if it is not the controller itself."""
+        """Tell a failure, with the host if it is not the controller. It is no error if a person has wanted it."""
         host = self.host_label(result)
-        self._display.display(f"{'' if host == 'localhost' else f'[{host}] '}{text}", color=C.COLOR_ERROR)
+        color = None if _task_of(result).get_vars().get("begin_calmly") else C.COLOR_ERROR
+        self._display.display(f"{'' if host == 'localhost' else f'[{host}] '}{text}", color=color)
 
     def _handle_exception(self, result: Any, use_stderr: bool = False) -> None:
         """The error of a failed task. From ansible-core 2.19 on it holds the message of the task, under no_log too."""

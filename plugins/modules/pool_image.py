@@ -144,7 +144,7 @@ before:
     strategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}
     undo: ''
 actions:
-  description: Each act, with its time.
+  description: Each act, with its time. C(restored) has put a strategy back.
   returned: always
   type: list
   elements: dict

@@ -35,7 +35,7 @@ from ..module_utils.running.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
-from .voice import SCREEN, Voice, label_of
+from .voice import SCREEN, Voice, label_of, longest_of
 
 Result = dict[str, Any]
 
@@ -51,6 +51,7 @@ OVER = "\r\x1b[2K"
 # Plugins are loaded in the controller before it forks its workers; both calls work only there.
 load_early(("kubernetes", "opensearchpy"))
 show_lines_at_once()
+SCREEN.longest = longest_of(os.environ, terminal=sys.stdout.isatty())
 
 display = Display()
 
@@ -146,7 +147,7 @@ class InProcessAction(ActionBase):
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
         label = label_of(variables, own=self._speech.own)
-        voice = Voice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets, SCREEN.width)
+        voice = Voice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets)
         parent = parent_process()
         task = Task(
             params=checked.params,

@@ -16,7 +16,10 @@ from ..module_utils.common.voice import Waiting
 from ..module_utils.common.words import printable, shortened
 
 LONGEST = 200
-"""The most characters of a line, its label included: job consoles cut longer ones."""
+"""The most characters of a line at a terminal, its label included."""
+
+LONGEST_IN_A_FILE = 4_000
+"""The same in a file or in the events of AWX, where nobody looks while it is written."""
 
 MOST = 20
 """The most lines of one task within `SPAN`; further ones are left out and counted."""
@@ -75,6 +78,8 @@ class Screen:
 
     width: int = 0
     """Columns for the live line; 0 if there is no terminal, or another output writes to it, too."""
+    longest: int = LONGEST_IN_A_FILE
+    """The most characters of a line."""
 
 
 def width_of(environment: Mapping[str, str], columns: int) -> int:
@@ -87,8 +92,13 @@ def width_of(environment: Mapping[str, str], columns: int) -> int:
     return 0 if dumb or "AWX_ISOLATED_DATA_DIR" in environment else columns
 
 
+def longest_of(environment: Mapping[str, str], *, terminal: bool) -> int:
+    """The most characters of a line."""
+    return LONGEST if terminal and "AWX_ISOLATED_DATA_DIR" not in environment else LONGEST_IN_A_FILE
+
+
 SCREEN = Screen()
-"""Set by the output plugin `concise` before the workers are forked."""
+"""Its width is set by the output plugin `concise`, the rest by the action plugins, before the workers are forked."""
 
 
 class Voice:
@@ -99,13 +109,13 @@ class Voice:
         output: Output,
         label: Label,
         secrets: Collection[str],
-        width: int = 0,
+        screen: Screen = SCREEN,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._output = output
         self._label = label
         self._secrets = secrets
-        self._width = width
+        self._width, self._longest = screen.width, screen.longest
         self._now = now
         self._said_at: deque[float] = deque(maxlen=MOST)
         self._last = ""
@@ -161,5 +171,5 @@ class Voice:
         self._last, self._last_at = text, at
         self._said_at.append(at)
         self._output.line(
-            shortened(f"{text}{f' ({count} lines left out before)' if count else ''}", LONGEST), done=done
+            shortened(f"{text}{f' ({count} lines left out before)' if count else ''}", self._longest), done=done
         )

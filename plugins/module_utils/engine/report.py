@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .acts import PUT_BACK
+from .acts import PUT_BACK, stays
 from .pace import figures_of, moment
 from .phases import Phase
 from .record import BatchRecord, Record
@@ -68,11 +68,13 @@ class Wait:
 
 @dataclass(frozen=True)
 class Changed:
-    """A setting or an object that was changed, and how often it was put back."""
+    """A setting or a part of an object that was changed, and how often it was put back."""
 
     target: str
     changed: int
     put_back: int
+    stays: bool
+    """Whether it is meant to stay."""
     first: str
     last: str
 
@@ -144,7 +146,8 @@ def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
     back = [act for act in acts if act.get("action") in PUT_BACK]
     moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
     times = round(sum(_number(act, "times") for act in acts if act not in back))
-    return Changed(target, times, round(sum(_number(act, "times") for act in back)), moments[0], moments[-1])
+    put_back = round(sum(_number(act, "times") for act in back))
+    return Changed(target, times, put_back, stays(target), moments[0], moments[-1])
 
 
 def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], ...]:

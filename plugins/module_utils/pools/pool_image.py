@@ -159,19 +159,20 @@ def _patched(
     if not task.check_mode:
         task.still_wanted()
     fields = sorted({*patch.get("spec", {}), *patch["metadata"].get("annotations", {})})
-    with task.journal.doing(("patch_stateful_set", pool.name, {"set": [FIELDS.get(each, each) for each in fields]})):
+    shown = [FIELDS.get(each, each) for each in fields]
+    action = "restored" if task.params["state"] == "restored" and "strategy" in shown else "patch_stateful_set"
+    with task.journal.doing((action, pool.name, {"set": shown})):
         answer = client.patch(path_of(pool.namespace, pool.name), patch, "strategic", dry_run=task.check_mode)
     after = stateful_set(answer)
     if restored is not None and after.update_strategy != restored.changes[0].was:
         inexact = f"The API server did not take back the strategy of StatefulSet {pool.name} exactly as it was."
         reasons = (*reasons, remark("strategy_not_exact", inexact, "Compare before and after in the result."))
-    present = task.params["state"] == "present"
     return Outcome(
         Verdict(reasons),
         changed=True,
         before=_state_of(pool, container),
         after=_state_of(after, container),
-        next="Replace the pods batch by batch (pod_ondelete_roll)." if present else "",
+        next="Replace the pods batch by batch (pod_ondelete_roll)." if task.params["state"] == "present" else "",
     )
 
 

@@ -174,6 +174,7 @@ def test_what_a_killed_run_leaves_is_settled_and_the_run_goes_on(house: House) -
     assert "was interrupted" in said
 
     assert "Everything is put back." in house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    assert "Nothing to put back." in house.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 
     lamps = house.read()["lamps"]

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice impo
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import Patience, wait_for
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import (
     LONGEST,
+    LONGEST_IN_A_FILE,
     MOST,
     SIGN_OF_LIFE,
     SPAN,
@@ -19,8 +20,10 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import (
     Label,
     Voice,
     label_of,
+    longest_of,
     width_of,
 )
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import Screen as Terminal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,10 +49,10 @@ class Screen:
 class Stand:
     """A voice whose lines and time are in the test's hands."""
 
-    def __init__(self, *secrets: str, label: Label = HOST, width: int = 0) -> None:
+    def __init__(self, *secrets: str, label: Label = HOST, width: int = 0, longest: int = LONGEST) -> None:
         self.screen = Screen()
         self.time = 0.0
-        self.voice = Voice(self.screen, label, secrets, width, self.now)
+        self.voice = Voice(self.screen, label, secrets, Terminal(width, longest), self.now)
 
     def now(self) -> float:
         return self.time
@@ -130,6 +133,22 @@ def test_a_long_line_is_cut_after_masking() -> None:
     (line,) = Stand("s3cret").say("x" * (LONGEST - 10) + "s3cret" + "y" * LONGEST)
     assert len(line) == LONGEST
     assert line.endswith("x**…")
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "longest"),
+    [
+        ({}, True, LONGEST),
+        ({}, False, LONGEST_IN_A_FILE),
+        ({"AWX_ISOLATED_DATA_DIR": "/runner"}, True, LONGEST_IN_A_FILE),
+    ],
+)
+def test_a_file_gets_the_whole_line(environment: dict[str, str], terminal: bool, longest: int) -> None:
+    text = "members-0 is not in the cluster, and " + "x" * LONGEST
+    most = longest_of(environment, terminal=terminal)
+    (line,) = Stand(label=Label(), longest=most).say(text)
+    assert line == (text if longest > len(text) else f"{text[: longest - 1]}…")
+    assert most == longest
     assert "s3" not in line
 
 

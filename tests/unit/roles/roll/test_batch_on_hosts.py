@@ -160,7 +160,6 @@ def test_the_message_of_a_failed_task_under_no_log_is_shown_nowhere(
 ) -> None:
     """Neither in the failure of the batch, which the record keeps, nor by the output itself, where it is ours."""
     prepare = member_role(tmp_path) / "tasks/prepare.yml"
-    # Under no_log by its block, which the task itself does not know in every ansible-core.
     fails = {"name": "fetch the licence", "ansible.builtin.fail": {"msg": "s3cr3t-l1cence was not taken"}}
     prepare.write_text(json.dumps([{"no_log": True, "block": [fails]}]))
     environment = {**ansible_environment, "ANSIBLE_STDOUT_CALLBACK": "stateful.upgrade.concise"}

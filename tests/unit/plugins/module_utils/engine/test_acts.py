@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.acts import MOST, counted
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.acts import MOST, counted, stays
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace import figures_of, with_last
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
@@ -31,6 +31,20 @@ def test_acts_are_counted_by_kind_and_target_and_others_are_left_out() -> None:
     )
     assert counted(first, [act("set", "a", "last")])[0]["times"] == 3
     assert counted(first, []) == first
+
+
+def test_the_parts_of_a_pool_are_counted_one_by_one_since_one_of_them_stays() -> None:
+    both = {**act("patch_stateful_set", "data"), "set": ["image", "strategy", "undo"]}
+    mark = {**act("patch_stateful_set", "data"), "set": ["undo"]}
+    back = {**act("restored", "data"), "set": ["strategy", "undo"]}
+    found = counted((), [both, act("lower_partition", "warm"), mark, back])
+    assert [(each["target"], each["action"], each["times"]) for each in found] == [
+        ("image of pool data", "patch_stateful_set", 1),
+        ("update strategy of pool data", "patch_stateful_set", 1),
+        ("update strategy of pool warm", "lower_partition", 1),
+        ("update strategy of pool data", "restored", 1),
+    ]
+    assert [stays(each["target"]) for each in found] == [True, False, False, False]
 
 
 def test_an_upgrade_with_endless_targets_keeps_the_first_of_them() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.filter.report import report
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.report import (
     MOST_WAITS,
@@ -158,9 +159,11 @@ def seen() -> Record:
             {**act, "action": "set"},
             {**act, "action": "restored", "times": 1},
             {"target": "search/data", "action": "x"},
+            {**act, "target": "image of pool data", "action": "patch_stateful_set", "times": 1},
         ),
         health="green",
         last=(last,),
+        pools=(PoolRecord("data", "upgraded"),),
     )
 
 
@@ -169,6 +172,7 @@ def test_changes_are_counted_with_how_often_they_were_put_back() -> None:
     assert [(each.target, each.changed, each.put_back) for each in made.changes] == [
         ("persistent a.b", 2, 1),
         ("search/data", 0, 0),
+        ("image of pool data", 1, 0),
     ]
     assert (made.changes[0].first, made.changes[0].last) == ("2026-11-23T02:00:01Z", "2026-11-23T02:00:20Z")
     assert ([each.health for each in made.bars], made.health) == (["green", "yellow"], "green")
@@ -192,6 +196,8 @@ def test_the_page_shows_health_changes_and_the_comparison(count: int) -> None:
     assert page.count('<rect class="yellow"') == count
     assert "Compared with the upgrade to 2.19.6" in page
     assert '<td>persistent a.b</td><td class="number">2</td><td class="number">1</td>' in page
+    assert '<td>image of pool data</td><td class="number">1</td><td class="number">stays</td>' in page
+    assert "<td>upgraded</td><td>0</td>" in page
     assert ">900</td>" in page
 
 
@@ -199,4 +205,5 @@ def test_markdown_tells_them_too() -> None:
     page = drawn("md", seen())
     assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow |" in page
     assert "- persistent a.b: changed 2 times, put back 1 time" in page
+    assert "- image of pool data: changed 1 time, stays" in page
     assert "| seconds from begin to end | 600 | 900 |" in page
