@@ -1,0 +1,201 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The changed settings between two configurations, each with the way that its change needs. Pure.
+
+A user's own ways come first, by name or by pattern. A setting that no rule knows, such as one of a plugin, is restarted
+for member by member, which is right unless the members have to agree on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from .setting_rules import RULES, Rule, Way
+
+HIDDEN = "(hidden)"
+"""The text that is shown for a value that may be a secret."""
+GIVEN = "the user"
+"""The source of a rule that a user has given."""
+
+_SECRET_NAME = re.compile(
+    r"pass|secret|token|credential|private|signing|(^|[._-])jwt|key$|salt|community|dsn", re.IGNORECASE
+)
+_SECRET_VALUE = re.compile(r"://[^/\s]*@|-----BEGIN|\b(basic|bearer)\s+\S", re.IGNORECASE)
+
+Flat = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting that changes. Its values are in no text of this object, since they may be secrets."""
+
+    name: str
+    way: Way
+    why: str
+    source: str
+    """The place where the rule is written; empty if no rule knows the setting."""
+    before: str | None = field(repr=False)
+    """The value now; None if it is not set."""
+    after: str | None = field(repr=False)
+
+    def sentence(self) -> str:
+        """One line for the plan, without values."""
+        verb = "is set" if self.before is None else "is no longer set" if self.after is None else "changes"
+        return f"{self.name} {verb} ({self.way.value}: {self.why})"
+
+    def as_result(self) -> dict[str, str]:
+        """Plain data for a result, without values."""
+        return {"name": self.name, "way": self.way.value, "why": self.why, "source": self.source}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All changed settings, by name."""
+
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def strongest(self) -> Way | None:
+        """The way that is enough for all of them; None if nothing changes."""
+        return max((each.way for each in self.changes), key=lambda way: way.rank, default=None)
+
+    def named(self) -> tuple[str, ...]:
+        """The names of the changed settings."""
+        return tuple(each.name for each in self.changes)
+
+    def by(self, way: Way) -> tuple[Change, ...]:
+        """Those that need exactly this way."""
+        return tuple(each for each in self.changes if each.way is way)
+
+    def shown(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The values before and after for diff mode, with everything hidden that may be a secret."""
+        before = {each.name: shown(each.name, each.before) for each in self.changes if each.before is not None}
+        after = {each.name: shown(each.name, each.after) for each in self.changes if each.after is not None}
+        return before, after
+
+
+def looks_secret(name: str) -> bool:
+    """Whether the value of a setting of this name may be a secret. It is true rather once too often."""
+    return bool(_SECRET_NAME.search(name))
+
+
+def shown(name: str, value: str) -> str:
+    """The value as it may be shown in diff mode: hidden if its name or the value itself looks like a secret."""
+    return HIDDEN if looks_secret(name) or _SECRET_VALUE.search(value) else value
+
+
+def changes_between(
+    current: Flat, wanted: Flat, given: Mapping[str, Way] | None = None, elsewhere: Mapping[str, str] | None = None
+) -> Changes:
+    """The changes from the current to the wanted configuration, both flat, in the order of the names.
+
+    `given` are the ways of the user, as `ways_in` reads them. `elsewhere` names the settings that the pod itself sets
+    outside its configuration, each with the place: what the file says of them has no effect.
+    """
+    names = sorted(name for name in {*current, *wanted} if current.get(name) != wanted.get(name))
+    return Changes(
+        tuple(
+            _change(name, rule_of(name, given, elsewhere), before=current.get(name), after=wanted.get(name))
+            for name in names
+        )
+    )
+
+
+def _change(name: str, rule: Rule, before: str | None, after: str | None) -> Change:
+    return Change(name, rule.way, rule.why, rule.source, before, after)
+
+
+def rule_of(name: str, given: Mapping[str, Way] | None = None, elsewhere: Mapping[str, str] | None = None) -> Rule:
+    """The rule for one setting: the user's, else that of its place, else the table's, else the one for unknown ones."""
+    own = tuple(Rule(pattern, way, "the user says so", GIVEN) for pattern, way in sorted((given or {}).items()))
+    chosen = _best(name, own)
+    if chosen is None and name in (elsewhere or {}):
+        place = (elsewhere or {})[name]
+        return Rule(name, Way.NEW_POD, f"{place} sets it, and wins over the file", "entry point of the image")
+    return chosen or _of_table(name)
+
+
+@lru_cache(maxsize=4096)
+def _of_table(name: str) -> Rule:
+    exact, patterns = _table()
+    unknown = Rule(name, Way.ROLLING, "no rule knows it, and each member reads its configuration when it starts", "")
+    return exact.get(name) or _best(name, patterns) or unknown
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[dict[str, Rule], tuple[Rule, ...]]:
+    """The rules for one name each, and those for several."""
+    exact = {rule.pattern: rule for rule in reversed(RULES) if "*" not in rule.pattern}
+    return exact, tuple(rule for rule in RULES if "*" in rule.pattern)
+
+
+def _best(name: str, rules: tuple[Rule, ...]) -> Rule | None:
+    """The most exact of the rules that fit: the name itself, else the pattern with the most letters."""
+    fitting = [rule for rule in rules if fits(rule.pattern, name)]
+    return max(fitting, key=lambda rule: ("*" not in rule.pattern, len(rule.pattern)), default=None)
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a pattern, in which `*` stands for any text, is one for this name."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+def ways_in(given: Mapping[str, Any]) -> dict[str, Way]:
+    """The ways that a user gives by setting or pattern.
+
+    Raises:
+        Refusal: one of them is no way.
+    """
+    known = {way.value: way for way in Way}
+    for pattern, way in given.items():
+        if way not in known:
+            raise refusal(
+                "setting_way_unknown",
+                f"For the setting {pattern} a way is given that is none of {', '.join(known)}.",
+                "Correct the ways that are given for settings.",
+            )
+    return {pattern: known[way] for pattern, way in given.items()}
+
+
+@as_verdict
+def judge_changes(changes: Changes) -> Iterator[Reason]:
+    """Refusals of changes that cannot be made, and remarks on those that no rule or a user's own rule decides."""
+    for each in changes.by(Way.NEVER):
+        yield refused(
+            "setting_never",
+            f"The setting {each.name} of a member cannot change: {each.why}.",
+            "Leave it as it is; or move the data to new members that have it from the beginning.",
+        )
+    together, replaced = changes.by(Way.COORDINATED), changes.by(Way.NEW_POD)
+    if together and replaced:
+        yield refused(
+            "settings_need_two_ways",
+            f"The change needs all processes stopped at once (for {_names(together)}) and new pods (for"
+            f" {_names(replaced)}), which no single run does.",
+            "Change one of the two groups first, and the other in a run of its own.",
+        )
+    if unknown := [each for each in changes.changes if not each.source]:
+        yield remark(
+            "setting_unknown",
+            f"No rule knows {_names(unknown)}, so the members restart one after the other for it.",
+            "Give the way it needs if the members have to agree on it.",
+        )
+    for each in changes.changes:
+        if each.source == GIVEN and each.way.rank < (table := rule_of(each.name)).way.rank:
+            yield remark(
+                "setting_way_given",
+                f"The setting {each.name} changes by the way {each.way.value}, as the user says; the table says"
+                f" {table.way.value}, since {table.why}.",
+            )
+
+
+def _names(changes: tuple[Change, ...] | list[Change]) -> str:
+    return enumerate_few(each.name for each in changes)
