@@ -46,6 +46,11 @@ options:
     type: list
     elements: dict
     default: []
+  waited:
+    description: With O(state=ended), the waits of the last tasks, as the modules return them.
+    type: list
+    elements: dict
+    default: []
 """
 
     RECORD = r"""

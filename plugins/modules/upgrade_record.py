@@ -45,7 +45,9 @@ options:
     elements: dict
     default: []
   waited:
-    description: The waits, as the modules return them.
+    description:
+      - The waits, as the modules return them. The record keeps those of a batch beside it, and those of the begin and
+        the end of a run as C(waited), each with what it was C(during).
     type: list
     elements: dict
     default: []

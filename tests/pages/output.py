@@ -16,7 +16,7 @@ import conftest  # noqa: F401  # makes the collection importable; pylint: disabl
 
 # isort: split
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import ending_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import Ending, ending_lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace import done_text, placed, usual_absence
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import Words, plan_lines
@@ -101,16 +101,7 @@ def upgrade(plan: Mapping[str, Any], away: Sequence[float], gate: float) -> tupl
     log.seconds += gate
     record = ended(record, Event.COMPLETED, "", log.at())
     assert record is not None
-    end = {
-        **dict.fromkeys(("failed", "check_mode", "not_put_back"), False),
-        **dict.fromkeys(("failures", "waiting", "remarks", "took"), ()),
-        **dict.fromkeys(("put_back", "waiting_lead"), ""),
-        "target_version": "3.8.0",
-        "planned": True,
-        "found": "the cluster is green",
-        "record": record.as_result(),
-        "record_name": "stateful-upgrade-0a1b2c3d4e",
-    }
+    end = Ending("3.8.0", found="the cluster is green", record=record, record_name="stateful-upgrade-0a1b2c3d4e")
     return plan_lines({**plan, "batches": batches}, words), log.lines, ending_lines(end, words)
 
 

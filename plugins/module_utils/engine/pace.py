@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from statistics import fmean, median
 from typing import Any
 
 from ..common.words import duration
+from .figures import longest_absence, seconds_between
 from .phases import Phase
 from .record import BatchRecord, Record
 
@@ -46,14 +46,6 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
     return {}
 
 
-def longest_absence(took: Iterable[Mapping[str, Any]]) -> float:
-    """The longest absence of a member of one batch in seconds; 0 if none was measured."""
-    seconds = (each.get("total_seconds") for each in took)
-    return max(
-        (float(one) for one in seconds if isinstance(one, (int, float)) and not isinstance(one, bool)), default=0
-    )
-
-
 def usual_absence(record: Record) -> float | None:
     """The median of the longest absences of the batches that are done, in seconds; None before the first one."""
     measured = [away for batch in record.batches if batch.state == "done" and (away := longest_absence(batch.took))]
@@ -62,11 +54,11 @@ def usual_absence(record: Record) -> float | None:
 
 def figures_of(record: Record) -> dict[str, Any]:
     """The figures by which an upgrade is compared with the next one; times in seconds."""
-    began, ended = moment(record.started), moment(record.updated)
+    seconds = seconds_between(record.started, record.updated)
     return {
         "target_version": record.target_version,
         "started": record.started,
-        "seconds": round((ended - began).total_seconds()) if began and ended else None,
+        "seconds": None if seconds is None else round(seconds),
         "batches": len(record.batches),
         "members": len({name for batch in record.batches for name in batch.members}),
         "usual_seconds": usual_absence(record),
@@ -102,20 +94,6 @@ def _by_another(took: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _seconds(batch: BatchRecord) -> float | None:
-    if batch.state != "done" or _by_another(batch.took) or not batch.started or not batch.ended:
+    if batch.state != "done" or _by_another(batch.took):
         return None
-    begin, end = moment(batch.started), moment(batch.ended)
-    if begin is None or end is None:
-        return None
-    try:
-        return max(0.0, (end - begin).total_seconds())
-    except TypeError:
-        return None  # One of them names no time zone.
-
-
-def moment(text: str) -> datetime | None:
-    """A moment of a record. None if something else has written there, since no figure is worth an error."""
-    try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
+    return seconds_between(batch.started, batch.ended)

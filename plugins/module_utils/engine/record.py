@@ -17,6 +17,7 @@ from typing import Any
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
 from ..common.words import shortened
+from .figures import longest_first
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
 
@@ -33,6 +34,8 @@ LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
 KEPT = 100
 """Entries of history that are kept, the newest."""
+MOST_WAITS = 20
+"""Waits beside the batches that are kept, the longest."""
 
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 """Between two sentences."""
@@ -99,6 +102,8 @@ class Record:
     """The changes and what was put back, see `acts.counted`."""
     health: str = ""
     """The word of the system for its health at the end of the last run."""
+    waited: Items = ()
+    """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
     last: Items = ()
     """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
     schema: int = SCHEMA
@@ -147,6 +152,7 @@ def _record(raw: Json) -> Record:
         system=text(raw, "system", ""),
         acts=listed(raw, "acts", _shallow, ()),
         health=text(raw, "health", ""),
+        waited=listed(raw, "waited", _shallow, ()),
         last=listed(raw, "last", _shallow, ()),
         schema=whole(raw, "schema", SCHEMA),
     )
@@ -218,6 +224,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         pools=planned(plan),
         outside=outside_of(plan),
         system=plan.get("system", ""),
+        waited=earlier.waited if earlier is not None else (),
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
     count = len(going)
@@ -259,7 +266,7 @@ def batch_changed(
             started=at if state == "upgrading" else each.started,
             ended="" if state in NOT_ENDED else at,
             took=tuple(took),
-            waited=tuple(waited),
+            waited=longest_first(waited),
         )
         if each.name == name
         else each
@@ -301,6 +308,12 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at, history=history)
+
+
+def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
+    """The record with the waits of a part of the run beside the batches."""
+    told = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
+    return replace(record, waited=told[:MOST_WAITS])
 
 
 def one_sentence(text: str) -> str:

@@ -20,7 +20,7 @@ from .lock import Lock
 from .lock_watch import life_of
 from .pace import done_text, usual_absence, with_last
 from .phases import Event
-from .record import Record, batch_changed, begun, ended, parse_record
+from .record import Record, batch_changed, begun, ended, parse_record, waited_for
 from .size import record_text
 
 ATTEMPTS = 10
@@ -218,11 +218,21 @@ def _missing(task: Task, record: Record | None) -> Verdict:
 def _change(task: Task) -> Callable[[Record | None], Record | None]:
     params, at = task.params, now_text()
     if params["state"] == "begun":
-        return lambda previous: with_last(begun(previous, params["plan"], task.run, who(), at), previous)
+        return lambda previous: _beside(
+            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin"
+        )
     if params["state"] == "batch":
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
-    return lambda record: _seen(ended(record, Event(params["event"]), params["summary"], at), params)
+    return lambda record: _beside(
+        _seen(ended(record, Event(params["event"]), params["summary"], at), params), task, "the end"
+    )
+
+
+def _beside(record: Record | None, task: Task, during: str) -> Record | None:
+    """The record with what this task and those that it tells of have waited for beside the batches."""
+    waited = [*task.params["waited"], *task.waited.as_result()]
+    return record and waited_for(record, during, waited)
 
 
 def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:

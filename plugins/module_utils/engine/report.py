@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .acts import PUT_BACK, stays
-from .pace import figures_of, moment
+from .figures import figure, moment, number
+from .pace import figures_of
 from .phases import Phase
 from .record import BatchRecord, Record
 
@@ -61,7 +62,8 @@ class Pause:
 class Wait:
     """One reason that was waited for."""
 
-    batch: str
+    during: str
+    """The batch, or the part of a run beside the batches."""
     message: str
     seconds: float
 
@@ -119,7 +121,6 @@ def report_of(record: Record) -> Report:
     starts, pauses = _axis(spans)
     bars = tuple(_bar(span, start) for span, start in zip(spans, starts, strict=True))
     took = [each for batch in record.batches for each in batch.took]
-    waits = [_wait(batch, each) for batch in record.batches for each in batch.waited]
     cut = sum(pause.seconds for pause in pauses)
     whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
     return Report(
@@ -129,12 +130,20 @@ def report_of(record: Record) -> Report:
         at_work=whole - cut,
         runs=len({each.run for each in record.history} | {each.run for each in record.batches if each.run}),
         members=len({name for batch in record.batches for name in batch.members}),
-        phases=tuple((name, sum(_number(each, f"{name}_seconds") for each in took)) for name in PHASES),
-        waits=tuple(sorted(waits, key=lambda wait: -wait.seconds)[:MOST_WAITS]),
+        phases=tuple((name, sum(number(each, f"{name}_seconds") for each in took)) for name in PHASES),
+        waits=waits_of(record)[:MOST_WAITS],
         changes=_changes(record),
         health=record.health,
         compared=_compared(record),
     )
+
+
+def waits_of(record: Record) -> tuple[Wait, ...]:
+    """All that an upgrade has waited for, in its batches and beside them, the longest first."""
+    told = [(batch.name, each) for batch in record.batches for each in batch.waited]
+    told += [(str(each.get("during", "")), each) for each in record.waited]
+    found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in told)
+    return tuple(sorted(found, key=lambda wait: -wait.seconds))
 
 
 def _changes(record: Record) -> tuple[Changed, ...]:
@@ -145,8 +154,8 @@ def _changes(record: Record) -> tuple[Changed, ...]:
 def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
     back = [act for act in acts if act.get("action") in PUT_BACK]
     moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
-    times = round(sum(_number(act, "times") for act in acts if act not in back))
-    put_back = round(sum(_number(act, "times") for act in back))
+    times = round(sum(number(act, "times") for act in acts if act not in back))
+    put_back = round(sum(number(act, "times") for act in back))
     return Changed(target, times, put_back, stays(target), moments[0], moments[-1])
 
 
@@ -154,11 +163,7 @@ def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], .
     if not record.last or record.phase is not Phase.COMPLETED:
         return ()
     now, then = figures_of(record), record.last[0]
-    return tuple((COMPARED[name], _figure(now, name), _figure(then, name)) for name in COMPARED)
-
-
-def _figure(of: Mapping[str, Any], name: str) -> float | None:
-    return _number(of, name) if isinstance(of.get(name), (int, float)) else None
+    return tuple((COMPARED[name], figure(now, name), figure(then, name)) for name in COMPARED)
 
 
 def _spans(record: Record) -> Iterator[_Span]:
@@ -194,7 +199,7 @@ def _busy(spans: Iterable[_Span]) -> float:
 
 
 def _bar(span: _Span, begin: float) -> Bar:
-    longest: Mapping[str, Any] = max(span.batch.took, key=lambda each: _number(each, "total_seconds"), default={})
+    longest: Mapping[str, Any] = max(span.batch.took, key=lambda each: number(each, "total_seconds"), default={})
     seconds = span.end - span.begin
     return Bar(
         name=span.batch.name,
@@ -203,17 +208,7 @@ def _bar(span: _Span, begin: float) -> Bar:
         begin=begin,
         end=begin + seconds,
         seconds=seconds,
-        away=_number(longest, "total_seconds"),
-        shares=tuple((name, _number(longest, f"{name}_seconds")) for name in PHASES),
+        away=number(longest, "total_seconds"),
+        shares=tuple((name, number(longest, f"{name}_seconds")) for name in PHASES),
         health=span.batch.health,
     )
-
-
-def _wait(batch: BatchRecord, waited: Mapping[str, Any]) -> Wait:
-    return Wait(batch.name, str(waited.get("message", "")), _number(waited, "seconds"))
-
-
-def _number(of: Mapping[str, Any], name: str) -> float:
-    """A measured number; 0 where something else has written there, since a report is not worth an error."""
-    value = of.get(name)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

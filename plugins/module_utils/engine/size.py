@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+from .figures import longest_first
 from .record import BatchRecord, Record
 
 LONGEST = 200
@@ -55,7 +56,7 @@ def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], Bat
 
 
 def _longest_wait(batch: BatchRecord) -> BatchRecord:
-    longest = [{**wait, "message": str(wait.get("message", ""))[:LONGEST]} for wait in batch.waited[:1]]
+    longest = [{**wait, "message": str(wait.get("message", ""))[:LONGEST]} for wait in longest_first(batch.waited)[:1]]
     return replace(batch, waited=tuple(longest))
 
 

@@ -41,7 +41,10 @@ def contract_of(system: System) -> Contract:
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
-            **{name: upgrade_record.CONTRACT.argument_spec[name] for name in ("event", "summary", "health", "acts")},
+            **{
+                name: upgrade_record.CONTRACT.argument_spec[name]
+                for name in ("event", "summary", "health", "acts", "waited")
+            },
         },
         required_if=[
             ("record_kept_in", "kubernetes", ("namespace",)),

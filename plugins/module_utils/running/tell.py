@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
 from ..common.words import printable
-from ..engine.ending_text import ending_lines
+from ..engine.ending_text import Ending, ending_lines
 from ..engine.plan_text import Words, plan_lines
+from ..engine.record import Record, parse_record
 
 _TEXTS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 _REASONS: dict[str, Any] = {"type": "list", "elements": "dict", "default": []}
@@ -57,9 +61,18 @@ def run(task: Task) -> Outcome:
     if params["plan"] is not None:
         lines = plan_lines(params["plan"], words)
     elif params["ending"] is not None:
-        lines = ending_lines({**params["ending"], "check_mode": task.check_mode}, words)
+        facts = {**params["ending"], "record": _record(params["ending"]["record"])}
+        lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
     else:
         lines = params["lines"]
     for line in lines:
         task.voice.show(line)
     return Outcome(Verdict(), more={"lines": [printable(line) for line in lines]})
+
+
+def _record(given: Mapping[str, Any]) -> Record | None:
+    """The record that the end of the run has written; None if there is none. Its figures are not worth an error."""
+    try:
+        return parse_record(json.dumps(given), "the option ending.record") if given else None
+    except Refusal:
+        return None

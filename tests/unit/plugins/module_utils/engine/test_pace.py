@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace import (
     duration_text,
+    figures_of,
     seconds_a_batch,
     seconds_left,
 )
@@ -44,6 +45,7 @@ def test_a_batch_that_somebody_else_has_upgraded_measures_nothing() -> None:
 @pytest.mark.parametrize("moment", ["yesterday", "2026-11-21T23:00:00", "2026-99-99T00:00:00Z", "0"])
 def test_a_moment_that_is_none_measures_nothing(moment: str) -> None:
     assert seconds_a_batch([record(batch("done", moment))]) is None
+    assert figures_of(replace(record(), updated=moment))["seconds"] is None
 
 
 def test_a_clock_that_was_put_back_measures_nothing() -> None:

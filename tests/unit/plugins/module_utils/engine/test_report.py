@@ -11,12 +11,18 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.filter.report import report
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    BatchRecord,
+    Entry,
+    Record,
+    waited_for,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.report import (
     MOST_WAITS,
     PHASES,
     Report,
     report_of,
+    waits_of,
 )
 from jinja2 import Environment
 
@@ -91,6 +97,26 @@ def test_a_batch_under_way_lasts_until_the_last_change_and_one_to_come_is_left_o
 def test_the_longest_waits_come_first_and_no_more_than_some() -> None:
     made = report_of(record(*(batch(number, "02:00:00", "02:00:10") for number in range(MOST_WAITS + 5))))
     assert [wait.seconds for wait in made.waits] == [float(24 - place) for place in range(MOST_WAITS)]
+
+
+def test_waits_beside_the_batches_count_too() -> None:
+    gate = {"code": "shards", "message": "Shards of logs recover.", "seconds": 30.0}
+    whole = waited_for(record(*TWO), "the end", [gate, {**gate, "seconds": 1.0}])
+    assert waits_of(whole) == report_of(whole).waits
+    assert [(wait.during, wait.seconds) for wait in waits_of(whole)] == [
+        ("the end", 30.0),
+        ("batch-2", 2.0),
+        ("batch-1", 1.0),
+        ("the end", 1.0),
+    ]
+    assert "- 30.0 s, the end: Shards of logs recover." in drawn("md", whole)
+
+
+@pytest.mark.parametrize("strange", ["7", None, True, float("nan"), [7]])
+def test_a_figure_that_is_none_counts_nothing(strange: Any) -> None:
+    odd = replace(TWO[0], took=({"name": "a", "total_seconds": strange},), waited=({"seconds": strange},))
+    made = report_of(record(odd))
+    assert (made.bars[0].away, made.waits[0].seconds) == (0.0, 0.0)
 
 
 def test_nothing_has_begun_yet() -> None:

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import ending_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import Ending, ending_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import MOST_ROWS, Words, plan_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    BatchRecord,
+    Record,
+    waited_for,
+)
 
 WORDS = Words(
     system="OpenSearch", changes=("update strategy of 1 pool", "3 cluster settings"), stays=("image of 1 pool",)
@@ -121,39 +128,31 @@ def test_a_plan_without_anything_to_do(left: list[str], line: str) -> None:
     assert plan_lines(plan(left=left), WORDS) == [line]
 
 
-def ending(**more: Any) -> list[str]:
-    waited = [{"code": "a", "message": "Shards of traffic-0 recover.", "seconds": 20.6}]
-    done = {"name": "batch-01", "run": "night", "state": "done", "members": ["data-0"]}
-    batches = [{**done, "took": TOOK[:1], "waited": waited}]
-    facts: dict[str, Any] = {
-        "target_version": "3.8.0",
-        "failures": [],
-        "failed": False,
-        "check_mode": False,
-        "not_put_back": False,
+def done(name: str, run: str = "night", took: Sequence[dict[str, Any]] = (), **more: Any) -> BatchRecord:
+    return BatchRecord(f"batch-{name}", ("data",), (name,), "done", run, took=tuple(took), **more)
+
+
+def record(*batches: BatchRecord, ended: str = "2026-11-21T02:03:46Z", **more: Any) -> Record:
+    began = "2026-11-21T02:00:00Z"
+    return Record("uuid", "3.8.0", "p1", "night", "ops", Phase.COMPLETED, "", began, ended, batches, **more)
+
+
+def failed(*took: dict[str, Any]) -> Record:
+    return record(BatchRecord("b", ("data",), (), "failed", "night", took=took))
+
+
+RECOVERS = {"code": "a", "message": "Shards of traffic-0 recover.", "seconds": 20.6}
+UPGRADED = record(done("data-0", took=TOOK[:1], waited=(RECOVERS,)))
+
+
+def ending(record: Record | None = UPGRADED, **more: Any) -> list[str]:
+    facts = {
         "put_back": "Allocation is as it was before the run.",
-        "waiting": [],
-        "waiting_lead": "",
-        "planned": True,
         "found": "the cluster is green",
-        "record": {
-            "run": "night",
-            "started": "2026-11-21T02:00:00Z",
-            "updated": "2026-11-21T02:03:46Z",
-            "batches": batches,
-        },
         "record_name": "stateful-upgrade-0a1b2c3d4e",
-        "took": [],
-        "remarks": [],
+        **more,
     }
-    return ending_lines({**facts, **more}, Words())
-
-
-def record(*took: dict[str, Any], run: str = "night") -> dict[str, Any]:
-    return {
-        "run": "night",
-        "batches": [{"name": "b", "run": run, "state": "failed", "members": [], "took": list(took), "waited": []}],
-    }
+    return ending_lines(Ending("3.8.0", record=record, **facts), Words())
 
 
 def test_the_end_is_one_line() -> None:
@@ -164,25 +163,34 @@ def test_the_end_is_one_line() -> None:
 
 
 def test_without_a_record_the_end_tells_what_it_knows() -> None:
-    assert ending(record={}, took=[{"name": "a", "action": "restarted", "total_seconds": 9}]) == [
+    assert ending(None, took=[{"name": "a", "action": "restarted", "total_seconds": 9}]) == [
         "Done · 1 upgraded to 3.8.0 · everything put back · the cluster is green"
     ]
 
 
 def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
-    def one(name: str, run: str, action: str) -> dict[str, Any]:
-        took = [{"name": name, "action": action, "total_seconds": None if action == "kept" else 5}]
-        return {"name": name, "run": run, "state": "done", "members": [name], "took": took, "waited": []}
-
-    killed = {**one("d", "evening", "replaced"), "took": []}
-    batches = [one("a", "evening", "replaced"), killed, one("b", "night", "kept"), one("c", "night", "replaced")]
-    lines = ending(record={"run": "night", "batches": batches}, record_name="")
+    went, kept = {"action": "replaced", "total_seconds": 5}, {"action": "kept", "total_seconds": None}
+    batches = (
+        done("a", "evening", [{"name": "a", **went}]),
+        done("d", "evening"),
+        done("b", took=[{"name": "b", **kept}]),
+        done("c", took=[{"name": "c", **went}]),
+    )
+    lines = ending(record(*batches, ended="?"), record_name="")
     assert lines[0] == "Done · 3 upgraded to 3.8.0 in 2 runs · everything put back · the cluster is green"
     assert lines[1:] == ["  b   upgraded by somebody else"]
 
 
+def test_the_longest_wait_is_the_first_one_of_the_report_wherever_it_was() -> None:
+    gate = {"code": "b", "message": "2 shards of logs recover.", "seconds": 61.0}
+    (line,) = ending(waited_for(UPGRADED, "the end", [gate]))
+    assert " · longest wait 1 min 1 s: 2 shards of logs recover · " in line
+    (line,) = ending(record(done("a", waited=({**RECOVERS, "seconds": 4.9},))))
+    assert "longest wait" not in line
+
+
 def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
-    lines = ending(failures=[CAUSE], failed=True, record=record(*TOOK))
+    lines = ending(failures=[CAUSE], failed=True, record=failed(*TOOK))
     assert lines == [
         CAUSE,
         "Allocation is as it was before the run. Cure the cause and run the playbook again: finished members are left "
@@ -195,7 +203,7 @@ def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
 
 
 def test_what_could_not_be_put_back_is_told() -> None:
-    lines = ending(failures=[CAUSE, "Left."], failed=True, not_put_back=True, record=record())
+    lines = ending(failures=[CAUSE, "Left."], failed=True, not_put_back=True, record=failed())
     assert lines[:2] == [CAUSE, "Left."]
     assert lines[2].startswith("Not all could be put back.")
 
@@ -206,18 +214,18 @@ def test_a_whole_that_is_not_proven_is_not_called_done() -> None:
 
 def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
     took = [{"name": "data-0", "action": "restarted", "total_seconds": 9}, {"name": "data-1", "action": "kept"}]
-    lines = ending(failures=[CAUSE], failed=True, took=took, record={})
+    lines = ending(failures=[CAUSE], failed=True, record=None, took=took)
     assert (lines[0], lines[2:]) == (CAUSE, ["  data-1   upgraded by somebody else"])
 
 
 def test_a_pass_that_waits_tells_for_what_and_each_thing_once() -> None:
     waits = [{"code": "stopping", "message": "Pod a is stopping.", "remedy": ""}]
     said = {"code": "odd", "message": "Something is odd.", "remedy": "Look."}
-    lines = ending(waiting=waits, remarks=[*waits, said], record=record())
+    lines = ending(waiting=waits, remarks=[*waits, said], record=failed())
     assert lines[0].startswith("This pass is over")
     assert lines[1:] == ["  Pod a is stopping.", "Note: Something is odd. Look."]
 
 
 def test_a_check_and_a_run_without_anything_to_do() -> None:
-    assert ending(check_mode=True, record={}) == ["Checked only: nothing was changed."]
-    assert ending(planned=False, record=record(*TOOK)) == []
+    assert ending(check_mode=True, record=None) == ["Checked only: nothing was changed."]
+    assert ending(planned=False, record=failed(*TOOK)) == []

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures of a record: numbers and moments. Pure.
+
+Anybody may write into the place of a record. A figure that cannot be read is missing, for no figure is worth an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+
+def figure(of: Mapping[str, Any], name: str) -> float | None:
+    """A measured number; None if there is none."""
+    value = of.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def number(of: Mapping[str, Any], name: str) -> float:
+    """A measured number; 0 if there is none."""
+    return figure(of, name) or 0.0
+
+
+def moment(text: str) -> datetime | None:
+    """A moment with its time zone; None if there is none."""
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+def seconds_between(began: str, ended: str) -> float | None:
+    """The seconds from one moment to another, at least 0; None if one of them is missing."""
+    first, last = moment(began), moment(ended)
+    return max(0.0, (last - first).total_seconds()) if first and last else None
+
+
+def longest_absence(took: Iterable[Mapping[str, Any]]) -> float:
+    """The longest absence of a member of one batch in seconds; 0 if none was measured."""
+    return max((number(each, "total_seconds") for each in took), default=0.0)
+
+
+def longest_first(waited: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """The waits that modules have told, the longest first."""
+    return tuple(sorted(waited, key=lambda each: -number(each, "seconds")))
