@@ -101,6 +101,10 @@ def resolve(image: str) -> Image:
         from tests.lab.opensearch.image import image as opensearch_image  # noqa: PLC0415
 
         return opensearch_image(tag)
+    if repository == "elasticsearch":
+        from tests.lab.elasticsearch.image import image as elasticsearch_image  # noqa: PLC0415
+
+        return elasticsearch_image(tag)
     raise ImageNotFound(f"{image}: not found")
 
 

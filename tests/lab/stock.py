@@ -10,6 +10,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.lab.control_plane.build import ensure_built
+from tests.lab.elasticsearch.homes import STOCKED
+from tests.lab.elasticsearch.homes import fetch_home as fetch_elasticsearch
 from tests.lab.errors import exit_code
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
@@ -28,6 +30,8 @@ def stock_servers() -> None:
     """
     for version in locked_versions():
         fetch_home(version)
+    for version in STOCKED:
+        fetch_elasticsearch(version)
     with ThreadPoolExecutor() as pool:
         list(pool.map(make_archive, OFTEN))
 

@@ -17,10 +17,30 @@ Address = Callable[[str, str], str]
 SERVES_CLIENTS = "lab/serves-clients"
 """The label of the pods that the client Service, and the traffic, go to: all but dedicated managers."""
 
-_DATA_PATH = "/usr/share/opensearch/data"
-_READY = {"httpGet": {"path": "/", "port": 9200}}
 _LOOKS = {"periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
 _PORTS = {"http": 9200, "transport": 9300}
+
+
+@dataclass(frozen=True)
+class Product:
+    """The differences between manifests of servers of this family."""
+
+    name: str
+    """The name of the container and of the image."""
+    manager_role: str
+    founders: str
+    """The setting that names the first managers."""
+    ready: str
+    """The path that the probe asks for."""
+
+    @property
+    def data_path(self) -> str:
+        return f"/usr/share/{self.name}/data"
+
+
+OPENSEARCH = Product("opensearch", "cluster_manager", "cluster.initial_cluster_manager_nodes", "/")
+# The zip of Elasticsearch has no banner.
+ELASTICSEARCH = Product("elasticsearch", "master", "cluster.initial_master_nodes", "/_cluster/health?local=true")
 
 
 @dataclass(frozen=True)
@@ -49,19 +69,22 @@ class Layout:
     pools: tuple[Pool, ...]
     address: Address
     cluster: str = "opensearch"
-    image_repository: str = "opensearch"
+    image_repository: str = ""
+    """The place of its image, if that is not the name of the product."""
     update_strategy: str = "RollingUpdate"
     ephemeral: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     """More settings for every member, by full name, as environment variables."""
     secrets: dict[str, str] = field(default_factory=dict)
     """Secrets that every member mounts: name → path."""
-    ready: dict[str, Any] = field(default_factory=lambda: dict(_READY))
-    """The probe that tells the kubelet that a member is ready; empty: it is Ready as soon as it runs."""
+    ready: dict[str, Any] | None = None
+    """The probe that tells the kubelet that a member is ready, if not that of the product; empty: it is Ready as soon
+    as it runs."""
+    product: Product = OPENSEARCH
 
     @property
     def labels(self) -> dict[str, str]:
-        return {"app.kubernetes.io/name": "opensearch", "app.kubernetes.io/instance": self.cluster}
+        return {"app.kubernetes.io/name": self.product.name, "app.kubernetes.io/instance": self.cluster}
 
     def manifests(self) -> list[Manifest]:
         """Gives the namespace, the two services and one StatefulSet a pool."""
@@ -99,18 +122,19 @@ class Layout:
 
     def _pod(self, pool: Pool, labels: dict[str, str]) -> Manifest:
         container: Manifest = {
-            "name": "opensearch",
-            "image": f"{self.image_repository}:{self.version}",
+            "name": self.product.name,
+            "image": f"{self.image_repository or self.product.name}:{self.version}",
             "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
             "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
             "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}},
             "volumeMounts": [
-                {"name": "data", "mountPath": _DATA_PATH},
+                {"name": "data", "mountPath": self.product.data_path},
                 *({"name": name, "mountPath": path} for name, path in self.secrets.items()),
             ],
         }
-        if self.ready:
-            container["readinessProbe"] = {**self.ready, **_LOOKS}
+        ready = {"httpGet": {"path": self.product.ready, "port": 9200}} if self.ready is None else self.ready
+        if ready:
+            container["readinessProbe"] = {**ready, **_LOOKS}
         spread = {
             "maxSkew": 1,
             "topologyKey": "topology.kubernetes.io/zone",
@@ -130,14 +154,15 @@ class Layout:
     def _environment(self, pool: Pool) -> dict[str, str]:
         """Gives the settings as variables; the zone comes from the Kubernetes node, through the kubelet (LAB_ZONE)."""
         managers = [pod for other in self.pools if other.manages for pod in other.pods(self.cluster)]
+        roles = [self.product.manager_role if role == "cluster_manager" else role for role in pool.roles]
         environment = {
             "cluster.name": self.cluster,
             "cluster.routing.allocation.awareness.attributes": "zone",
             "discovery.seed_hosts": ",".join(self.address(self.namespace, pod) for pod in managers),
-            "node.roles": "[" + ",".join(pool.roles) + "]",
+            "node.roles": "[" + ",".join(roles) + "]",
         }
         if pool.manages:
-            environment["cluster.initial_cluster_manager_nodes"] = ",".join(managers)
+            environment[self.product.founders] = ",".join(managers)
         return {**environment, **self.settings}
 
 

@@ -16,6 +16,7 @@ import yaml
 from tests.lab.cache import cache_root
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, ImageNotFound
+from tests.lab.opensearch.configuration import OPENSEARCH, member_settings, render
 from tests.lab.opensearch.homes import fetch_home, fetch_jars, home_path
 from tests.lab.opensearch.image import (
     ARCHIVE,
@@ -23,8 +24,6 @@ from tests.lab.opensearch.image import (
     OpenSearchImage,
     archive_path,
     image,
-    member_settings,
-    render,
 )
 from tests.lab.opensearch.layouts import SERVES_CLIENTS, seven_members, three_combined
 from tests.lab.opensearch.locks import Coordinate, Lock, locked_versions, read_lock
@@ -136,7 +135,7 @@ def test_settings_come_from_defaults_then_the_mounted_file_then_variables(tmp_pa
     mounted = tmp_path / "opensearch.yml"
     mounted.write_text("cluster: {name: from-file}\nnode.attr:\n  zone: from-file\nnode.name: from-file\n")
     env = {"cluster.name": "from-variable", "LAB_ZONE": "b", "PATH": "/bin", "action.auto_create_index": ""}
-    settings = member_settings(context(tmp_path, mounts={SETTINGS: mounted}, env=env))
+    settings = member_settings(OPENSEARCH, context(tmp_path, mounts={SETTINGS: mounted}, env=env))
     assert settings["cluster.name"] == "from-variable"
     assert settings["node.attr.zone"] == "from-file"
     assert settings["node.name"] == "from-file"
@@ -145,10 +144,10 @@ def test_settings_come_from_defaults_then_the_mounted_file_then_variables(tmp_pa
 
 
 def test_the_zone_comes_from_the_kubernetes_node_unless_given(tmp_path: Path) -> None:
-    assert member_settings(context(tmp_path, env={"LAB_ZONE": "b"}))["node.attr.zone"] == "b"
+    assert member_settings(OPENSEARCH, context(tmp_path, env={"LAB_ZONE": "b"}))["node.attr.zone"] == "b"
     given = {"LAB_ZONE": "b", "node.attr.zone": "c"}
-    assert member_settings(context(tmp_path, env=given))["node.attr.zone"] == "c"
-    assert "node.attr.zone" not in member_settings(context(tmp_path))
+    assert member_settings(OPENSEARCH, context(tmp_path, env=given))["node.attr.zone"] == "c"
+    assert "node.attr.zone" not in member_settings(OPENSEARCH, context(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -156,21 +155,21 @@ def test_the_zone_comes_from_the_kubernetes_node_unless_given(tmp_path: Path) ->
     [("", []), ("[]", []), ("data,ingest", ["data", "ingest"]), ("[data, ingest]", ["data", "ingest"])],
 )
 def test_roles_are_a_list_even_when_there_are_none(written: str, roles: list[str], tmp_path: Path) -> None:
-    settings = member_settings(context(tmp_path, env={"node.roles": written}))
+    settings = member_settings(OPENSEARCH, context(tmp_path, env={"node.roles": written}))
     assert yaml.safe_load(render(settings))["node.roles"] == roles
 
 
 def test_data_lies_in_the_mount_or_else_in_the_scratch_directory(tmp_path: Path) -> None:
-    assert member_settings(context(tmp_path))["path.data"] == str(tmp_path / "data")
+    assert member_settings(OPENSEARCH, context(tmp_path))["path.data"] == str(tmp_path / "data")
     mounts = {"/usr/share/opensearch/data": tmp_path / "volume"}
-    assert member_settings(context(tmp_path, mounts=mounts))["path.data"] == str(tmp_path / "volume")
+    assert member_settings(OPENSEARCH, context(tmp_path, mounts=mounts))["path.data"] == str(tmp_path / "volume")
 
 
 def test_a_mounted_file_that_is_no_mapping_is_an_error_with_its_path(tmp_path: Path) -> None:
     mounted = tmp_path / "opensearch.yml"
     mounted.write_text("- a\n- list\n")
     with pytest.raises(LabError, match=str(mounted)):
-        member_settings(context(tmp_path, mounts={SETTINGS: mounted}))
+        member_settings(OPENSEARCH, context(tmp_path, mounts={SETTINGS: mounted}))
 
 
 def test_the_heap_can_be_replaced(tmp_path: Path) -> None:
