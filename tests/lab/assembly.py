@@ -129,7 +129,7 @@ class Assembly:
             self.supervisor.watch_over(store.run(), "a store")
         self.supervisor.watch_over(proxy.run(), "the service proxy")
         self.supervisor.watch_over(provisioner.run(), "the provisioner")
-        logs = LogServer(self.directory, pods.objects)
+        logs = LogServer(self.directory, pods.objects, self.kubelet.executor)
         runner = await logs.start(list(places.values()), secrets.certificate, secrets.key)
         stack.push_async_callback(runner.cleanup)
 

@@ -156,7 +156,9 @@ class RestingImage(WithoutFolders):
     """A part of Longhorn: its process only has to be there, for `tests.lab.longhorn` does its work."""
 
     def launch(self, context: ContainerContext) -> Launch:
-        return Launch(("sleep", "infinity"), {**context.env}, context.scratch)
+        # The first process of a container ends by SIGTERM only if it says so.
+        argv = ("sh", "-c", "trap 'exit 0' TERM; sleep infinity & wait")
+        return Launch(argv, {**context.env}, context.scratch)
 
 
 @dataclass(frozen=True)

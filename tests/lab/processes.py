@@ -81,11 +81,15 @@ def die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+Output = IO[bytes] | int | tuple[IO[bytes], IO[bytes]]
+"""The file of all that a process says, or one of what it says and one of its errors."""
+
+
 def spawn(
     argv: Sequence[str],
     env: Mapping[str, str],
     cwd: Path,
-    output: IO[bytes] | int,
+    output: Output,
     *,
     user: User | None = None,
     mortal: bool = True,
@@ -95,6 +99,7 @@ def spawn(
 
     With a control `group` it is in there from its first instruction on, and so is all that it starts. Raises OSError.
     """
+    stdout, stderr = output if isinstance(output, tuple) else (output, subprocess.STDOUT)
     identity: dict[str, object] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
     # The parent opens the group's file: the kernel asks for the rights of whoever opened it, and the process has become
     # `user` by the time it enters.
@@ -106,8 +111,8 @@ def spawn(
             env=dict(env),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdout=stdout,
+            stderr=stderr,
             start_new_session=True,
             preexec_fn=before,  # noqa: PLW1509 - two system calls, no Python lock is taken
             **identity,

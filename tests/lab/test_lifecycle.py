@@ -21,6 +21,7 @@ from tests.lab.kubelet.limits import groups_of, obstacle
 from tests.lab.lab import ROOT, Lab
 from tests.lab.namespace import Namespace, probe_pod
 from tests.lab.plan import LabPlan
+from tests.lab.process_namespace import first_process
 from tests.lab.processes import Ledger, ProcessRecord, is_alive, left_over
 from tests.lab.teardown import tear_down
 from tests.lab.waiting import until
@@ -152,7 +153,8 @@ def test_secrets_are_private_and_pods_run_as_another_user(lab: Lab, namespace: N
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     namespace.apply(probe_pod("who"))
     namespace.until_ready("who")
-    owner = Path(f"/proc/{namespace.get('who', '/pid')}").stat().st_uid
+    (started,) = (event["process"] for event in namespace.log_of("who") if event["event"] == "container-started")
+    owner = Path(f"/proc/{first_process(started) or started}").stat().st_uid
     assert owner == (65534 if os.geteuid() == 0 else os.geteuid())
 
 

@@ -18,7 +18,8 @@ from aiohttp import web
 
 from tests.lab.certificates import Identity
 from tests.sandbox.clock import Clock
-from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
+from tests.sandbox.passing import passed_on
+from tests.sandbox.web import Answer, CutOff, Handler, Messages, Passed, Pending, Request
 
 TICK = 0.01
 """Seconds of real time between two looks at the clock, and at what an answer waits for."""
@@ -96,13 +97,20 @@ class Port:
         body = await request.content.read(LARGEST) if request.can_read_body else b""
         if request.can_read_body and not request.content.at_eof():
             body += await request.content.read()
-        asked = Request(request.method, request.path, dict(request.query), _read(body), dict(request.headers))
+        query = request.query
+        asked = Request(
+            request.method, request.path, dict(query), _read(body), dict(request.headers), (*query.items(),)
+        )
         try:
             answer = await self._listening.answer(self._handler, asked)
         except CutOff:
             if request.transport is not None:
                 request.transport.abort()
             raise asyncio.CancelledError from None
+        if isinstance(answer, Messages):
+            return await _told(request, answer)
+        if isinstance(answer, Passed):
+            return await passed_on(request, answer.url)
         headers = {"Content-Type": "application/json", **answer.headers}
         return web.Response(status=answer.status, text=None, body=answer.text.encode(), headers=headers)
 
@@ -176,6 +184,15 @@ class Listening:
             with self.lock:
                 self.pace.catch_up()
             await asyncio.sleep(TICK)
+
+
+async def _told(request: web.BaseRequest, answer: Messages) -> web.StreamResponse:
+    channels = web.WebSocketResponse(protocols=answer.protocols)
+    await channels.prepare(request)
+    for message in answer.messages:
+        await channels.send_bytes(message)
+    await channels.close()
+    return channels
 
 
 def _read(body: bytes) -> Any:

@@ -54,6 +54,11 @@ class Faults:
         with self._listening.lock:
             self._switches.slow_stop(namespace, pod, seconds)
 
+    def slow_mounts(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let changes of Secrets and ConfigMaps take this long to arrive in the pod's files."""
+        with self._listening.lock:
+            self._switches.slow_mounts(namespace, pod, seconds)
+
     def kill(self, namespace: str, pod: str) -> None:
         """Kill the pod's processes now."""
         with self._listening.lock:

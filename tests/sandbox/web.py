@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    repeated: Sequence[tuple[str, str]] = ()
+    """The whole query, in which a name may stand several times."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,21 @@ class Answer:
     def text(self) -> str:
         """The body as it is sent."""
         return self.body if isinstance(self.body, str) else "" if self.body is None else json.dumps(self.body)
+
+
+@dataclass(frozen=True)
+class Messages(Answer):
+    """A websocket that sends these messages and is closed. Its status is 101."""
+
+    protocols: Sequence[str] = ()
+    messages: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
+class Passed(Answer):
+    """A websocket that is passed on to another server, at this URL. Its status is 101."""
+
+    url: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ _PATH = re.compile(
     r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<subresource>[^/]+))?$"
 )
 _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
-_NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot ')
+_NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot |is forbidden:\s*$')
+"""The words about a missing right. Those about the right to create a websocket name neither user nor cause."""
+_WEBSOCKETS = frozenset({"pods/exec", "pods/portforward"})
 
 
 class Expired(Unreachable):
@@ -44,6 +46,11 @@ class Request:
     def verb(self) -> str:
         """The RBAC verb."""
         return _VERBS.get(self.method) or ("get" if self.name else "list")
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The verbs of the rule that allows it. A websocket begins with a GET, and newer servers ask for both."""
+        return ("get", "create") if self.resource in _WEBSOCKETS else (self.verb,)
 
     def sentence(self) -> str:
         """The request in words for people: `patch statefulsets/data in namespace search`."""
@@ -163,7 +170,7 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
             f"The Kubernetes API at {host} refused to {request.sentence()}: {said}.",
             "Cure the cause it names (a quota, an admission policy) and run again.",
         )
-    user = match["user"]
+    user = match["user"] or ""
     if user == "system:anonymous":
         return refusal(
             "kubernetes_credentials",
@@ -171,10 +178,10 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
             "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
         )
     kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
-    rule = role_rule([request.verb], request.group, request.resource)
+    rule = role_rule(request.verbs, request.group, request.resource)
     return Denied.because(
         "kubernetes_rights",
-        f"{user} is not allowed to {request.sentence()} at {host}.",
+        f"{user or 'The user of the Kubernetes API'} is not allowed to {request.sentence()} at {host}.",
         f"Add to {kind}{f' bound to {user}' if user else ''} the rule {rule}.",
     )
 

@@ -15,6 +15,7 @@ from ..common.packages import needed
 from ..common.reading import listed, part, text
 from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
+from ..common.words import shortened
 from .access import Access, access
 from .answers import Expired, not_understood, reading, refusal_of, request_of, unreachable
 from .paths import CORE, in_namespace
@@ -36,6 +37,8 @@ _LISTINGS = 5
 """Attempts to list everything of one moment, which a server forgets some minutes later (by default five)."""
 _PASSING = (429, 500, 502, 503, 504)
 _ATTEMPTS = 3
+_LONGEST = 200
+"""The most characters of an answer in plain words that a sentence repeats."""
 _QUESTIONS = "/apis/authorization.k8s.io/"
 
 
@@ -150,7 +153,7 @@ class KubernetesClient:
             raise refusal_of(self.host, request_of("GET", path), answer.status, _json(said), retry=True)
         return said.splitlines()
 
-    def websocket(self, path: str, params: Mapping[str, str], protocol: str) -> Any:
+    def websocket(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]], protocol: str) -> Any:
         """A websocket to `path`, open for as long as both ends keep it."""
         library = needed("websocket", "websocket-client")
         # The API server asks for two rights: to get (the method of the request), and to create (what it makes).
@@ -158,7 +161,9 @@ class KubernetesClient:
         try:
             return self._access.websocket(path + _query(params), protocol, FIELD_MANAGER, self._timeout.connect_timeout)
         except library.WebSocketBadStatusException as error:
-            content = _json((error.resp_body or b"").decode("utf-8", "replace"))
+            said = (error.resp_body or b"").decode("utf-8", "replace").strip()
+            # A kubelet answers in plain words.
+            content = _json(said) or {"message": shortened(said, _LONGEST)}
             raise refusal_of(self.host, request, error.status_code, content, retry=False) from error
         except (OSError, library.WebSocketException) as error:
             raise unreachable(self.host, request, error, self._limit.seconds) from error
@@ -223,7 +228,7 @@ def _succeeded(status: int) -> bool:
     return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def _query(params: Mapping[str, str]) -> str:
+def _query(params: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
     return f"?{urlencode(params)}" if params else ""
 
 

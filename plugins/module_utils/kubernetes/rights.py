@@ -33,6 +33,9 @@ PORT_FORWARD = (
     Right("create", "", "pods/portforward"),
 )
 """The further rights for reaching OpenSearch through the Kubernetes API."""
+EXECUTE = (Right("get", "", "pods/exec"), Right("create", "", "pods/exec"))
+"""The rights for running commands in containers. A websocket begins with a GET, so older servers ask for `get` alone,
+and newer ones for both."""
 
 
 def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:

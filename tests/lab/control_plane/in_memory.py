@@ -16,10 +16,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
 
 from tests.lab.certificates import Identity
 from tests.lab.control_plane.components import API_SERVER_PORT
 from tests.lab.control_plane.credentials import Credentials
+from tests.lab.kubelet.node import KUBELET_PORT
 from tests.lab.kubelet.place import log_directory
 from tests.lab.processes import MARK, Ledger, Process, pod_user, record_of, spawn
 from tests.sandbox.clock import Clock
@@ -30,11 +32,13 @@ from tests.sandbox.kubernetes.controllers.namespaces import Namespaces
 from tests.sandbox.kubernetes.controllers.scheduler import Scheduler
 from tests.sandbox.kubernetes.controllers.stateful_sets import StatefulSets
 from tests.sandbox.kubernetes.controllers.work import Durations
-from tests.sandbox.kubernetes.kinds import NAMESPACES
+from tests.sandbox.kubernetes.kinds import NAMESPACES, NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.rights import User
 from tests.sandbox.kubernetes.store import Change, Store
+from tests.sandbox.kubernetes.subresources import not_running
 from tests.sandbox.listening import Listening
+from tests.sandbox.web import Answer, Passed, Request
 
 NAME = "control-plane-in-memory"
 ROOT = Path(__file__).parents[3]
@@ -64,6 +68,7 @@ class InMemory:
 def assembled(directory: Path, clock: Clock, users: Mapping[str, User]) -> ApiServer:
     """The API server with its controllers and the system's namespaces; what it does happens as the clock goes on."""
     server = ApiServer(clock, users)
+    server.stream = lambda pod, container, request: _to_kubelet(server, pod, container, request)
     server.logs = lambda pod, container, previous: _log(directory, pod, container, previous)
     resources, durations = server.resources, Durations()
     server.store.listeners.append(lambda _change: forget(server.store))
@@ -110,6 +115,18 @@ def _log(directory: Path, pod: Json, container: str, previous: bool) -> list[str
     starts = sorted(folder.glob("*.log"), key=lambda path: int(path.stem))
     chosen = starts[:-1] if previous else starts
     return chosen[-1].read_text(encoding="utf-8", errors="replace").splitlines() if chosen else []
+
+
+def _to_kubelet(server: ApiServer, pod: Json, container: str, request: Request) -> Answer:
+    """The websocket that the kubelet of a pod's Kubernetes node answers."""
+    node = server.store.get(NODES, "", pod["spec"]["nodeName"])
+    addresses = {each["type"]: each["address"] for each in (node or {}).get("status", {}).get("addresses", [])}
+    if "InternalIP" not in addresses:
+        return not_running(container)
+    names = {"stdout": "output", "stderr": "error", "stdin": "input", "tty": "tty", "command": "command"}
+    query = [(names[name], "1" if value == "true" else value) for name, value in request.repeated if name in names]
+    place = "/".join((pod["metadata"]["namespace"], pod["metadata"]["name"], container))
+    return Passed(101, url=f"https://{addresses['InternalIP']}:{KUBELET_PORT}/exec/{place}?{urlencode(query)}")
 
 
 def main(argv: list[str]) -> None:

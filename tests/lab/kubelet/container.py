@@ -13,14 +13,14 @@ from pathlib import Path
 
 from tests.lab import images
 from tests.lab.api import Json
-from tests.lab.kubelet import environment, last_words, limits, volumes
+from tests.lab.kubelet import contained, environment, last_words, limits, volumes
 from tests.lab.kubelet.execution import Executor
 from tests.lab.kubelet.grace import Grace
 from tests.lab.kubelet.health import Health
 from tests.lab.kubelet.place import PodPlace
 from tests.lab.kubelet.probes import Prober
 from tests.lab.kubelet.status import ContainerState, Running, Terminated, Waiting, timestamp
-from tests.lab.processes import Process, record_of, spawn
+from tests.lab.processes import Process
 from tests.lab.waiting import happens
 
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
@@ -67,6 +67,11 @@ class Container:
             self.place.note("container-ready" if self.state.ready else "container-unready", container=self.name)
         if before != self.state:
             self.place.changed()
+
+    @property
+    def executor(self) -> Executor | None:
+        """Runs commands beside its process; None while it has none."""
+        return self._executor
 
     @property
     def image(self) -> str:
@@ -143,7 +148,8 @@ class Container:
             self._ended(Terminated(128, "StartError", started, timestamp(), identity, message))
             return True
         self._process = process
-        self._executor = Executor(self.place, launch, self._group)
+        folders = {**image.folders, **images.paths_on_host(context)}
+        self._executor = Executor(self.place, launch, process, self._group, folders)
         self.place.report("Normal", "Created", f"Container created: {self.name}")
         self.place.report("Normal", "Started", f"Container started: {self.name}")
         self.place.note("container-started", container=self.name, process=process.record.pid, image=self.image)
@@ -178,10 +184,8 @@ class Container:
         self._group = limits.confine(self.place, self.spec)
         with path.open("ab") as output:
             user = None if launch.as_lab else self.place.host.user
-            popen = spawn(launch.argv, launch.env, launch.cwd, output, user=user, group=self._group)
-        record = record_of("/".join((*self.place.name, self.name)), popen.pid)
-        self.place.host.ledger.add(record)
-        return Process(popen, record)
+            name = "/".join((*self.place.name, self.name))
+            return contained.start(name, launch, output, user, self._group, self.place.host.ledger)
 
     async def _until_end(self) -> Terminated:
         """Probe the process until it ends, and give how it ended."""

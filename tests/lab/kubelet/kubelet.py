@@ -10,6 +10,7 @@ import traceback
 from tests.lab.api import Json
 from tests.lab.errors import LabError
 from tests.lab.faults import PodName
+from tests.lab.kubelet.execution import Executor
 from tests.lab.kubelet.node import KubernetesNode
 from tests.lab.kubelet.place import Host
 from tests.lab.kubelet.pod import PodWorker
@@ -66,6 +67,10 @@ class Kubelet:
     def _faults_changed(self, pod: PodName) -> None:
         if pod in self._newest:
             self._newest[pod].obey_faults()
+
+    def executor(self, pod: PodName, container: str) -> Executor | None:
+        """Runs commands in a container of a pod; None if the container does not run."""
+        return self._newest[pod].executor(container) if pod in self._newest else None
 
     def kill(self, pod: PodName) -> None:
         """Kill the processes of a pod's containers. Raises LabError where none runs."""

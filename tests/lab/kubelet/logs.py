@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The HTTPS server of the kubelet on each Kubernetes node: the logs of containers, and port-forward."""
+"""The HTTPS server of the kubelet on each Kubernetes node: the logs of containers, port-forward, and commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from tests.lab.api import Json
+from tests.lab.kubelet.commands import Commands, FindExecutor
 from tests.lab.kubelet.forward import Forwarder
 from tests.lab.kubelet.node import KUBELET_PORT
 from tests.lab.kubelet.place import NodePlace, log_directory
@@ -21,7 +22,8 @@ FOLLOW_INTERVAL = 0.2
 class LogServer:
     """Serves the logs of the pods that the API server knows."""
 
-    def __init__(self, directory: Path, pods: dict[str, Json]) -> None:
+    def __init__(self, directory: Path, pods: dict[str, Json], find: FindExecutor) -> None:
+        self._commands = Commands(find)
         self._directory = directory
         self._pods = pods
 
@@ -30,6 +32,7 @@ class LogServer:
         application = web.Application()
         application.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._answer)
         application.router.add_get("/portForward/{namespace}/{pod}", Forwarder(self._pods).answer)
+        application.router.add_get("/exec/{namespace}/{pod}/{container}", self._commands.answer)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -18,6 +18,8 @@ LEASE_SECONDS = 40
 RENEW_SECONDS = 2.0
 """Shorter than a real kubelet's 10 s, as the lab's grace period (6 s) is shorter than the real 40 s."""
 KUBELET_PORT = 10250
+FEATURES = ["ExtendWebSocketsToKubelet"]
+"""A kubelet that reads v5.channel.k8s.io itself. For others the API server translates it to SPDY."""
 CAPACITY = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "200Gi"}
 
 
@@ -77,6 +79,7 @@ class KubernetesNode:
             "conditions": conditions,
             "nodeInfo": self._info(),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},
+            "declaredFeatures": FEATURES,
             "images": [{"names": [name], "sizeBytes": 0} for name in sorted(self.place.images)],
         }
         await self._api.patch(f"{self._path}/status", {"status": status})

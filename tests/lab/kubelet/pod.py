@@ -11,6 +11,7 @@ from tests.lab.api import STRATEGIC, ApiError, Json
 from tests.lab.kubelet import volumes
 from tests.lab.kubelet.container import Container
 from tests.lab.kubelet.environment import ConfigError
+from tests.lab.kubelet.execution import Executor
 from tests.lab.kubelet.grace import Grace
 from tests.lab.kubelet.place import Host, NodePlace, PodPlace
 from tests.lab.kubelet.status import PodView, Terminated, pod_status, timestamp
@@ -106,6 +107,12 @@ class PodWorker:
         """Look at the fault switches again."""
         for container in self.containers:
             container.obey_faults()
+
+    def executor(self, container: str) -> Executor | None:
+        """Runs commands in a container; None if the container does not run."""
+        return next(
+            (each.executor for each in (*self.containers, *self.init_containers) if each.name == container), None
+        )
 
     def kill(self) -> bool:
         """Kill the containers' processes; tell whether any ran."""

@@ -40,6 +40,7 @@ class ApiServer:
         self._pages = Pages()
         self.logs: Callable[[Json, str, bool], list[str]] = lambda _pod, _container, _previous: []
         """The lines of the log of a pod's container, or of its run before the last restart."""
+        self.stream: subresources.Stream = lambda _pod, container, _request: subresources.not_running(container)
         self.store.listeners.append(self._defined)
 
     def __call__(self, request: Request) -> Answer | Pending:
@@ -58,6 +59,8 @@ class ApiServer:
             place, subresource = target.namespace, target.subresource
             wanted = Attributes(verb, target.group, target.plural, subresource, place, target.name)
             self.rights.demand(user, wanted)
+            if (target.plural, subresource) == ("pods", "exec"):
+                self.rights.demand_creation(user, wanted)
             return self._asked(request, target, user, headers)
         except Refused as error:
             return Answer(error.code, error.body(), error.headers)
@@ -89,6 +92,8 @@ class ApiServer:
             return Answer(201, subresources.evict(self.resources, target, _body(request)))
         if kind == PODS and target.subresource == "log" and request.method == "GET":
             return Answer(200, subresources.log(self.resources, target, request.query, self.logs), _TEXT)
+        if kind == PODS and target.subresource == "exec" and request.method in {"GET", "POST"}:
+            return subresources.execute(self.resources, target, request, self.stream)
         if target.subresource == "scale" and kind.scale:
             return self._scale(request, target, kind, writing, headers)
         raise not_found(kind, target.name) if kind.custom else no_such_path()

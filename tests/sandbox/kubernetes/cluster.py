@@ -52,6 +52,10 @@ class Switchboard:
         """Let the pod take this long to stop; its grace period still ends it."""
         self._kubelets.switches.slow_stop[namespace, pod] = seconds
 
+    def slow_mounts(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let changes of Secrets and ConfigMaps take this long to arrive in the pod's files."""
+        self._kubelets.switches.slow_mounts[namespace, pod] = seconds
+
     def kill(self, namespace: str, pod: str) -> None:
         """Kill the pod's processes now."""
         worker = self._kubelets.worker((namespace, pod))
@@ -103,6 +107,7 @@ class Kubernetes:
             Budgets(resources, self.durations),
         )
         self.kubelets = Kubelets(resources, self.nodes, self.behaviour, self.durations)
+        self.server.stream = self.kubelets.stream
         self.faults = Switchboard(self.kubelets)
         for name in _SYSTEM:
             resources.create(NAMESPACES, "", {"metadata": {"name": name}})

@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import Access
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
+from websocket import ABNF, WebSocketBadStatusException
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer
@@ -26,7 +27,7 @@ from tests.sandbox.kubernetes.kinds import NAMESPACES
 from tests.sandbox.kubernetes.objects import Json, Kind, copied
 from tests.sandbox.kubernetes.requests import Target, target_of
 from tests.sandbox.kubernetes.rights import ADMIN
-from tests.sandbox.web import Answer, CutOff, Request, answered
+from tests.sandbox.web import Answer, CutOff, Messages, Request, answered
 
 HOST = "https://kubernetes.sandbox"
 TOKEN = "token-in-process"
@@ -129,6 +130,18 @@ class _Access:
         self._api = api
         self.pool = _Connections(api)
 
+    def websocket(self, path: str, protocol: str, _agent: str, _timeout: float) -> _Channels:
+        """A websocket whose messages have all come. Raises what the package for websockets raises."""
+        parts = urlsplit(path)
+        query = parse_qsl(parts.query)
+        headers = {**self.headers(), "Upgrade": "websocket", "Sec-WebSocket-Protocol": protocol}
+        self._api.asked.append(("GET", parts.path))
+        answer = self._api.answer(Request("GET", parts.path, dict(query), None, headers, query))
+        if not isinstance(answer, Messages):
+            said = answer.text.encode()
+            raise WebSocketBadStatusException("Handshake status %d %s", answer.status, resp_body=said)
+        return _Channels([*answer.messages])
+
     def headers(self) -> dict[str, str]:
         """The credentials."""
         return {"Authorization": f"Bearer {self._api.token}"}
@@ -136,6 +149,21 @@ class _Access:
     def judge(self) -> Verdict:
         """Nobody could read what is sent to it."""
         return Verdict()
+
+
+@dataclass
+class _Channels:
+    """In the place of a websocket."""
+
+    messages: list[bytes]
+    sock: None = None
+
+    def recv_data(self) -> tuple[int, bytes]:
+        """The kind of the next message (bytes, or that it has been closed), and the message."""
+        return (ABNF.OPCODE_BINARY, self.messages.pop(0)) if self.messages else (ABNF.OPCODE_CLOSE, b"")
+
+    def shutdown(self) -> None:
+        """Nothing is open."""
 
 
 class _Connections:

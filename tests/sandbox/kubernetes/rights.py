@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.sandbox.kubernetes.kinds import (
     CLUSTER_ROLE_BINDINGS,
@@ -93,6 +93,12 @@ class Rights:
         )
         details = {"name": wanted.name, "group": wanted.group, "kind": wanted.resource}
         raise Refused(403, "Forbidden", message, {key: value for key, value in details.items() if value})
+
+    def demand_creation(self, user: User, wanted: Attributes) -> None:
+        """The same for the right to create, which a websocket takes beside that of its request; no cause is told."""
+        if not self.allows(user, replace(wanted, verb="create")):
+            details = {"name": wanted.name, "kind": wanted.resource}
+            raise Refused(403, "Forbidden", f'{wanted.resource} "{wanted.name}" is forbidden: ', details)
 
     def demand_path(self, user: User, verb: str, path: str) -> None:
         """The same for what is no resource."""

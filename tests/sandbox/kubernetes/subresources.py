@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Subresources that are no part of an object: its scale, the eviction and the log of a pod."""
+"""Subresources that are no part of an object: its scale, the eviction and the log of a pod, and commands in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request
 from tests.sandbox.kubernetes.requests import Target
 from tests.sandbox.kubernetes.resources import Resources
 from tests.sandbox.kubernetes.selectors import selected
+from tests.sandbox.web import Answer, Request
+
+Stream = Callable[[Json, str, Request], Answer]
+"""Answers a request for a websocket to a pod's container, as the kubelet of the pod does."""
 
 
 def scale_of(kind: Kind, item: Json) -> Json:
@@ -81,3 +85,32 @@ def log(
     if query.get("tailLines"):
         found = found[-int(query["tailLines"]) :]
     return "".join(f"{each}\n" for each in found)
+
+
+def execute(resources: Resources, target: Target, request: Request, stream: Stream) -> Answer:
+    """A command in a container (server source, streamLocation in pkg/registry/core/pod). Raises Refused."""
+    pod = resources.get(PODS, target.namespace, target.name)
+    container = _container(pod, request.query.get("container", ""))
+    if not pod["spec"].get("nodeName"):
+        raise bad_request(f"pod {target.name} does not have a host assigned")
+    headers = {key.lower(): value.lower() for key, value in request.headers.items()}
+    if headers.get("upgrade") != "websocket":
+        raise bad_request("Upgrade request required")
+    return stream(pod, container, request)
+
+
+def not_running(container: str) -> Answer:
+    """The answer of a kubelet about a container that does not run."""
+    return Answer(500, f'container not found ("{container}")', {"Content-Type": "text/plain; charset=utf-8"})
+
+
+def _container(pod: Json, wanted: str) -> str:
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    names = [each["name"] for each in (*spec.get("initContainers", []), *spec["containers"])]
+    if not wanted and len(spec["containers"]) == 1:
+        return str(spec["containers"][0]["name"])
+    if not wanted:
+        raise bad_request(f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]")
+    if wanted not in names:
+        raise bad_request(f"container {wanted} is not valid for pod {name}")
+    return wanted

@@ -26,6 +26,8 @@ class Durations:
     """Until an image is pulled that is not on the Kubernetes node."""
     start: float = 0.1
     """Until the process of a container runs."""
+    mounted: float = 0.5
+    """Until the change of a Secret or ConfigMap has arrived in the files of a pod."""
     stop: float = 0.3
     """Until a process has ended that was asked to."""
     run: float = 0.1

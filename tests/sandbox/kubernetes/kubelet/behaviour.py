@@ -67,15 +67,19 @@ class Switches:
     never_ready: set[Place] = field(default_factory=set)
     crash_loop: set[Place] = field(default_factory=set)
     slow_stop: dict[Place, float] = field(default_factory=dict)
+    slow_mounts: dict[Place, float] = field(default_factory=dict)
+    """The seconds that changes of Secrets and ConfigMaps take to arrive in the pod."""
 
     def mend(self, pod: Place) -> None:
         """Switch everything off for a pod."""
         self.never_ready.discard(pod)
         self.crash_loop.discard(pod)
         self.slow_stop.pop(pod, None)
+        self.slow_mounts.pop(pod, None)
 
     def mend_all(self) -> None:
         """Switch everything off."""
         self.never_ready.clear()
         self.crash_loop.clear()
         self.slow_stop.clear()
+        self.slow_mounts.clear()

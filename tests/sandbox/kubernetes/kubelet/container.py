@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.lab.kubelet.execution import Ended
 from tests.lab.kubelet.status import ContainerState, Running, Terminated, Waiting
+from tests.sandbox.kubernetes.kubelet import commands
 from tests.sandbox.kubernetes.kubelet.needs import missing_configuration
 from tests.sandbox.kubernetes.objects import Json
 
@@ -112,6 +114,7 @@ class Container:
             started="startupProbe" not in self.spec,
             ready=False,
         )
+        self._pod.mounts.started(self.name)
         self._pod.behaviour.started(self._pod.json, self.name)
         code = self._pod.behaviour.exit_code(self._pod.json, self.name)
         if self._init or code is not None:
@@ -146,6 +149,16 @@ class Container:
         if self._pod.place in self._pod.switches.never_ready and self.state.ready:
             self._pod.report("Warning", "Unhealthy", "Readiness probe failed: the lab's switch never-ready is on")
             self._become(ready=False)
+
+    def execute(self, words: Sequence[str]) -> Ended:
+        """Run a command beside its process. Raises NoSuchProgram."""
+        return commands.run(words, lambda path: self._pod.mounts.file(self.spec, path), self.terminate)
+
+    def terminate(self) -> None:
+        """The process gets SIGTERM from its own container; it ends, and is started again."""
+        self._pod.behaviour.stopping(self._pod.json, self.name)
+        takes = self._pod.behaviour.stop_seconds(self._pod.json, self.name)
+        self._later(self._pod.durations.stop if takes is None else takes, lambda: self._ended(143))
 
     def kill(self) -> None:
         """End the process at once."""

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from tests.lab.kubelet.commands import ERRORS, OUTPUT, PROTOCOLS, STATUS, messages_of, without_program
 from tests.sandbox.kubernetes.controllers.nodes import Nodes
 from tests.sandbox.kubernetes.controllers.work import Durations, Place
-from tests.sandbox.kubernetes.kinds import PODS
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, PODS, SECRETS
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
+from tests.sandbox.kubernetes.kubelet.commands import NoSuchProgram
 from tests.sandbox.kubernetes.kubelet.pod import PodWorker
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Resources
 from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.kubernetes.subresources import not_running
+from tests.sandbox.web import Answer, Messages, Request
 
 
 class Kubelets:
@@ -24,6 +28,9 @@ class Kubelets:
         resources.store.listeners.append(self._changed)
 
     def _changed(self, change: Change) -> None:
+        if change.kind in {SECRETS, CONFIG_MAPS}:
+            for each in self._workers.values():
+                each.mounts.changed(change)
         if change.kind != PODS:
             return
         uid = change.item["metadata"]["uid"]
@@ -52,6 +59,22 @@ class Kubelets:
     def worker(self, pod: Place) -> PodWorker | None:
         """The worker of the pod of this namespace and name."""
         return next((each for each in self._workers.values() if each.place == pod), None)
+
+    def stream(self, pod: Json, container: str, request: Request) -> Answer:
+        """Run a command in a container, and tell all of its messages at once."""
+        worker = self._workers.get(pod["metadata"]["uid"])
+        chosen = [each for each in worker.containers if each.name == container and each.running] if worker else []
+        if not chosen or worker is None or worker.frozen:
+            return not_running(container)
+        words = [value for name, value in request.repeated if name == "command"]
+        try:
+            told = messages_of(words, chosen[0].execute(words))
+        except NoSuchProgram:
+            told = [without_program(words[0])]
+        wanted = [channel for name, channel in (("stdout", OUTPUT), ("stderr", ERRORS)) if name in request.query]
+        first = wanted[0] if wanted else STATUS
+        heard = [first, *(each for each in told if each[:1] in (STATUS, *wanted))]
+        return Messages(101, protocols=PROTOCOLS, messages=heard)
 
     def obey(self, pod: Place) -> None:
         """Have a pod look at its switches."""

@@ -11,6 +11,7 @@ from tests.sandbox.kubernetes.controllers.work import Durations, Recorder
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
 from tests.sandbox.kubernetes.kubelet.container import Container
+from tests.sandbox.kubernetes.kubelet.mounts import Mounts
 from tests.sandbox.kubernetes.kubelet.needs import missing_volume
 from tests.sandbox.kubernetes.objects import Json, Refused, seconds_of, timestamp
 from tests.sandbox.kubernetes.patches import strategic
@@ -36,6 +37,7 @@ class PodWorker:
         self.resources, self.behaviour, self.switches, self.durations = resources, behaviour, switches, durations
         self.images, self.json = images, pod
         self.uid: str = pod["metadata"]["uid"]
+        self.mounts = Mounts(resources, pod, self._until_mounted)
         self.place = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         self.node: str = pod["spec"]["nodeName"]
         self._events = Recorder(resources, "kubelet", self.node)
@@ -65,6 +67,9 @@ class PodWorker:
         if not self.frozen:
             self._events.report(PODS, self.json, type_, reason, message)
 
+    def _until_mounted(self) -> float:
+        return self.switches.slow_mounts.get(self.place, self.durations.mounted)
+
     def begin(self) -> None:
         """Start to live, or only to end."""
         self._started = self.now()
@@ -85,6 +90,7 @@ class PodWorker:
             self.report("Warning", "FailedMount", missing)
             self.clock.later(AGAIN, self._prepare)
             return
+        self.mounts.mount()
         self._initialize(0)
 
     def _initialize(self, number: int) -> None:

@@ -147,7 +147,7 @@ def test_a_missing_right_is_named(tmp_path: Path, api: ForwardingApi) -> None:
         reach(api, forwarded(api)).get(PATH)
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "kubernetes_rights"
-    assert 'resources: ["pods/portforward"], verbs: ["create"]' in reason.remedy
+    assert 'resources: ["pods/portforward"], verbs: ["get", "create"]' in reason.remedy
 
 
 @pytest.mark.parametrize(
