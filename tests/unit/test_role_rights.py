@@ -10,6 +10,7 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 
@@ -20,6 +21,8 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ("opensearch/files/role.yml", "Role", (*ROLE, *PORT_FORWARD)),
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
+        ("restart/files/role.yml", "Role", restart.ROLE),
+        ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),
     ],
 )
 def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for(

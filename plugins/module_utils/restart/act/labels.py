@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Labels of a pod that stays while its roles change. Labels by which controllers know the pod are never touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+
+from ...common.attempts import until_unchanged
+from ...common.errors import refusal
+from ...common.reading import part, text, text_map
+from ...common.task import Task
+from ...kubernetes.answers import reading_object
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.pods import REVISION_LABEL, pod_path
+from ...kubernetes.state import StatefulSet
+
+ATTEMPTS = 10
+"""Conflicts in a row before a patch is given up. Every status update of the pod is one."""
+OF_CONTROLLERS = frozenset({REVISION_LABEL, "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"})
+"""Labels that the controller of StatefulSets gives to its pods."""
+
+
+def label_pod(
+    task: Task, client: KubernetesClient, pool: StatefulSet, pod: str, uid: str, wanted: Mapping[str, str | None]
+) -> bool:
+    """Give a pod these labels; None takes one away. The result says whether anything was to do.
+
+    Raises:
+        Refusal: it is another pod by now, a controller needs one of the labels, or the change was not made.
+    """
+    if held := sorted(wanted.keys() & _needed(pool)):
+        raise refusal(
+            "label_of_controller",
+            f"The label {held[0]} of pod {pod} cannot change: the controller of pool {pool.name} knows its pods by it.",
+            "Take it out of the labels that are to change.",
+        )
+
+    def attempt() -> bool:
+        item = client.get(pod_path(pool.namespace, pod))
+        with reading_object("Pod", item or {}):
+            metadata = part(item or {}, "metadata", {})
+            labels = text_map(metadata, "labels")
+            if item is None or text(metadata, "uid") != uid:
+                raise refusal(
+                    "pod_replaced",
+                    f"The pod {pod} whose labels were to change is gone, or another one has its name.",
+                    "Run again.",
+                )
+            version = text(metadata, "resourceVersion")
+        due = {key: value for key, value in wanted.items() if labels.get(key) != value}
+        if not due:
+            return False
+        if not task.check_mode:
+            task.still_wanted()
+        body = {"metadata": {"uid": uid, "resourceVersion": version, "labels": due}}
+        with task.journal.doing(("changed", f"Pod {pod}", {"labels": due})):
+            client.patch(pod_path(pool.namespace, pod), body, "merge", dry_run=task.check_mode)
+        return True
+
+    return until_unchanged(attempt, ATTEMPTS)
+
+
+def _needed(pool: StatefulSet) -> Collection[str]:
+    """The labels by which the controller knows the pods of the pool: its own, and those of the selector."""
+    without_values = re.sub(r"\([^)]*\)", "", pool.selector)
+    return OF_CONTROLLERS | {re.split(r"[= ]", each.lstrip("!"), maxsplit=1)[0] for each in without_values.split(",")}

@@ -1,0 +1,246 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keys of a configuration Secret: which are due, what a process must find mounted, and which Secrets are left over.
+
+Pure. The checksum of a content is the SHA-256 of exactly the bytes of its key, which are the bytes of the mounted file.
+Contents are given and taken by member; no sentence, result or repr has one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...common.words import enumerate_few
+from ...engine.pace import moment
+from ..observe.state import POOL, PREVIOUS, ConfigurationSecret
+
+MOST_BYTES = 1_048_576
+"""The most bytes of all contents of one Secret together (server source, validation.MaxSecretSize)."""
+ABANDONED = 900.0
+"""Seconds for which no pod has used a Secret before it is deleted."""
+
+Contents = Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A member and the pool that it is of."""
+
+    name: str
+    pool: str
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Existing and wanted members, each in at most one pair."""
+
+    reused: tuple[tuple[str, str], ...]
+    """The names of an existing member and of the wanted one whose configuration it gets."""
+    created: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a Secret that are due, by member."""
+
+    created: tuple[str, ...] = ()
+    """Members without a key. They get it before their pod is made."""
+    updated: tuple[str, ...] = ()
+    """Members whose content is another one. They get it once their process is stopped."""
+    removed: tuple[str, ...] = ()
+    """Members that are wanted no more, and whose pod is gone."""
+    kept: tuple[str, ...] = ()
+    """Members that are wanted no more, and whose pod is still there: their key goes after it."""
+
+
+def checksum(content: bytes) -> str:
+    """The checksum of a content, as a process sees it in its mounted file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def pair(existing: Collection[Placed], wanted: Collection[Placed]) -> Pairs:
+    """Existing members with wanted ones: those of the same name, then those left of the same pool, in their order.
+
+    The order in which they are given says nothing, so that each look finds the same pairs.
+    """
+    names = {each.name for each in wanted}
+    same = {each.name for each in existing if each.name in names}
+    old, new = _left(existing, same), _left(wanted, same)
+    moved = [both for pool in sorted(old) for both in zip(old[pool], new.get(pool, []), strict=False)]
+    reused = {*moved, *((name, name) for name in same)}
+    gone, come = {before for before, _after in reused}, {after for _before, after in reused}
+    return Pairs(
+        tuple(sorted(reused, key=lambda both: _order(both[0]))),
+        tuple(sorted({each.name for each in wanted} - come, key=_order)),
+        tuple(sorted({each.name for each in existing} - gone, key=_order)),
+    )
+
+
+def _left(members: Iterable[Placed], taken: Collection[str]) -> dict[str, list[str]]:
+    """The names of those that are not taken, by pool and in their order."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in members:
+        if each.name not in taken:
+            found[each.pool].add(each.name)
+    return {pool: sorted(names, key=_order) for pool, names in found.items()}
+
+
+def _order(name: str) -> tuple[str, int, str]:
+    """The order of members: that of their ordinals, where they have one."""
+    prefix, _dash, number = name.rpartition("-")
+    return (prefix, int(number), name) if number.isascii() and number.isdecimal() else (name, -1, name)
+
+
+def assigned(pairs: Pairs, wanted: Contents) -> dict[str, bytes]:
+    """The wanted contents by the names that the members have: that of a pair goes to the existing one."""
+    names = {after: before for before, after in pairs.reused}
+    return {names.get(name, name): content for name, content in wanted.items()}
+
+
+def keys_due(current: Contents, wanted: Contents, pods: Collection[str]) -> Keys:
+    """The keys to make, to change and to remove. `pods` are the names of the pods that exist."""
+    superfluous = sorted(current.keys() - wanted.keys(), key=_order)
+    return Keys(
+        created=tuple(sorted(wanted.keys() - current.keys(), key=_order)),
+        updated=tuple(sorted((name for name in wanted if current.get(name, wanted[name]) != wanted[name]), key=_order)),
+        removed=tuple(name for name in superfluous if name not in pods),
+        kept=tuple(name for name in superfluous if name in pods),
+    )
+
+
+def expected_checksums(current: Contents, wanted: Contents, members: Iterable[str]) -> dict[str, str]:
+    """The checksum that each member must find mounted before it starts; none for a member without any content.
+
+    Without a new content that is the checksum of the present one.
+    """
+    known = {**current, **wanted}
+    return {name: checksum(known[name]) for name in members if name in known}
+
+
+Data = dict[str, bytes | None]
+"""Keys to write; None removes one."""
+
+
+def with_contents(secret: ConfigurationSecret, contents: Contents) -> Data:
+    """The keys to write so that these members have these contents, and what they ran before is kept.
+
+    A content that is replaced twice stays what it was first. One that comes back needs to be kept no more.
+    """
+    present, previous = secret.contents, secret.previous
+    made: Data = {}
+    for name, content in contents.items():
+        if present.get(name) == content:
+            continue
+        made[name] = content
+        before = previous.get(name, present.get(name))
+        if before == content:
+            made[name + PREVIOUS] = None
+        elif before is not None:
+            made[name + PREVIOUS] = before
+    return made
+
+
+def without_previous(secret: ConfigurationSecret, members: Collection[str]) -> Data:
+    """The keys to write once the run of these members is complete."""
+    return {name + PREVIOUS: None for name in secret.previous if name in members}
+
+
+def put_back(secret: ConfigurationSecret, members: Collection[str]) -> Data:
+    """The keys to write so that these members have again what they had before the run."""
+    made: Data = {}
+    for name, content in secret.previous.items():
+        if name in members:
+            made.update({name: content, name + PREVIOUS: None})
+    return made
+
+
+def size_after(data: Mapping[str, bytes], written: Mapping[str, bytes | None]) -> int:
+    """The bytes of a Secret once these keys are written."""
+    after: dict[str, bytes | None] = {**data, **written}
+    return sum(len(content) for content in after.values() if content is not None)
+
+
+@as_verdict
+def judge_secret(name: str, secret: ConfigurationSecret | None, members: Collection[str]) -> Iterator[Reason]:
+    """Whether a Secret is there with a key for each of these members, which have no new content of their own."""
+    if secret is None:
+        yield waiting(
+            "configuration_missing",
+            f"The Secret {name} with the configuration of the members is not there.",
+            "Make it, or give the configuration to the run.",
+        )
+        return
+    missing = [member for member in members if member not in secret.contents]
+    if missing:
+        yield waiting(
+            "configuration_missing",
+            f"The Secret {name} has no configuration for {enumerate_few(missing)}.",
+            "Add a key of that name, or give the configuration to the run.",
+        )
+
+
+@as_verdict
+def judge_writing(
+    name: str, secret: ConfigurationSecret | None, pool: str, written: Mapping[str, bytes | None]
+) -> Iterator[Reason]:
+    """Whether these keys can be written to a Secret, which must be ours, of this pool, changeable and large enough."""
+    if secret is not None and secret.pool != pool:
+        whose = f"holds the configuration of {secret.pool}" if secret.pool else f"has no label {POOL}"
+        yield refused(
+            "configuration_of_another",
+            f"The Secret {name} {whose}, so it is not changed for the pool {pool}.",
+            f"Run kubectl label secret {name} {POOL}={pool} if no other tool writes it; or name another one.",
+        )
+    if secret is not None and secret.immutable:
+        yield refused(
+            "configuration_immutable",
+            f"The Secret {name} is immutable, so no configuration can be written to it.",
+            "Make a Secret of another name that is not, and mount that.",
+        )
+    if (size := size_after(secret.data if secret else {}, written)) > MOST_BYTES:
+        yield refused(
+            "configuration_too_large",
+            f"The configurations in the Secret {name} would have {size} bytes with those that are kept until the run"
+            f" is complete, and a Secret has at most {MOST_BYTES}.",
+            "Divide the pool, or make the configurations smaller.",
+        )
+
+
+class Upkeep(str, Enum):
+    """The next step for a Secret with configurations."""
+
+    LEAVE = "leave"
+    MARK = "mark"
+    """No pod uses it, and nobody has seen that before."""
+    UNMARK = "unmark"
+    COLLECT = "collect"
+
+
+@dataclass(frozen=True)
+class Due:
+    """A Secret and its next step."""
+
+    secret: ConfigurationSecret = field(repr=False)
+    step: Upkeep
+
+
+def upkeep(secrets: Iterable[ConfigurationSecret], used: Collection[str], now: datetime) -> tuple[Due, ...]:
+    """The next step for each of these Secrets. A mark that cannot be read, or that lies in the future, is set anew."""
+    return tuple(Due(each, _step(each, each.name in used, now)) for each in secrets)
+
+
+def _step(secret: ConfigurationSecret, used: bool, now: datetime) -> Upkeep:
+    if not secret.pool or used:
+        return Upkeep.UNMARK if secret.pool and secret.unused_since else Upkeep.LEAVE
+    since = moment(secret.unused_since)
+    if since is None or since.tzinfo is None or since > now:
+        return Upkeep.MARK
+    return Upkeep.COLLECT if (now - since).total_seconds() >= ABANDONED else Upkeep.LEAVE

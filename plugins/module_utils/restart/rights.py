@@ -1,0 +1,16 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rights in Kubernetes that restarts in place need beside those of an upgrade: those of the shipped Roles."""
+
+from __future__ import annotations
+
+from ..kubernetes.rights import Right
+
+ROLE = (
+    *(Right(verb, "", "secrets") for verb in ("get", "create", "patch")),
+    *(Right(verb, "", "pods") for verb in ("get", "patch")),
+)
+"""The rights for configurations in Secrets, and for the labels of pods that stay."""
+COLLECTING = tuple(Right(verb, "", "secrets") for verb in ("list", "delete"))
+"""The further rights for collecting Secrets that no pod uses. A user who may list them can read them all."""
