@@ -18,7 +18,7 @@ from enum import Enum
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
-from ...engine.pace import moment
+from ...engine.figures import moment
 from ..observe.state import POOL, PREVIOUS, ConfigurationSecret
 
 MOST_BYTES = 1_048_576
@@ -241,6 +241,6 @@ def _step(secret: ConfigurationSecret, used: bool, now: datetime) -> Upkeep:
     if not secret.pool or used:
         return Upkeep.UNMARK if secret.pool and secret.unused_since else Upkeep.LEAVE
     since = moment(secret.unused_since)
-    if since is None or since.tzinfo is None or since > now:
+    if since is None or since > now:
         return Upkeep.MARK
     return Upkeep.COLLECT if (now - since).total_seconds() >= ABANDONED else Upkeep.LEAVE
