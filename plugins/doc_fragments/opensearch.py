@@ -161,8 +161,8 @@ options:
     type: list
     elements: str
     default: []
-    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, archived,
-      certificates, last_snapshot, plugins]
+    choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, index_management,
+      archived, settings, certificates, last_snapshot, plugins]
   snapshot_age:
     description:
       - The age that the last successful snapshot may have at most before the upgrade, such as V(24h). An older one is
@@ -172,11 +172,11 @@ options:
     description:
       - Checks to make also at the moments at which they are made only on request.
       - V(progress) waits before the upgrade, and before each batch, until no shard is under way any more. V(disk) and
-        V(overrides) are made before and after each batch too.
+        V(overrides) are made before and after each batch too, V(index_management) before each batch.
     type: list
     elements: str
     default: []
-    choices: [progress, overrides, disk]
+    choices: [progress, overrides, disk, index_management]
 """
 
     RESTRICTING = r"""

@@ -136,7 +136,9 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/health), C(cluster:monitor/state), C(cluster:monitor/nodes/info),
     C(cluster:monitor/allocation/explain); for the check V(disk) C(cluster:monitor/nodes/stats), for the check V(tasks)
-    C(cluster:monitor/tasks/lists), for the check V(last_snapshot) C(cluster:admin/repository/get) and
+    C(cluster:monitor/tasks/lists), for the check V(index_management), where indices are managed,
+    C(cluster:admin/opendistro/ism/managedindex/explain) and, on all indices,
+    C(indices:admin/opensearch/ism/managedindex); for the check V(last_snapshot) C(cluster:admin/repository/get) and
     C(cluster:admin/snapshot/get); for bytes to count as progress C(indices:monitor/recovery); with O(allocation)
     C(cluster:admin/settings/update). For O(hands_over) at V(before_stop) C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of

@@ -48,6 +48,10 @@ class Denied(Refusal):
     it until it knows the roles (seen on kube-apiserver 1.36 for some seconds)."""
 
 
+class NotServed(Refusal):
+    """The server knows no such request. This does not pass: a plugin that would serve it is not there."""
+
+
 class Conflict(Refusal):
     """The thing changed since it was observed, so the guarded act was not made. Observe again."""
 

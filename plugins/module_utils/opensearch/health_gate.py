@@ -25,7 +25,7 @@ from .judge.last_snapshot import age_of
 from .judge.policy import policy_of
 from .judge.progress import remaining
 from .judge.upgrade_path import target_of
-from .looking import look, polls
+from .looking import MANAGED, RECOVERIES, look, polls
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe_members
 from .observe.copies import under_way
@@ -76,7 +76,7 @@ CONTRACT = Contract(
 SPLIT = "batch_split"
 """The code of the remark that only a part of the batch may go."""
 MEASURED = 30.0
-"""Seconds between two questions for the bytes that recoveries still have to copy."""
+"""Seconds between two questions with long answers: the bytes that recoveries have to copy, and managed indices."""
 PACE = 0.2
 """Minimum pause, as a multiple of the look's duration, since a look at a large cluster takes long."""
 
@@ -117,18 +117,22 @@ class _Looking:
         self._clock, self._client, self._scope = task.clock, client, scope
         self._held = polls(scope.moment)
         self._before: Look | None = None
-        self._measured = -math.inf
+        self._measured = self._asked = -math.inf
 
     def again(self) -> Look:
         """The next look. The progress of recoveries is asked of every member, so only now and then."""
-        measures = self._before is not None and self._clock.now() - self._measured >= MEASURED
+        now = self._clock.now()
+        measures = self._before is not None and now - self._measured >= MEASURED
+        asks = now - self._asked >= MEASURED
+        if asks:
+            self._asked = now
         self._before = look(
             self._client,
             self._scope.moment,
             next(self._held),
             self._scope.selection,
             self._before,
-            measures=measures,
+            due={*((RECOVERIES,) if measures else ()), *((MANAGED,) if asks else ())},
             snapshot_age=self._scope.snapshot_age,
         )
         if measures and under_way(self._before.state):

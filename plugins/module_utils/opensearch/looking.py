@@ -5,19 +5,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import TypeVar
 
 from ..common.errors import Refusal, refusal
 from ..common.moments import now_seconds
 from .judge.checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
+from .judge.managed_indices import judge_managed
 from .judge.progress import still_moving
+from .judge.retired_settings import names_for_indices
 from .observe.certificates import shown
 from .observe.client import OpenSearchClient
-from .observe.cluster import observe, observe_disks, observe_health, observe_recoveries, observe_tasks, read_settings
+from .observe.cluster import (
+    observe,
+    observe_configured,
+    observe_disks,
+    observe_health,
+    observe_managed,
+    observe_recoveries,
+    observe_tasks,
+    read_settings,
+)
 from .observe.copies import last_copies, unassigned, under_way
-from .observe.disk import Disks
 from .observe.explaining import explain, still_true
 from .observe.finding_snapshot import observe_last_snapshot
 from .observe.look import Look
@@ -28,6 +39,9 @@ Seen = TypeVar("Seen")
 
 LONG_POLL = 2.0
 """Seconds for which the server holds the health request until green, which tells of green at once."""
+
+RECOVERIES, MANAGED = "recoveries", "managed"
+"""Questions that are asked only now and then: for the bytes that recoveries have to copy, and for managed indices."""
 
 
 def polls(moment: str) -> Iterator[float]:
@@ -45,14 +59,14 @@ def look(
     selection: Selection | None = None,
     before: Look | None = None,
     *,
-    measures: bool = False,
+    due: Collection[str] = (),
     snapshot_age: float | None = None,
 ) -> Look:
     """One look for a gate: health, nodes, state, explanations of unassigned copies, and settings before the upgrade.
 
-    As long as copies are under way no explanation is asked for: it would cost much and change nothing. Requests that
-    every member has to answer are made only at the first look of a gate: disks and long tasks, the latter again as long
-    as there are any. `before` is the gate's previous look, `snapshot_age` the seconds that a snapshot may be old.
+    As long as copies are under way no explanation is asked for: it would cost much and change nothing. `before` is the
+    gate's previous look. `due` are the questions with long answers whose time has come again (`RECOVERIES`, `MANAGED`).
+    `snapshot_age` is the seconds that a snapshot may be old.
     """
     made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)
@@ -64,19 +78,42 @@ def look(
     former = still_true(before.explanations, before.state, state) if before else ()
     explanations = explain(client, state, wanted, former) if still_moving(state, health).passed else former
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
-    disks, tasks = (before.disks, before.tasks) if before else (Disks(), ())
-    if "disk" in made and before is None:
-        disks = unless_denied("disk", lambda: observe_disks(client))
-    if "tasks" in made and (before is None or tasks):
-        tasks = unless_denied("tasks", lambda: observe_tasks(client))
     recoveries = before.recoveries if before else UNKNOWN
-    if measures and under_way(state):
+    if RECOVERIES in due and under_way(state):
         recoveries = observe_recoveries(client)
-    saved = before.saved if before else None
+    certificates = shown(client.certificates, now_seconds()) if "certificates" in made else ()
+    seen = Look(state, health, settings, explanations, recoveries=recoveries, certificates=certificates)
+    return _with_rare_answers(client, made, seen, before, snapshot_age, again=MANAGED in due)
+
+
+def _with_rare_answers(
+    client: OpenSearchClient,
+    made: Collection[str],
+    seen: Look,
+    before: Look | None,
+    snapshot_age: float | None,
+    *,
+    again: bool,
+) -> Look:
+    """The look with the answers to questions that are asked at the first look, which later looks keep.
+
+    Work of others is asked for as long as there is any: tasks each time, managed indices, which change every few
+    minutes, only if it is time to ask `again`.
+    """
+    first = before is None
+    kept = before or seen
+    disks, tasks, saved, configured, managed = kept.disks, kept.tasks, kept.saved, kept.configured, kept.managed
+    if "disk" in made and first:
+        disks = unless_denied("disk", lambda: observe_disks(client))
+    if "tasks" in made and (first or tasks):
+        tasks = unless_denied("tasks", lambda: observe_tasks(client))
     if "last_snapshot" in made and saved is None:
         saved = unless_denied("last_snapshot", lambda: observe_last_snapshot(client, snapshot_age))
-    certificates = shown(client.certificates, now_seconds()) if "certificates" in made else ()
-    return Look(state, health, settings, explanations, disks, tasks, recoveries, certificates, saved)
+    if "settings" in made and configured is None:
+        configured = unless_denied("settings", lambda: observe_configured(client, names_for_indices()))
+    if "index_management" in made and (managed is None or (again and not judge_managed(managed).passed)):
+        managed = unless_denied("index_management", lambda: observe_managed(client, seen.state))
+    return replace(seen, disks=disks, tasks=tasks, saved=saved, configured=configured, managed=managed)
 
 
 def unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:

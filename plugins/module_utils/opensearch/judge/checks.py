@@ -81,7 +81,24 @@ CHECKS: tuple[Check, ...] = (
     Check("disk", (BEFORE_UPGRADE,), ("disk_after_loss", "disk_watermark"), on_request=(BEFORE_BATCH, *_AFTER)),
     Check("snapshots", _BEFORE, ("snapshot_running",)),
     Check("tasks", _BEFORE, ("long_task",)),
+    Check(
+        "index_management",
+        (BEFORE_UPGRADE,),
+        ("index_action_failed", "index_action_running", "index_action_short", "index_management_unread"),
+        on_request=(BEFORE_BATCH,),
+    ),
     Check("archived", (BEFORE_UPGRADE,), ("archived_setting_found",)),
+    Check(
+        "settings",
+        (BEFORE_UPGRADE,),
+        (
+            "cluster_setting_removed",
+            "index_setting_archived",
+            "index_setting_removed",
+            "setting_deprecated",
+            "setting_removed",
+        ),
+    ),
     Check("certificates", (BEFORE_UPGRADE,), ("certificate_ends",)),
     Check(
         "last_snapshot",

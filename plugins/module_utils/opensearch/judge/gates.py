@@ -24,8 +24,10 @@ from .background import judge_snapshots, judge_snapshots_of, judge_tasks
 from .certificates import judge_certificates
 from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
+from .configured import judge_configured
 from .disk import ZONE, judge_disks, judge_losses
 from .last_snapshot import judge_last_snapshot
+from .managed_indices import judge_managed
 from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
@@ -150,6 +152,13 @@ def _judge_disk(gate: _Gate) -> Verdict:
     return combine((here, judge_losses(gate.seen.disks, gate.state, scope.batches, scope.zone)))
 
 
+def _judge_configured(gate: _Gate) -> Verdict:
+    seen, target = gate.seen, gate.scope.target
+    if seen.configured is None or target is None:
+        return Verdict()
+    return judge_configured(seen.configured, seen.settings, seen.state, target)
+
+
 def _judge_last_snapshot(gate: _Gate) -> Verdict:
     saved = gate.seen.saved
     return Verdict() if saved is None else judge_last_snapshot(saved, gate.state, gate.scope.snapshot_age)
@@ -254,7 +263,9 @@ JUDGES: Mapping[str, Callable[[_Gate], Verdict]] = {
     "disk": _judge_disk,
     "snapshots": _judge_snapshots,
     "tasks": lambda gate: judge_tasks(gate.seen.tasks),
+    "index_management": lambda gate: judge_managed(gate.seen.managed) if gate.seen.managed else Verdict(),
     "archived": lambda gate: _judge_archived(gate.seen.settings),
+    "settings": _judge_configured,
     "certificates": lambda gate: judge_certificates(gate.seen.certificates),
     "last_snapshot": _judge_last_snapshot,
 }

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ...common.credentials import judge_way, refuse_in_address
-from ...common.errors import HANDSHAKE_BROKEN_OFF, Refusal, Unreachable, refusal
+from ...common.errors import HANDSHAKE_BROKEN_OFF, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import basic, proxy_for
 from ...common.reading import FOREIGN
@@ -39,6 +39,12 @@ PASSING = (
 
 MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
 """The remedy for the status 403: a missing permission, or a blocked index."""
+
+UNSERVED: Mapping[int, str] = {
+    HTTPStatus.BAD_REQUEST: "no handler found for uri",
+    HTTPStatus.NOT_FOUND: "no such index [_plugins]",
+}
+"""The answers to a request that only a plugin serves which is not there. The first major took it for a document."""
 
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since the page of a proxy may be long."""
@@ -308,7 +314,8 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
         )
     if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
         return not_understood(f"{method} {path}", f"the server at {where} redirects the request ({error.status_code})")
-    return refusal(
+    unserved = error.status_code in UNSERVED and said.startswith(UNSERVED[error.status_code])
+    return (NotServed if unserved else Refusal).because(
         "opensearch_answer",
         f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",
         "Cure the cause it names and run again.",

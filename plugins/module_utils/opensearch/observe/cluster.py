@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...common.errors import Refusal, Unreachable
+from ...common.errors import NotServed, Refusal, Unreachable
 from ...common.reading import FOREIGN, Json, Unreadable, named, optional_text, part, text, whole, whole_part, within
 from ...common.task import Task
 from ...common.words import enumerate_few
 from .answers import reading
 from .client import OpenSearchClient, connect
+from .configured import Configured, parse_of_indices, parse_started_with
 from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
+from .managed_indices import CONFIGURATION, FIELDS, Managed
 from .plugins import Installed, parse_installed
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
 from .routing import parse_copies
@@ -47,6 +49,8 @@ LOOKS = 3
 ANSWERING = "5s"
 """The time for which the server waits for each member. Without a limit, one that hangs would hold back the answers of
 all until the request times out, and could not be named."""
+PAGE, WINDOW = 1000, 10_000
+"""Managed indices that are asked for at once and in all. Each page makes the plugin read the state of all of them."""
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
@@ -224,6 +228,23 @@ def observe_installed(client: OpenSearchClient, names: str = "_all") -> Mapping[
         return parse_installed(answer)
 
 
+def observe_configured(client: OpenSearchClient, of_indices: Iterable[str]) -> Configured:
+    """The settings that members were started with, and these of the indices: a call to each member, and one more."""
+    settings = client.get(
+        "/_nodes/_all/settings",
+        timeout=ANSWERING,
+        flat_settings="true",
+        filter_path="_nodes,nodes.*.name,nodes.*.settings",
+    )
+    wanted = ",".join(f"metadata.indices.*.settings.{name}" for name in (*of_indices, "archived"))
+    state = client.get("/_cluster/state/metadata", filter_path=wanted)
+    with reading("GET /_nodes/_all/settings", "settings"):
+        _all_answered(within(settings, "_nodes", lambda header: whole(header, "failed")), "settings", "settings")
+        members = parse_started_with(settings)
+    with reading("GET /_cluster/state/metadata", "settings"):
+        return Configured(members, parse_of_indices(state))
+
+
 def observe_disks(client: OpenSearchClient) -> Disks:
     """The disks of the data members and the watermarks in force: a call to each data member, and one more."""
     path = "cluster.routing.allocation.disk"
@@ -240,6 +261,26 @@ def observe_disks(client: OpenSearchClient) -> Disks:
         disks = parse_disks(stats)
     with reading("GET /_cluster/settings", "disk"):
         return Disks(disks, parse_watermarks(settings, len(disks)))
+
+
+def observe_managed(client: OpenSearchClient, state: ClusterState) -> Managed:
+    """The indices that index state management is at work on, in pages; without its index it was never used.
+
+    The pages end where the server's searches do (`index.max_result_window`).
+    """
+    managed, path = Managed(), "/_plugins/_ism/explain"
+    if all(index.name != CONFIGURATION for index in state.indices.values()):
+        return managed
+    for begin in range(0, WINDOW, PAGE):
+        try:
+            answer = client.get(path, **{"from": begin, "size": PAGE, "filter_path": ",".join(FIELDS)})
+        except NotServed:
+            return managed
+        with reading(f"GET {path}", "index_management"):
+            managed = managed.with_page(answer)
+        if begin + PAGE >= managed.total:
+            break
+    return managed
 
 
 def observe_tasks(client: OpenSearchClient) -> tuple[LongTask, ...]:

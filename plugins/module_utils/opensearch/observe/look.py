@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from ...kubernetes.state import Budget, Pod, StatefulSet
 from .certificates import Certificate
+from .configured import Configured
 from .data_paths import DataPaths
 from .disk import Disks
 from .explanation import Explanation
 from .last_snapshot import Saved
+from .managed_indices import Managed
 from .recoveries import UNKNOWN, Recoveries
 from .settings import Settings
 from .state import ClusterState, Health
@@ -33,6 +35,8 @@ class Look:
     recoveries: Recoveries = UNKNOWN
     certificates: tuple[Certificate, ...] = ()
     """Those that members have shown by then."""
+    configured: Configured | None = None
+    managed: Managed | None = None
     saved: Saved | None = None
     """The last snapshot; None if nobody has asked for it."""
 

@@ -12,10 +12,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import Scope, judge
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.certificates import Certificate
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.configured import Configured
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.managed_indices import Managed
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
@@ -57,6 +59,8 @@ class Case:
     tasks: tuple[LongTask, ...] = ()
     certificates: tuple[Certificate, ...] = ()
     saved: Saved | None = None
+    configured: Configured | None = None
+    managed: Managed | None = None
     snapshot_age: float | None = None
     skip: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
@@ -74,6 +78,8 @@ class Case:
             self.tasks,
             certificates=self.certificates,
             saved=self.saved,
+            configured=self.configured,
+            managed=self.managed,
         )
         selection = Selection(frozenset(self.skip), frozenset(self.add))
         scope = Scope(

@@ -47,6 +47,10 @@ class Servers:
     defaults: Json = field(default_factory=lambda: {"defaults": nested(WATERMARKS)})
     stats: Json = field(default_factory=lambda: {identity(name): disk(name) for name in "abc"})
     tasks: Json = field(default_factory=dict)
+    started_with: dict[str, Json] = field(default_factory=dict)
+    """Settings of members' own configuration, flat, by name of the member."""
+    managed: list[Json] = field(default_factory=list)
+    """Pages of the managed indices, one after another."""
     silent: list[Json] = field(default_factory=list)
     """The failures of members that do not answer for themselves."""
     certificates: dict[str, set[bytes]] = field(default_factory=dict)
@@ -100,19 +104,26 @@ class Servers:
         if denied is not None:
             said = f"OpenSearch does not allow {method} {path}: no permissions for [{denied}]."
             raise refusal("opensearch_rights", said, "Give it.")
-        if path.endswith("/stats/fs"):
-            return {"_nodes": {"failed": len(self.silent)}, "nodes": self.stats}
-        if path == "/_tasks":
-            return {"nodes": self.tasks, **({"node_failures": self.silent} if self.silent else {})}
-        if path.startswith("/_nodes/"):
-            return {"nodes": self.nodes}
+        if path.startswith(("/_tasks", "/_nodes/")):
+            return self._of_members(path)
         if path.startswith("/_cluster/state"):
             return self.state
+        if path.startswith("/_plugins/") and self.managed:
+            return self.managed.pop(0)
         if path == "/_cluster/allocation/explain":
             return self._explain(body)
-        if path.endswith("/_flush"):
-            return {"_shards": {"failed": 0}}
-        raise answered(404, f"no handler found for uri [{path}]")
+        if not path.endswith("/_flush"):
+            raise answered(404, f"no handler found for uri [{path}]")
+        return {"_shards": {"failed": 0}}
+
+    def _of_members(self, path: str) -> Json:
+        if path == "/_tasks":
+            return {"nodes": self.tasks, **({"node_failures": self.silent} if self.silent else {})}
+        header = {"_nodes": {"failed": len(self.silent)}}
+        if path.endswith("/stats/fs"):
+            return {**header, "nodes": self.stats}
+        own = {key: {"settings": self.started_with.get(node["name"], {})} for key, node in self.nodes.items()}
+        return {**header, "nodes": {key: {**node, **own[key]} for key, node in self.nodes.items()}}
 
     def _change(self, body: Mapping[str, Mapping[str, Any]]) -> Json:
         changed = {scope: dict(values) for scope, values in self.settings.items()}

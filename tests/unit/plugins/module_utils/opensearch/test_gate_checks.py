@@ -18,9 +18,14 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import JUDGES
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.certificates import Certificate
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.configured import Configured
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disk, Disks, Watermark
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.managed_indices import (
+    Managed,
+    ManagedIndex,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.tasks import LongTask
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -100,6 +105,18 @@ FOUND: list[tuple[str, str, Json, tuple[str, State]]] = [
         "before_upgrade",
         {"certificates": (Certificate("a:9200", datetime(2026, 12, 1, tzinfo=timezone.utc), 5 * 86400),)},
         ("certificate_ends", State.PASSED),
+    ),
+    (
+        "settings",
+        "before_upgrade",
+        {"configured": Configured({"a": frozenset({"gateway.expected_nodes"})})},
+        ("setting_removed", State.REFUSED),
+    ),
+    (
+        "index_management",
+        "before_upgrade",
+        {"managed": Managed((ManagedIndex("i", "shrink"),), 1, 1, asked=True)},
+        ("index_action_running", State.WAITING),
     ),
     ("last_snapshot", "before_upgrade", {"saved": Saved()}, ("no_snapshot", State.PASSED)),
     ("pending_tasks", "before_upgrade", {"health": {"timed_out": True}}, ("tasks_pending", State.WAITING)),

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings that the target version does not have any more, or calls deprecated, and where each is set. Pure.
+
+A member with such a setting in its own configuration ends at once (`unknown setting`, seen on 3.8.0). An index with
+one has no copy on a member of that version: the server makes the index there only with settings that it knows
+(`IndicesService.createIndexService`; five failed attempts seen from 2.19.6 to 3.8.0, then yellow), and archives them
+only when a whole cluster starts again. A setting of the cluster stays without effect until the next change of settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from ..observe.configured import Configured, Names
+from ..observe.settings import ARCHIVED, SCOPES, Settings
+from ..observe.state import ClusterState
+from ..observe.version import Version
+from .retired_settings import Retired, matching, retired_in
+
+NEVERTHELESS = " To go on nevertheless, set skip_checks: [settings]."
+
+
+@as_verdict
+def judge_configured(
+    configured: Configured, settings: Settings, state: ClusterState, target: Version
+) -> Iterator[Reason]:
+    """Whether every member starts, and every index has its copies, with its settings on the target version."""
+    older = {each.name for each in state.members.values() if each.version < target and not each.version.elasticsearch}
+    if target.elasticsearch or not older:
+        return
+    members = {name: names for name, names in configured.members.items() if name in older}
+    by_setting = _by_setting(members), _by_setting(configured.indices)
+    for retired in retired_in(target):
+        started, of_indices = ({name: by[name] for name in matching(retired, by)} for by in by_setting)
+        scoped = [(scope, name) for scope in SCOPES for name in matching(retired, settings.scope(scope))]
+        if retired.removed:
+            yield from (_ends_members(name, where, retired, target) for name, where in started.items())
+            yield from (_fails_shards(name, where, retired, target) for name, where in of_indices.items())
+            yield from (_is_forgotten(name, scope, settings, retired, target) for scope, name in scoped)
+        else:
+            yield from _deprecated(retired, started, of_indices, scoped, target)
+    yield from _archived(configured.indices)
+
+
+def _by_setting(names: Names) -> Mapping[str, list[str]]:
+    """The members, or indices, that have a setting, by its name."""
+    found: dict[str, list[str]] = {}
+    for each, settings in names.items():
+        for setting in settings:
+            found.setdefault(setting, []).append(each)
+    return found
+
+
+def _ends_members(name: str, members: list[str], retired: Retired, target: Version) -> Reason:
+    return refused(
+        "setting_removed",
+        f"Members have the setting {name} in their own configuration: {enumerate_few(members)}. OpenSearch {target}"
+        " does not know it, and ends at once where it is set.",
+        f"Take it out of opensearch.yml, or of the environment of the container, before these members start again."
+        f"{_instead(retired)} Members tell what they were started with, so if that is done, go on with skip_checks:"
+        " [settings].",
+    )
+
+
+def _fails_shards(name: str, indices: list[str], retired: Retired, target: Version) -> Reason:
+    return refused(
+        "index_setting_removed",
+        f"Indices have the setting {name}: {enumerate_few(indices)}. OpenSearch {target} does not know it, and no copy"
+        " of their shards starts on a member of that version.",
+        f"Close each of these indices, set it to null there (PUT <index>/_settings), and open the index again."
+        f"{_instead(retired)}{NEVERTHELESS}",
+    )
+
+
+def _is_forgotten(name: str, scope: str, settings: Settings, retired: Retired, target: Version) -> Reason:
+    return remark(
+        "cluster_setting_removed",
+        f"The {scope} setting {name} = {settings.scope(scope)[name]!r} is unknown to OpenSearch {target}: it has no"
+        " effect there, and goes with the first change of settings.",
+        f"Set it to null if it is no longer wanted.{_instead(retired)}",
+    )
+
+
+def _deprecated(
+    retired: Retired,
+    started: Mapping[str, list[str]],
+    of_indices: Mapping[str, list[str]],
+    scoped: list[tuple[str, str]],
+    target: Version,
+) -> Iterator[Reason]:
+    for name in sorted({*started, *of_indices, *(name for _scope, name in scoped)}):
+        places = [f"in the {scope} settings of the cluster" for scope, each in scoped if each == name]
+        if name in started:
+            places.append(f"in the configuration of {enumerate_few(started[name])}")
+        if name in of_indices:
+            places.append(f"on {enumerate_few(of_indices[name])}")
+        yield remark(
+            "setting_deprecated",
+            f"The setting {name}, which is set {' and '.join(places)}, is deprecated in OpenSearch {target}: a later"
+            " version may not know it.",
+            f"Take it out when you can.{_instead(retired)}",
+        )
+
+
+def _archived(indices: Names) -> Iterator[Reason]:
+    for name, where in sorted(_by_setting(indices).items()):
+        if name.startswith(ARCHIVED):
+            yield remark(
+                "index_setting_archived",
+                f"The setting {name.removeprefix(ARCHIVED)} of {enumerate_few(where)} is archived: no version that runs"
+                " knows it, and it has no effect.",
+            )
+
+
+def _instead(retired: Retired) -> str:
+    return f" In its place there is {retired.instead}." if retired.instead else ""

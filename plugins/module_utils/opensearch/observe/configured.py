@@ -1,0 +1,49 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings that members were started with, and settings of indices, by name. Pure.
+
+Their values are not kept: a value may be a secret of a plugin that says so to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.reading import Json, named, part, text
+
+Names = Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The names of the settings of each member's own configuration, and those of each index that were asked for."""
+
+    members: Names = field(default_factory=dict)
+    indices: Names = field(default_factory=dict)
+
+
+def parse_started_with(answer: Json) -> Names:
+    """The names of the settings of each member, from `GET _nodes/_all/settings?flat_settings=true`."""
+    found = named(answer, "nodes", lambda _identity, node: (text(node, "name"), frozenset(part(node, "settings", {}))))
+    return dict(found.values())
+
+
+def parse_of_indices(answer: Json) -> Names:
+    """The names of the settings of each index, from a cluster state that has only those which were asked for."""
+    metadata = part(answer, "metadata", {})
+    return named(metadata, "indices", lambda _name, index: frozenset(_leaves(part(index, "settings", {}))), {})
+
+
+def _leaves(of: Json, before: str = "") -> Iterator[str]:
+    for name, value in of.items():
+        yield from _below(f"{before}{name}", value)
+
+
+def _below(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from _leaves(value, f"{name}.")
+    else:
+        yield name
