@@ -33,8 +33,8 @@ SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of linux/prctl.h."""
 CONNECTIONS, REQUESTS = 16, 100
 """The most connections at a time, and the most requests of one of them."""
-SECONDS, LINGERING = 10.0, 1.0
-"""The time for a handshake, and for the whole of a request, even if it comes in drips; and to end a connection."""
+LINGERING = 1.0
+"""Seconds to end a connection."""
 LARGEST = 65_536
 """The most bytes of a body."""
 SHORTEST_TOKEN = 16
@@ -136,6 +136,9 @@ class Door:
 
     def __init__(self, options: argparse.Namespace, process: Process) -> None:
         self._options, self._process = options, process
+        self._context: ssl.SSLContext | None = None
+        self._seen: list[tuple[int, int]] = []
+        """The files of which the context was made, by the time of their last change and their number."""
         self._tls()
         host, port = options.listen
         both = not host and socket.has_dualstack_ipv6()
@@ -149,12 +152,21 @@ class Door:
             threading.Thread(target=self._serve, daemon=True).start()
 
     def _tls(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._options.certificate, self._options.key, "")
-        if self._options.client_ca:
-            context.verify_mode = ssl.CERT_OPTIONAL
-            context.load_verify_locations(self._options.client_ca)
-        return context
+        """The context of the files as they are: certificates are renewed while the agent runs."""
+        files = [
+            self._options.certificate,
+            self._options.key,
+            *([self._options.client_ca] if self._options.client_ca else []),
+        ]
+        seen = [(found.st_mtime_ns, found.st_ino) for found in map(os.stat, files)]
+        if self._context is None or seen != self._seen:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(files[0], files[1], "")
+            if self._options.client_ca:
+                context.verify_mode = ssl.CERT_OPTIONAL
+                context.load_verify_locations(self._options.client_ca)
+            self._context, self._seen = context, seen
+        return self._context
 
     def _serve(self) -> None:
         while True:
@@ -169,9 +181,10 @@ class Door:
                 log(f"A request was dropped because of an unforeseen fault: {type(error).__name__}.")
 
     def _receive(self, connection: socket.socket, caller: str) -> None:
-        connection.settimeout(SECONDS)
+        connection.settimeout(self._options.request_timeout)
+        # Without this an answer waits up to 40 ms for an acknowledgement.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            # Certificates are renewed while the agent runs, so the files are read for each connection.
             context = self._tls()
         except OSError as error:
             log(f"Requests cannot be taken: {error}.")
@@ -184,7 +197,7 @@ class Door:
         drips = Drips(connection)
         file = io.BufferedReader(drips)
         for left in range(REQUESTS, 0, -1):
-            drips.end = time.monotonic() + SECONDS
+            drips.end = time.monotonic() + self._options.request_timeout
             line = file.readline(LARGEST)
             if not line:
                 return
@@ -269,6 +282,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--state-directory", help="a directory that outlives the container, such as an emptyDir")
     parser.add_argument("--patience", type=float, default=120, help="seconds from SIGTERM to SIGKILL")
     parser.add_argument("--expected-checksum", help="the configuration that the very first start waits for")
+    parser.add_argument("--request-timeout", type=float, default=10, help="seconds for a handshake, and for a request")
     options = parser.parse_args(arguments[:cut])
     options.command = list(arguments[cut + 1 :])
     if not options.command:
