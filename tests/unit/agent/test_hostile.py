@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whatever comes over the line, the agent neither dies nor fails: an answer is one of those that it promises."""
+"""The agent neither dies nor fails, whatever comes over the line: each answer is one of those that it promises."""
 
 from __future__ import annotations
 
