@@ -52,6 +52,7 @@ LIMITS = {
     ("node_engine_plan", "", ""): "upgrade_preflight_timeout",
     ("node_engine_switch", "state", "switched"): "upgrade_member_timeout",
     ("pod_ondelete_roll", "", ""): "upgrade_member_timeout",
+    ("process_restart", "", ""): "upgrade_member_timeout",
     ("shard_allocation", "state", "drained"): "upgrade_batch_timeout",
     ("upgrade_lock", "state", "stopped"): "upgrade_abort_timeout",
     ("upgrade_plan", "state", "begun"): "",

@@ -56,7 +56,7 @@ class Cluster:
     def rise(self, layout: Layout, version: str, **options: Any) -> None:
         """Its members and the rights of the user, until it is green."""
         self.ground.apply(layout(self.namespace, version, address=self.ground.pod_address, **options))
-        self.ground.apply([*_rights(self.namespace)])
+        self.ground.apply(bound(ROLE, self.namespace))
         until(f"Cluster {self.namespace} to be green", self._whole, BOOT)
 
     @property
@@ -182,14 +182,16 @@ def _apps(api: client.ApiClient) -> Any:
     return client.AppsV1Api(api)
 
 
-def _rights(namespace: str) -> list[dict[str, Any]]:
-    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+def bound(role_file: Path, namespace: str) -> list[dict[str, Any]]:
+    """A shipped Role in a namespace, bound to the user `upgrader`."""
+    role = yaml.safe_load(role_file.read_text(encoding="utf-8"))
+    name = role["metadata"]["name"]
     role["metadata"]["namespace"] = namespace
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
-        "metadata": {"name": USER, "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]},
+        "metadata": {"name": f"{USER}-{name}", "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
     }
     return [role, binding]

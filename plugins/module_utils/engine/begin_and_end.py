@@ -39,6 +39,8 @@ class Parts:
     """Records how the run ended."""
     release: Work
     """Gives the lock back."""
+    first: Callable[[Task, Outcome], Outcome] | None = None
+    """Makes the first acts of the run, which are for all its batches. It gets the outcome of the plan."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class System:
     """Seconds that a batch is taken to last as long as none was measured in its place."""
     announce: Callable[[Task, Outcome, Verdict], None] | None = None
     """Tells another place that the order is refused."""
+    first: Callable[[Task, Outcome], Outcome] | None = None
+    """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
+    has_target: bool = True
+    """Whether its runs lead to a version that the user names."""
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:
@@ -137,6 +143,8 @@ def _begun(task: Task, parts: Parts) -> Outcome:
         return replace(plan, verdict=verdict)
     restored = parts.put_back(task)
     verdict = combine((verdict, restored.verdict))
+    if verdict.passed and parts.first is not None:
+        verdict = combine((verdict, parts.first(task, plan).verdict))
     batches = plan.more["batches"]
     recorded: Mapping[str, Any] = {}
     if verdict.passed and not task.check_mode:

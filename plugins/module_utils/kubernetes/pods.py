@@ -99,6 +99,7 @@ def _container(status: Part, init: bool) -> Container:
         last_exit_code=_exit_code(last),
         ready=flag(status, "ready", default=False),
         init=init,
+        identity=text(status, "containerID", ""),
     )
 
 

@@ -95,6 +95,8 @@ class Container:
     last_exit_code: int | None
     ready: bool
     init: bool
+    identity: str = ""
+    """The name of this very start of the container, which no other start has; empty before its first one."""
 
 
 @dataclass(frozen=True)

@@ -237,22 +237,24 @@ class Follower:
         try:
             pool = pool_named_in(self._pools, sighting.member)
             events = [each.sentence() for each in self._events(pool, pod)[-EVENTS:]]
-            log = self._log(pod) if pod else []
+            log = last_lines(self._client, pod) if pod else []
         except Refusal:
             return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], "log": []}
         return {"events": events, "log": log}
 
-    def _log(self, pod: Pod) -> list[str]:
-        stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
-        for container in stuck:
-            crashed = container.state != "running"
-            try:
-                return self._client.log(pod.namespace, pod.name, container.name, LOG_LINES, previous=crashed)
-            except Unreachable:
-                raise
-            except Refusal:
-                continue
-        return []
+
+def last_lines(client: KubernetesClient, pod: Pod) -> list[str]:
+    """The last log lines of the container of a pod that does not become Ready, of its last start if it has crashed."""
+    stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
+    for container in stuck:
+        crashed = container.state != "running"
+        try:
+            return client.log(pod.namespace, pod.name, container.name, LOG_LINES, previous=crashed)
+        except Unreachable:
+            raise
+        except Refusal:
+            continue
+    return []
 
 
 def verdict_of(view: View) -> Verdict:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from ..kubernetes.rights import Right
+from ..kubernetes.rights import EXECUTE, Right
 
 ROLE = (
     *(Right(verb, "", "secrets") for verb in ("get", "create", "patch")),
     *(Right(verb, "", "pods") for verb in ("get", "patch")),
+    *EXECUTE,
 )
-"""The rights for configurations in Secrets, and for the labels of pods that stay."""
+"""The rights for configurations in Secrets, for labels and phases of pods that stay, and for signals in them."""
 COLLECTING = tuple(Right(verb, "", "secrets") for verb in ("list", "delete"))
 """The further rights for collecting Secrets that no pod uses. A user who may list them can read them all."""

@@ -48,8 +48,8 @@ def contract_of(system: System) -> Contract:
         },
         required_if=[
             ("record_kept_in", "kubernetes", ("namespace",)),
-            ("state", "planned", ("target_version",)),
-            ("state", "begun", ("target_version", "confirmed")),
+            *([("state", "planned", ("target_version",))] if system.has_target else []),
+            ("state", "begun", ("target_version", "confirmed") if system.has_target else ("confirmed",)),
             ("state", "ended", ("event", "lock")),
         ],
         # To begin is to take the lock, and to end is to give it back.
@@ -84,7 +84,7 @@ def _parts_of(system: System) -> Parts:
     def note_end(task: Task) -> Outcome:
         return _record(task, state="ended")
 
-    return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release)
+    return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release, system.first)
 
 
 def _record(task: Task, **own: Any) -> Outcome:
@@ -122,7 +122,7 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int) -> tuple[Verd
     place, records = _records_of(task, more)
     pace = seconds_a_batch(records)
     batches = more["batches"]
-    earlier = earlier_of(records, task.params["target_version"], more)
+    earlier = earlier_of(records, task.params["target_version"] or more["target_version"], more)
     return place, {
         "batches": placed(batches, earlier.get("done", 0) + len(batches)),
         "earlier": earlier,

@@ -26,6 +26,8 @@ STOPPED = "upgrade.stateful/stop"
 """The annotation of a pod whose process a person wants stopped, until the annotation is removed."""
 PROCESS = "upgrade.stateful/restart-process"
 """The annotation that names the process to end, so that a stale read never ends its successor."""
+MEMBER = "upgrade.stateful/restart-member"
+"""The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
 
 
 class Phase(str, Enum):
@@ -69,8 +71,15 @@ class Marked:
     phase: Phase | None = None
     process: str = ""
     """The process to end, as the phase `stop` has noted it; empty before that."""
+    member: str = ""
+    """The same process as the cluster knows it."""
     stays_stopped: bool = False
     """Whether a person wants its process stopped."""
+
+    @property
+    def next_phase(self) -> Phase | None:
+        """The phase that follows its own; None if it has none, or its restart is over then."""
+        return phase_after(self.phase) if self.phase else None
 
 
 class Due(str, Enum):
@@ -120,7 +129,9 @@ def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> Phase | None:
         raise ValueError(said) from None
 
 
-def marked(name: str, uid: str, annotations: Mapping[str, str], of_pool: Phase | None, key: str = PHASE) -> Marked:
+def marked(
+    name: str, uid: str, annotations: Mapping[str, str], of_pool: Phase | None = None, key: str = PHASE
+) -> Marked:
     """A pod with its marks. A phase of its StatefulSet counts for a pod that has none of its own.
 
     Raises:
@@ -128,7 +139,8 @@ def marked(name: str, uid: str, annotations: Mapping[str, str], of_pool: Phase |
     """
     stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
     own = phase_of(annotations, key)
-    return Marked(name, uid, own or of_pool, annotations.get(PROCESS, ""), stays_stopped)
+    process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
+    return Marked(name, uid, own or of_pool, process, member, stays_stopped)
 
 
 def next_of(pods: Sequence[Marked]) -> Next:

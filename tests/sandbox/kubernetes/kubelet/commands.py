@@ -7,6 +7,8 @@ import hashlib
 import shlex
 from collections.abc import Callable, Sequence
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.by_kubelet import END, STARTED
+
 from tests.lab.kubelet.execution import Ended
 
 ReadFile = Callable[[str], "bytes | None"]
@@ -18,11 +20,21 @@ class NoSuchProgram(Exception):
     """The image has no such program."""
 
 
-def run(words: Sequence[str], read: ReadFile, terminate: Callable[[], None]) -> Ended:
-    """The end of a command. `terminate` sends SIGTERM to the first process. Raises NoSuchProgram."""
+def run(words: Sequence[str], read: ReadFile, terminate: Callable[[], None], first: str) -> Ended:
+    """The end of a command. `terminate` sends SIGTERM to the first process, and `first` tells its start and its name.
+
+    Of scripts for the shell it knows single commands, and those with which the collection restarts a process.
+    Raises NoSuchProgram.
+    """
     program, *arguments = words
+    if program == "sh" and arguments[:2] == ["-c", STARTED]:
+        return Ended(0, f"{first}\n".encode(), b"")
+    if program == "sh" and arguments[:2] == ["-c", END]:
+        if arguments[3:] != first.split()[:1]:
+            return Ended(1, b"", b"")
+        return _kill(["-TERM", "1"], terminate)
     if program == "sh" and arguments[:1] == ["-c"] and len(arguments) == 2:
-        return _shell(arguments[1], read, terminate)
+        return _shell(arguments[1], read, terminate, first)
     if program == "true":
         return Ended(0, b"", b"")
     if program == "kill":
@@ -32,12 +44,12 @@ def run(words: Sequence[str], read: ReadFile, terminate: Callable[[], None]) -> 
     raise NoSuchProgram(program)
 
 
-def _shell(script: str, read: ReadFile, terminate: Callable[[], None]) -> Ended:
+def _shell(script: str, read: ReadFile, terminate: Callable[[], None], first: str) -> Ended:
     words = shlex.split(script)
     if words[:1] == ["exit"] and len(words) == 2:
         return Ended(int(words[1]), b"", b"")
     try:
-        return run(words[1:] if words[:1] == ["exec"] else words, read, terminate)
+        return run(words[1:] if words[:1] == ["exec"] else words, read, terminate, first)
     except NoSuchProgram as error:
         return Ended(127, b"", f"sh: 1: {error}: not found\n".encode())
 

@@ -152,7 +152,8 @@ class Container:
 
     def execute(self, words: Sequence[str]) -> Ended:
         """Run a command beside its process. Raises NoSuchProgram."""
-        return commands.run(words, lambda path: self._pod.mounts.file(self.spec, path), self.terminate)
+        first = f"{1000 + self.state.restarts} java"
+        return commands.run(words, lambda path: self._pod.mounts.file(self.spec, path), self.terminate, first)
 
     def terminate(self) -> None:
         """The process gets SIGTERM from its own container; it ends, and is started again."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import (
+    MEMBER,
     PHASE,
     PHASE_OF_OPERATOR,
     PROCESS,
@@ -140,8 +141,8 @@ def test_both_annotations_are_understood(key: str) -> None:
 
 
 def test_the_marks_of_a_pod() -> None:
-    found = marked("data-0", "uid", {STOPPED: "True", PROCESS: "p"}, Phase.SCHEDULE_ROLLING)
-    assert found == Marked("data-0", "uid", Phase.SCHEDULE_ROLLING, "p", stays_stopped=True)
+    found = marked("data-0", "uid", {STOPPED: "True", PROCESS: "p", MEMBER: "m"}, Phase.SCHEDULE_ROLLING)
+    assert found == Marked("data-0", "uid", Phase.SCHEDULE_ROLLING, "p", "m", stays_stopped=True)
     # The phase of its own comes before that of its StatefulSet.
     assert marked("data-0", "uid", {PHASE: "start"}, Phase.SCHEDULE).phase is Phase.START
 

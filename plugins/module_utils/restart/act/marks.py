@@ -1,0 +1,118 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writing the phase of a restart into the annotations of a pod, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...common.attempts import until_unchanged
+from ...common.errors import Conflict
+from ...common.task import Task
+from ...common.verdict import refused
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.pods import list_pods, pod_path
+from ...kubernetes.state import Pod, StatefulSet
+from ...kubernetes.stateful_sets import path_of
+from ..judge.phases import MEMBER, PHASE_OF_OPERATOR, PROCESS, SCHEDULED, Phase, may_become, phase_of
+
+ATTEMPTS = 10
+"""Conflicts in a row before a mark is given up. Every status update changes the resourceVersion that guards it."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The marks of the pods of one task."""
+
+    task: Task
+    client: KubernetesClient
+    key: str
+    """The annotation that holds the phase."""
+
+    def set(self, pod: Pod, phase: Phase | None, process: str = "", member: str = "") -> bool:
+        """Bring a pod into a phase, or out of its restart. The result says whether anything was to do.
+
+        `process` and `member` are noted with the phase `stop`, and removed at the end.
+
+        Raises:
+            Conflict: the pod was replaced, or its phase was changed, and the step is none from there.
+            Unreachable: the answer was lost. The next look tells whether the mark was made.
+        """
+        looked = [pod]
+
+        def attempt() -> bool:
+            found = looked.pop() if looked else self._look_again(pod)
+            before = phase_of(found.annotations, self.key)
+            if before is phase:
+                return False
+            if not may_become(before, phase):
+                raise self._moved(found, before, phase)
+            self._write(found, phase, _notes(phase, process, member))
+            return True
+
+        return until_unchanged(attempt, ATTEMPTS)
+
+    def clear(self, pod: Pod) -> bool:
+        """Take the phase from a pod to whose process nothing was done. The result says whether there was one.
+
+        Raises:
+            Conflict: its restart has begun meanwhile.
+        """
+        looked = [pod]
+
+        def attempt() -> bool:
+            found = looked.pop() if looked else self._look_again(pod)
+            before = phase_of(found.annotations, self.key)
+            if before is not None and before not in SCHEDULED:
+                raise self._moved(found, before, None)
+            if before is not None:
+                self._write(found, None, {})
+            return before is not None
+
+        return until_unchanged(attempt, ATTEMPTS)
+
+    def take_from(self, pool: StatefulSet) -> None:
+        """Take the phase from a StatefulSet, once each of its pods has it.
+
+        Raises:
+            Conflict: it was changed meanwhile.
+        """
+        if not self.task.check_mode:
+            self.task.still_wanted()
+        annotations: dict[str, str | None] = {self.key: None, PHASE_OF_OPERATOR: None}
+        metadata = {"uid": pool.uid, "resourceVersion": pool.resource_version, "annotations": annotations}
+        with self.task.journal.doing(("marked_pool", pool.name, {"uid": pool.uid, "phase": ""})):
+            path = path_of(pool.namespace, pool.name)
+            self.client.patch(path, {"metadata": metadata}, "merge", dry_run=self.task.check_mode)
+
+    def _look_again(self, pod: Pod) -> Pod:
+        found = [each for each in list_pods(self.client, pod.namespace) if each.uid == pod.uid]
+        if not found:
+            message = f"Pod {pod.name} was replaced at this moment, so its process is another one."
+            raise Conflict(refused("pod_replaced", message, "Run again."))
+        return found[0]
+
+    def _write(self, pod: Pod, phase: Phase | None, notes: Mapping[str, str | None]) -> None:
+        if not self.task.check_mode:
+            self.task.still_wanted()
+        annotations = {self.key: phase.value if phase else None, PHASE_OF_OPERATOR: None, **notes}
+        metadata = {"uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations}
+        details = {"uid": pod.uid, "phase": phase.value if phase else ""}
+        with self.task.journal.doing(("marked_pod", pod.name, details)):
+            path = pod_path(pod.namespace, pod.name)
+            self.client.patch(path, {"metadata": metadata}, "merge", dry_run=self.task.check_mode)
+
+    @staticmethod
+    def _moved(pod: Pod, before: Phase | None, after: Phase | None) -> Conflict:
+        was = f"is in phase {before.value}" if before else "has no phase"
+        wanted = f"phase {after.value}" if after else "the end of its restart"
+        message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: somebody else has changed it."
+        return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
+
+
+def _notes(phase: Phase | None, process: str, member: str) -> dict[str, str | None]:
+    if phase is None:
+        return {PROCESS: None, MEMBER: None}
+    return {PROCESS: process, MEMBER: member} if process else {}

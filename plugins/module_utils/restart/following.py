@@ -1,0 +1,210 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Following the processes of a batch from the phase `stop` until they are members again on the wanted configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..common.errors import Refusal, Unreachable
+from ..common.task import Task
+from ..common.verdict import Reason, State, Verdict, as_verdict, combine, waiting
+from ..kubernetes.pods import list_events
+from ..kubernetes.state import Pod
+from ..opensearch.observe.client import OpenSearchClient
+from ..opensearch.observe.cluster import observe_members
+from ..opensearch.observe.state import ClusterMember
+from ..pools.follow import EVENTS, last_lines
+from ..pools.judge import pool_of
+from ..pools.replacement import SLOW, Sighting, judge_replacement
+from .act.marks import Marks
+from .judge.phases import STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
+from .look import Batch, Looking
+from .way import Way
+
+STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}
+"""The word for each stage that every restart goes through, by the code of its reason."""
+
+ASK_AGAIN = 30.0
+"""Seconds after which a process that has not ended is asked again."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at the processes under way."""
+
+    batch: Batch
+    verdict: Verdict
+
+
+def verdict_of(view: View) -> Verdict:
+    """The verdict of a look. It passes once no restart of the batch is under way any more."""
+    return view.verdict
+
+
+@dataclass
+class _Trail:
+    """The memory of one pod between looks."""
+
+    begun: float
+    phase_since: float
+    phase: Phase | None
+    followed: bool = False
+    """Whether its restart was under way at the first look of this task."""
+    ended: float | None = None
+    asked: float | None = None
+    """The moment in which its process was last asked to end."""
+
+
+@dataclass
+class Follower:
+    """Looks at the pods of a batch, and makes the steps that are due. Each may be made again after a kill."""
+
+    task: Task
+    looking: Looking
+    search: OpenSearchClient
+    way: Way
+    marks: Marks
+    _trails: dict[str, _Trail] = field(default_factory=dict)
+
+    def begin(self, pod: Pod, mark: Marked, member: str) -> None:
+        """Note that the process of a pod is to be stopped, and which one. The next looks stop it.
+
+        Raises:
+            Refusal: it could not be noted, or the way cannot be used with this pod.
+        """
+        process = self.task.ask(lambda: self.way.look(pod))
+        self.task.still_wanted()
+        self.marks.set(pod, mark.next_phase, process.identity, member)
+        now = self.task.clock.now()
+        self._trails[pod.name] = _Trail(now, now, mark.next_phase)
+        self.task.progress(f"{pod.name} goes down")
+
+    def look(self) -> View:
+        """One look, with the steps that are due in it."""
+        batch = self.looking.look()
+        if not batch.verdict.passed:
+            return View(batch, batch.verdict)
+        there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
+        gone = [name for name in self._trails if name not in batch.marks]
+        members = observe_members(self.search, list(there)) if there else {}
+        found = {name: self._process(mark, pod, members) for name, (mark, pod) in there.items()}
+        verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
+        for name, (mark, pod) in there.items():
+            trail = self._trails.setdefault(name, self._new(mark))
+            others = [(batch.marks[each], found[each]) for each in there if each != name]
+            verdicts.append(self._step(batch, mark, pod, found[name], others, trail))
+        return View(self._after(batch), combine(verdicts))
+
+    def _new(self, mark: Marked) -> _Trail:
+        now = self.task.clock.now()
+        return _Trail(now, now, mark.phase, followed=True)
+
+    def _process(self, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
+        process = self.way.look(pod)
+        member = members.get(mark.name)
+        return replace(process, joined=member is not None and member.ephemeral_id != mark.member)
+
+    def _step(
+        self,
+        batch: Batch,
+        mark: Marked,
+        pod: Pod,
+        process: Process,
+        others: list[tuple[Marked, Process]],
+        trail: _Trail,
+    ) -> Verdict:
+        """The act that is due for one pod, its next phase, and the reason to wait for it."""
+        if mark.phase in STOPPING and not is_stopped(mark, process):
+            self._stop(pod, process, trail)
+        if mark.phase in STARTING and not process.running:
+            self.task.still_wanted()
+            self.way.start(pod, process.expected)
+        after = advanced(mark, process, others)
+        if after is not mark.phase:
+            self.marks.set(pod, after)
+            trail.phase, trail.phase_since = after, self.task.clock.now()
+            if after is None:
+                trail.ended = self.task.clock.now()
+                return Verdict()
+        return combine((_judge_phase(replace(mark, phase=after), process), self._judge_pod(batch, pod, trail)))
+
+    def _stop(self, pod: Pod, process: Process, trail: _Trail) -> None:
+        now = self.task.clock.now()
+        if trail.asked is None or now - trail.asked >= ASK_AGAIN:
+            self.task.still_wanted()
+            with self.task.journal.doing(("stopped_process", pod.name, {"uid": pod.uid, "process": process.identity})):
+                self.way.stop(pod, process)
+            trail.asked = now
+
+    def _judge_pod(self, batch: Batch, pod: Pod, trail: _Trail) -> Verdict:
+        """The trouble of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""
+        pool = pool_of(batch.pools, pod.name)
+        if pool is None or trail.phase in STOPPING:
+            return Verdict()
+        slow = self.task.clock.now() - trail.phase_since > SLOW
+        events = list_events(self.looking.client, pod.namespace, "Pod", pod.name, pod.uid) if slow else ()
+        seen = Sighting(pod.name, "", pod, self.task.clock.now() - trail.phase_since, events=events)
+        # The pod stays, so it is of the revision that it had.
+        return judge_replacement(replace(pool, update_revision=pod.revision), seen)
+
+    def _after(self, batch: Batch) -> Batch:
+        ended = {name for name, trail in self._trails.items() if trail.ended is not None}
+        return replace(batch, marks={n: replace(m, phase=None) if n in ended else m for n, m in batch.marks.items()})
+
+    def action(self, name: str) -> str:
+        """The deed of this task with a pod: restarted, followed, or kept."""
+        trail = self._trails.get(name)
+        return "kept" if trail is None else "followed" if trail.followed else "restarted"
+
+    def result(self, name: str, verdict: Verdict) -> dict[str, Any]:
+        """The seconds of a restart, and the last log lines and events of a pod that is stuck."""
+        trail = self._trails.get(name)
+        if trail is None:
+            return {"total_seconds": None}
+        took = round(trail.ended - trail.begun, 2) if trail.ended is not None else None
+        stuck = trail.ended is None and verdict.state is State.REFUSED
+        return {"total_seconds": took, **(self._evidence(name) if stuck else {})}
+
+    def _evidence(self, name: str) -> dict[str, list[str]]:
+        try:
+            pod = self.looking.look().pods[name]
+            events = list_events(self.looking.client, pod.namespace, "Pod", name, pod.uid)
+            return {"events": [e.sentence() for e in events[-EVENTS:]], "log": last_lines(self.looking.client, pod)}
+        except (Refusal, Unreachable, KeyError):
+            return {"events": [], "log": []}
+
+
+def _pod_missing(name: str) -> Reason:
+    return waiting("pod_not_recreated", f"Pod {name} is gone: somebody else has deleted it.", about=name)
+
+
+@as_verdict
+def judge_ready(batch: Batch) -> Iterator[Reason]:
+    """Whether every pod of the batch is Ready."""
+    yield from batch.verdict.reasons
+    for name, pod in batch.pods.items():
+        if not pod.ready:
+            yield waiting("pod_starting", f"Pod {name} has started and is not Ready yet.", "Read its log.", about=name)
+
+
+@as_verdict
+def _judge_phase(mark: Marked, process: Process) -> Iterator[Reason]:
+    """The thing that the phase of a pod waits for."""
+    if mark.phase in STOPPING:
+        yield waiting("process_stopping", f"The process of {mark.name} is stopping.", about=mark.name)
+    elif mark.phase in UNDER_WAY and not process.has_configuration:
+        yield waiting(
+            "configuration_not_mounted",
+            f"The new configuration has not reached pod {mark.name} yet: the mounted file is {process.checksum[:12]},"
+            f" and {process.expected[:12]} is expected.",
+            "The kubelet brings it within two minutes. If it does not, look at the events of the pod.",
+            about=mark.name,
+        )
+    elif mark.phase in UNDER_WAY:
+        yield waiting(
+            "process_starting", f"The process of {mark.name} has not joined the cluster yet.", about=mark.name
+        )

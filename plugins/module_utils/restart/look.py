@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at a batch of pods with the phases of their restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..common.verdict import Verdict, combine
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.owners import judge_owned
+from ..kubernetes.pods import list_budgets
+from ..kubernetes.state import Namespace, Pod, StatefulSet
+from ..kubernetes.stateful_sets import named_in, observe_namespace
+from ..pools.disruption import judge_budgets
+from ..pools.judge import judge_controller, judge_members, judge_others, pool_of
+from .judge.phases import SCHEDULED, UNDER_WAY, Marked, Phase, judge_words, marked, phase_of
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The pods of one batch at one moment."""
+
+    names: tuple[str, ...]
+    pools: tuple[StatefulSet, ...]
+    there: Namespace
+    verdict: Verdict
+    """Whether all of them are there and can be understood."""
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    marks: Mapping[str, Marked] = field(default_factory=dict)
+    phases: Mapping[str, Phase | None] = field(default_factory=dict)
+    """The phase of each pool, which a person has set for all its pods."""
+
+    @cached_property
+    def going(self) -> tuple[str, ...]:
+        """The pods whose processes are to be stopped, and are not asked to yet."""
+        return tuple(n for n, mark in self.marks.items() if mark.phase in SCHEDULED and not mark.stays_stopped)
+
+    @cached_property
+    def down(self) -> tuple[str, ...]:
+        """The pods whose restart is under way."""
+        return tuple(name for name, mark in self.marks.items() if mark.phase in UNDER_WAY)
+
+    def phase(self, name: str) -> str:
+        """The phase of a pod as its annotation has it; empty if it has none."""
+        mark = self.marks.get(name)
+        return mark.phase.value if mark and mark.phase else ""
+
+    def pool_of(self, name: str) -> str:
+        """The name of the pool of a pod."""
+        found = pool_of(self.pools, name)
+        return found.name if found else ""
+
+
+class Looking:
+    """The looks at one batch."""
+
+    def __init__(self, client: KubernetesClient, params: Mapping[str, Any]) -> None:
+        self.client = client
+        self._namespace: str = params["namespace"]
+        self._pools: Sequence[str] = params["pools"]
+        self._names = tuple(params["batch"])
+        self._key: str = params["annotation"]
+
+    def look(self) -> Batch:
+        """The batch now.
+
+        Raises:
+            Refusal: one of its pools does not exist, or the API gives no answer.
+        """
+        there = observe_namespace(self.client, self._namespace)
+        pools = tuple(named_in(there, name) for name in dict.fromkeys(self._pools))
+        there.need({name for pool in pools for name in pool.member_names()})
+        found = {name: pod for pool in pools for name, pod in there.pods_of(pool).items() if name in self._names}
+        verdict = combine(
+            (
+                judge_members(pools, self._names),
+                *(verdict for pool in pools for verdict in (judge_controller(pool), judge_owned(pool, there.pods))),
+                judge_words(self._words(pools, found), self._key),
+            )
+        )
+        if not verdict.passed:
+            return Batch(self._names, pools, there, verdict, found)
+        of_pods = ((name, found[name]) for name in self._names if name in found)
+        marks = {name: marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in of_pods}
+        phases = {pool.name: phase_of(pool.annotations, self._key) for pool in pools}
+        return Batch(self._names, pools, there, verdict, found, marks, phases)
+
+    @staticmethod
+    def _words(pools: Sequence[StatefulSet], pods: Mapping[str, Pod]) -> dict[str, Mapping[str, str]]:
+        return {
+            **{f"StatefulSet {pool.name}": pool.annotations for pool in pools},
+            **{f"pod {name}": pod.annotations for name, pod in pods.items()},
+        }
+
+    def judge_surroundings(self, seen: Batch) -> Verdict:
+        """Whether the other pods of the pools, and the disruption budgets, let the batch go now."""
+        pods = {name: pod for pool in seen.pools for name, pod in seen.there.pods_of(pool).items()}
+        budgets = list_budgets(self.client, self._namespace)
+        going = [seen.pods[name] for name in seen.going]
+        return combine((judge_others(seen.pools, pods, self._names), judge_budgets(budgets, going)))

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `process_restart`: restart the processes of a batch of pods, which stay.
+
+The phase of each pod is in its annotations (`judge.phases`), so a run that was killed goes on where it was. The proof
+of the batch is that of a replacement, made immediately before the first process is stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
+from ..common.attempts import proven_and_prepared
+from ..common.errors import Refusal
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, combine
+from ..common.voice import Stages
+from ..kubernetes import client as kubernetes
+from ..kubernetes.client import KubernetesClient
+from ..opensearch.act.restricting import RESTRICTING
+from ..opensearch.batch_proof import BatchProof
+from ..opensearch.observe.client import OpenSearchClient, connect
+from .act.marks import Marks
+from .following import STAGES, Follower, judge_ready, verdict_of
+from .judge.phases import PHASE, SCHEDULED, Phase
+from .look import Batch, Looking
+from .way import Way
+from .ways import WAYS, way_of
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **NAMESPACE,
+        **WAIT,
+        "wait_sleep": {"type": "float", "default": 0.25},
+        **CONSENT,
+        "state": {"type": "str", "default": "restarted", "choices": ["scheduled", "restarted", "unscheduled"]},
+        "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
+        "batch": {"type": "list", "elements": "str", "required": True},
+        "expected": {"type": "list", "elements": "str", "default": []},
+        "annotation": {"type": "str", "default": PHASE},
+        "phase": {
+            "type": "str",
+            "default": Phase.SCHEDULE_ROLLING.value,
+            "choices": [each.value for each in Phase if each in SCHEDULED],
+        },
+        "container": {"type": "str"},
+        "restart_by": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
+        "proof_timeout": {"type": "int"},
+        "hand_over": {"type": "bool", "default": True},
+        **RESTRICTING,
+        "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
+        "usual_seconds": {"type": "float"},
+    }
+)
+
+
+def run(task: Task) -> Outcome:
+    """Bring the pods of the batch into the state."""
+    cluster = kubernetes.connect(task.params["kubernetes"])
+    search = connect(task.params["opensearch"], task.params["kubernetes"])
+    return carry_out(task, cluster, search, way_of(task.params, cluster))
+
+
+def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way) -> Outcome:
+    """The same with these clients and this way."""
+    marks = Marks(task, cluster, task.params["annotation"])
+    if task.params["state"] == "restarted":
+        return _Restart(task, cluster, search, way, marks).run()
+    return _marked(task, cluster, marks)
+
+
+def _marked(task: Task, cluster: KubernetesClient, marks: Marks) -> Outcome:
+    """Schedule the pods that have no phase, or take the phase from those that are only scheduled.
+
+    The phase of a StatefulSet is handed on to each of its pods, and then taken from it: a pod that has gone through its
+    restart would otherwise be scheduled anew.
+    """
+    batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
+    if not verdict.passed:
+        return _outcome(batch, verdict, changed=False)
+    scheduled = task.params["state"] == "scheduled"
+    for name, mark in batch.marks.items():
+        if scheduled and mark.phase is None:
+            of_pool = next((batch.phases[pool.name] for pool in batch.pools if pool.ordinal(name) is not None), None)
+            marks.set(batch.pods[name], of_pool or Phase(task.params["phase"]))
+        elif not scheduled and mark.phase in SCHEDULED:
+            marks.clear(batch.pods[name])
+    for pool in batch.pools:
+        if batch.phases[pool.name] in SCHEDULED:
+            marks.take_from(pool)
+    return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
+
+
+class _Restart:
+    """The restart of the processes of one batch."""
+
+    def __init__(self, task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way, marks: Marks) -> None:
+        self._task = task
+        self._cluster = cluster
+        self._search = search
+        self._way = way
+        self._marks = marks
+        # The volumes of a pod stay with it. Data on none of them stays if the container does.
+        self._proof = BatchProof(task, search, None, loses_data=not way.keeps_container)
+        self._looking = Looking(cluster, task.params)
+        self._prepared = False
+
+    def run(self) -> Outcome:
+        """Prove the batch, stop its processes, and follow them until they are back."""
+        batch, verdict = self._proven()
+        if self._task.check_mode or not verdict.passed:
+            for name in batch.going if verdict.passed else ():
+                self._marks.set(batch.pods[name], batch.marks[name].next_phase)
+            return self._outcome(batch, verdict)
+        follower = Follower(self._task, self._looking, self._search, self._way, self._marks)
+        stages = Stages(STAGES, self._task.params["usual_seconds"])
+        try:
+            for name in batch.going:
+                follower.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
+            view, verdict = replace(self._task, stages=stages).wait(follower.look, verdict_of)
+            if verdict.passed and self._task.params["until"] == "ready":
+                _batch, verdict = self._task.wait(self._looking.look, judge_ready)
+        except Refusal as error:
+            return self._outcome(batch, self._task.verdict_of(error), follower)
+        return self._outcome(view.batch, verdict, follower)
+
+    def _proven(self) -> tuple[Batch, Verdict]:
+        """Wait for the proof that the pods which are only scheduled may go. It is made again after each preparation."""
+
+        def look() -> Batch:
+            seen = self._looking.look()
+            if not seen.verdict.passed or not seen.going:
+                return seen
+            standing = self._looking.judge_surroundings(seen)
+            if not standing.passed:
+                return replace(seen, verdict=standing)
+            return replace(seen, verdict=self._proof.proof(seen.pools, seen.there, seen.down))
+
+        def looked() -> tuple[Batch, Verdict]:
+            given = self._task.params["proof_timeout"]
+            in_vain = self._proof.in_vain
+            return self._task.wait(
+                look, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=in_vain
+            )
+
+        def prepare(seen: Batch) -> bool:
+            did = bool(seen.going) and self._proof.prepare(seen.going)
+            self._prepared = self._prepared or did
+            return did
+
+        return proven_and_prepared(looked, prepare, self._proof.again)
+
+    def _outcome(self, batch: Batch, verdict: Verdict, follower: Follower | None = None) -> Outcome:
+        verdict = combine((verdict, Verdict(self._proof.remarks)))
+        changed = bool(self._task.journal.as_result()) or self._prepared
+        return _outcome(batch, verdict, changed=changed, follower=follower, way=self._way.name)
+
+
+def _outcome(
+    batch: Batch, verdict: Verdict, *, changed: bool, follower: Follower | None = None, way: str = ""
+) -> Outcome:
+    members: Sequence[dict[str, Any]] = [
+        {
+            "name": name,
+            "pool": batch.pool_of(name),
+            "action": follower.action(name) if follower else "untouched",
+            "phase": batch.phase(name),
+            "uid": batch.pods[name].uid if name in batch.pods else "",
+            **(follower.result(name, verdict) if follower else {}),
+        }
+        for name in batch.names
+    ]
+    return Outcome(
+        verdict,
+        changed,
+        before={"phases": {name: batch.phase(name) for name in batch.names}},
+        more={"members": members, **({"way": way} if way else {})},
+    )

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ways in which the process of a pod is stopped and started while the pod stays, behind one contract."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..kubernetes.state import Pod
+from .judge.phases import Process
+
+
+class Way(Protocol):
+    """One way. Each of its acts may be made again: it does nothing then.
+
+    The field `joined` of the processes that it sees is left to the caller, who knows the cluster.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in options and results."""
+
+    @property
+    def keeps_container(self) -> bool:
+        """Whether the container stays as well, with all that is on none of its volumes."""
+
+    @property
+    def keeps_stopped(self) -> bool:
+        """Whether a process that was stopped stays so until it is started. Otherwise it comes back by itself."""
+
+    def look(self, pod: Pod) -> Process:
+        """The process of a pod now.
+
+        Raises:
+            Unreachable: there is no answer, which may pass.
+            Refusal: the way cannot be used with this pod.
+        """
+
+    def stop(self, pod: Pod, process: Process) -> None:
+        """Ask exactly this process to end. One that was started since is left alone.
+
+        Raises:
+            Refusal: it may not be stopped.
+        """
+
+    def start(self, pod: Pod, expected: str) -> None:
+        """Ask for a process with the expected configuration, if none runs. An empty checksum stands for any.
+
+        Raises:
+            Refusal: it may not be started.
+        """

@@ -1,0 +1,20 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ways to restart a process, by the names under which a user chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..kubernetes.client import KubernetesClient
+from .by_kubelet import ByKubelet
+from .way import Way
+
+WAYS: Mapping[str, Callable[[Mapping[str, Any], KubernetesClient], Way]] = {"kubelet": ByKubelet.of}
+
+
+def way_of(params: Mapping[str, Any], client: KubernetesClient) -> Way:
+    """The way that the options of a task name."""
+    return WAYS[params["restart_by"]](params, client)

@@ -1,0 +1,217 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module process_restart."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: process_restart
+short_description: Restart the server processes of one batch of pods, which stay, proven safe immediately before
+description:
+  - Restarts the processes of the pods of one batch. The pods, their claims and their addresses stay.
+  - An annotation of each pod holds the phase of its restart (O(annotation)). It is first V(schedule-rolling), then
+    V(stop), then V(start), and then it is removed. A phase never goes back. So a run that was killed at any place is
+    gone on with, and no process is stopped twice.
+  - With O(state=scheduled) the pods are marked. With O(state=restarted) the marked pods of the batch are restarted, and
+    a pod without a mark is left alone.
+  - A person may set the annotation, too, on a pod or on a StatefulSet for all its pods. The annotation
+    C(elasticsearch.k8s.elastic.co/restart-phase) is understood as well.
+  - A pod with the annotation C(upgrade.stateful/stop) V("true") is left alone.
+  - Immediately before the first process is stopped it proves on fresh state that every shard keeps a started copy, and
+    every quorum its majority, without the batch. The proof is that of M(stateful.upgrade.pod_ondelete_roll), and so are
+    the hand-over of an elected manager and O(allocation).
+  - The process to stop is noted on the pod before it is stopped. A process that was started since then is never
+    stopped, whatever an older look has seen.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  state:
+    description:
+      - V(scheduled) gives each pod of the batch that has no phase the one in O(phase), or the one of its StatefulSet,
+        whose annotation is then removed.
+      - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
+      - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
+    type: str
+    choices: [scheduled, restarted, unscheduled]
+    default: restarted
+  pools:
+    description:
+      - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
+      - Nothing is taken down while a pod of one of these pools is down, except pods of O(batch).
+    type: list
+    elements: str
+    required: true
+    aliases: [pool]
+  batch:
+    description: Names of the pods whose processes go down together. Each belongs to one of O(pools).
+    type: list
+    elements: str
+    required: true
+  expected:
+    description:
+      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
+        those in O(batch).
+    type: list
+    elements: str
+    default: []
+  annotation:
+    description: The key of the annotation that holds the phase.
+    type: str
+    default: upgrade.stateful/restart-phase
+  phase:
+    description: The phase that a pod is scheduled with.
+    type: str
+    choices: [schedule, schedule-rolling, schedule-coordinated]
+    default: schedule-rolling
+  restart_by:
+    description:
+      - The way in which a process is stopped and started.
+      - With V(kubelet) the first process of the container gets the signal TERM, and the kubelet starts the container
+        again. That needs the right to execute commands in pods (C(create) of C(pods/exec)), and C(sh) in the image. A
+        container that was restarted a short while ago waits for the back-off of the kubelet, 10 seconds at first.
+    type: str
+    choices: [kubelet]
+    default: kubelet
+  container:
+    description:
+      - The container that runs the server. The default is the only one, or the one whose image is called opensearch.
+    type: str
+  proof_timeout:
+    description:
+      - Seconds to wait for the proof before anything is stopped. When they are over, the task ends with the verdict
+        V(waiting) and without a failure. By default O(wait_timeout) is the limit of this wait, too.
+    type: int
+  hand_over:
+    description:
+      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and only
+        alone.
+    type: bool
+    default: true
+  until:
+    description:
+      - V(ready) follows each pod until it is Ready and its process has joined the cluster.
+      - V(joined) follows it only until the cluster lists its new process. Its shards can come back meanwhile. Call
+        again with V(ready) to see the pods Ready.
+    type: str
+    choices: [ready, joined]
+    default: ready
+  usual_seconds:
+    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
+    type: float
+  wait_timeout:
+    description:
+      - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names
+        what it waits for. The phase stays on the pods, so that the next run goes on.
+  wait_sleep:
+    default: 0.25
+attributes:
+  check_mode:
+    support: full
+    details: The proof is made, and the pods that would be marked are listed in RV(ignore:actions).
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.task.namespace
+  - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.restricting
+notes:
+  - "Kubernetes rights needed in the namespace: C(list) and C(patch) of C(statefulsets) (group C(apps)); C(list) and
+    C(patch) of C(pods); C(create) and C(get) of C(pods/exec). Optional are C(list) of C(events), C(get) of
+    C(pods/log), and C(list) of C(poddisruptionbudgets) (group C(policy))."
+seealso:
+  - module: stateful.upgrade.pod_ondelete_roll
+  - module: stateful.upgrade.shard_allocation
+"""
+
+EXAMPLES = r"""
+- name: Mark all members
+  stateful.upgrade.process_restart:
+    namespace: search
+    pool: data
+    batch: [data-0, data-1, data-2]
+    state: scheduled
+
+- name: Restart one after the other
+  stateful.upgrade.process_restart:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+    pool: data
+    batch: ["{{ item }}"]
+    expected: [data-0, data-1, data-2]
+    allocation: restrict
+  loop: [data-2, data-1, data-0]
+
+- name: Put allocation back
+  stateful.upgrade.shard_allocation:
+    state: restored
+"""
+
+RETURN = r"""
+changed:
+  description: Whether a pod was (in check mode - would be) marked or its process restarted, or a setting was changed.
+  returned: always
+  type: bool
+verdict:
+  description: The verdict. It is passed once the batch is back, and else holds the reasons.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The phase of each pod of the batch as found; empty for none.
+  returned: always
+  type: dict
+  sample: {phases: {data-2: schedule-rolling}}
+way:
+  description: The way in which the processes were restarted.
+  returned: with O(state=restarted)
+  type: str
+  sample: kubelet
+members:
+  description:
+    - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(kept) as it was, or
+      V(untouched). C(total_seconds) last from the mark V(stop) until it has joined again; null if it has not.
+    - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {name: data-2, pool: data, action: restarted, phase: '', uid: 0d4f7e2a, total_seconds: 6.2}
+actions:
+  description: Each act, with its time.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {action: marked_pod, target: data-2, at: '2026-11-21T02:00:00.000Z', uid: 0d4f7e2a, phase: stop}
+waited:
+  description: Each reason that was waited for, with its seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+next:
+  description: The next step, if the batch is not back yet.
+  returned: always
+  type: str
+  sample: ''
+"""
+
+from ..module_utils.restart.process_restart import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes are restarted while their pods stay: as many times as asked for, once for each request, and no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.scenarios.circumstances import POOL, index
+from tests.scenarios.cluster import ROLE, Cluster, bound
+from tests.scenarios.tasks import Tasks, step
+
+MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
+LAST = MEMBERS[-1]
+PREFIX = "upgrade.stateful/"
+RIGHTS = ROLE.parents[2] / "restart/files/role.yml"
+"""The Role that a restart needs beside that of an upgrade."""
+
+
+@pytest.fixture
+def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
+    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    return Tasks(standing, tmp_path, ansible_environment)
+
+
+def processes(cluster: Cluster) -> dict[str, str]:
+    """Member → ephemeral id, which no other process has."""
+    nodes = json.loads(cluster.ask("/_cluster/state/nodes"))["nodes"]
+    return {node["name"]: node["ephemeral_id"] for node in nodes.values()}
+
+
+def marks(cluster: Cluster) -> dict[str, list[str]]:
+    """The annotations of restarts, by pod."""
+    with cluster.ground.client() as api:
+        found: Any = [client.CoreV1Api(api).read_namespaced_pod(name, cluster.namespace).metadata for name in MEMBERS]
+    return {each.name: [key for key in each.annotations or {} if key.startswith(PREFIX)] for each in found}
+
+
+def options(cluster: Cluster, *batch: str, **more: Any) -> dict[str, Any]:
+    return {"namespace": cluster.namespace, "pool": POOL, "batch": list(batch), "expected": MEMBERS, **more}
+
+
+def test_one_process_is_restarted_once_and_its_pod_stays(standing: Cluster, tasks: Tasks) -> None:
+    before, processes_before = standing.fingerprint(), processes(standing)
+    with index(standing, "logs", shards=2, replicas=1):
+        marked, again, planned, first, second = tasks.play(
+            step("process_restart", **options(standing, LAST, state="scheduled")),
+            step("process_restart", **options(standing, LAST, state="scheduled")),
+            step("process_restart", check=True, **options(standing, LAST, allocation="restrict")),
+            step("process_restart", **options(standing, LAST, allocation="restrict")),
+            step("process_restart", **options(standing, LAST)),
+        )
+        (back,) = tasks.play(step("shard_allocation", state="restored"))
+        standing.until_green()
+    assert [each["changed"] for each in (marked, again, planned, first, second)] == [True, False, True, True, False]
+    assert [member["action"] for member in (*first["members"], *second["members"])] == ["restarted", "kept"]
+    assert first["members"][0]["total_seconds"] > 0
+    assert back["changed"]
+    assert standing.fingerprint() == before
+    after = processes(standing)
+    assert {name for name in MEMBERS if after[name] != processes_before[name]} == {LAST}
+    assert marks(standing) == {name: [] for name in MEMBERS}

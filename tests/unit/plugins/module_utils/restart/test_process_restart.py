@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Restarting the processes of a batch: the proof, the phases, a kill at every act, and the marks of a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed, World
+
+
+@pytest.fixture
+def there() -> World:
+    return World()
+
+
+def codes(result: dict[str, Any]) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def actions(result: dict[str, Any]) -> list[str]:
+    return [member["action"] for member in result["members"]]
+
+
+def scheduled(there: World, *names: str) -> World:
+    for name in names or NAMES:
+        there.annotate(name, restart_phase="schedule-rolling")
+    return there
+
+
+def test_a_process_is_restarted_once_and_its_pod_stays(there: World) -> None:
+    result = scheduled(there).restart("data-1")
+    assert (codes(result), actions(result), result["changed"]) == ([], ["restarted"], True)
+    assert (there.stopped, there.processes["data-1"]) == (["data-1/1"], 2)
+    assert there.pods["data-1"]["metadata"]["uid"] == "uid-data-1"
+    # The others wait for their turn, and nothing is left on the pod.
+    assert there.phases() == {"data-0": "schedule-rolling", "data-2": "schedule-rolling"}
+    assert there.pods["data-1"]["metadata"]["annotations"] == {}
+
+
+def test_a_pod_without_a_phase_is_left_alone(there: World) -> None:
+    result = there.restart("data-1")
+    assert (codes(result), actions(result), result["changed"]) == ([], ["kept"], False)
+    assert there.stopped == []
+
+
+def test_the_pods_are_scheduled_and_the_phase_of_their_set_is_handed_on(there: World) -> None:
+    there.annotate("data", restart_phase="schedule-coordinated")
+    there.annotate("data-0", restart_phase="schedule")
+    result = there.restart(*NAMES, state="scheduled")
+    assert result["changed"]
+    assert there.phases() == {"data-0": "schedule", "data-1": "schedule-coordinated", "data-2": "schedule-coordinated"}
+    assert there.sets["data"]["metadata"]["annotations"] == {}
+    assert not there.restart(*NAMES, state="scheduled")["changed"]
+
+
+def test_only_pods_whose_restart_has_not_begun_are_unscheduled(there: World) -> None:
+    scheduled(there, "data-0").annotate("data-1", restart_phase="stop", restart_process="data-1/1")
+    there.restart(*NAMES, state="unscheduled")
+    assert there.phases() == {"data-1": "stop"}
+
+
+def test_nothing_is_stopped_whose_shard_has_no_copy_elsewhere(there: World) -> None:
+    there.servers.state = state_answer(NAMES, [copy("i", "data-1", primary=True)], elected="data-2")
+    result = scheduled(there).restart("data-1", wait=False)
+    assert (result["verdict"]["state"], there.stopped) == ("refused", [])
+    assert there.phases()["data-1"] == "schedule-rolling"
+
+
+def test_nothing_is_stopped_while_another_pod_is_not_ready(there: World) -> None:
+    there.pods["data-0"]["status"]["conditions"][0]["status"] = "False"
+    result = scheduled(there).restart("data-1", wait=False)
+    assert (codes(result), there.stopped) == (["other_pod_not_ready"], [])
+
+
+def test_check_mode_names_the_acts_and_makes_none(there: World) -> None:
+    result = scheduled(there).restart("data-1", check=True)
+    assert [(each["action"], each["target"]) for each in result["actions"]] == [("marked_pod", "data-1")]
+    assert (there.acts, there.phases()["data-1"]) == (0, "schedule-rolling")
+
+
+def test_a_word_that_is_no_phase_is_refused(there: World) -> None:
+    there.annotate("data-1", restart_phase="soon")
+    assert codes(there.restart("data-1", wait=False)) == ["phase_unknown"]
+
+
+def test_a_pod_that_a_person_wants_stopped_is_left_alone(there: World) -> None:
+    scheduled(there).annotate("data-1", stop="true")
+    assert actions(there.restart("data-1")) == ["kept"]
+    assert there.stopped == []
+
+
+@pytest.mark.parametrize("kill_at", range(10))
+def test_a_run_that_is_killed_at_an_act_goes_on_and_never_stops_a_process_twice(there: World, kill_at: int) -> None:
+    """The acts are: the mark `stop`, the signal, the mark `start`, the end of the marks."""
+    scheduled(there).kill_at = kill_at
+    try:
+        there.restart("data-1")
+    except Killed:
+        there.kill_at = None
+    result = there.restart("data-1")
+    assert codes(result) == []
+    assert (there.stopped, there.processes["data-1"]) == (["data-1/1"], 2)
+    assert there.phases() == {"data-0": "schedule-rolling", "data-2": "schedule-rolling"}
+
+
+def test_every_act_of_a_restart_was_killed_at(there: World) -> None:
+    scheduled(there).restart("data-1")
+    assert there.acts * 2 == 8
+
+
+def test_a_process_that_has_died_and_come_back_since_the_mark_is_not_stopped_again(there: World) -> None:
+    there.annotate("data-1", restart_phase="stop", restart_process="data-1/0", restart_member="ephemeral-before")
+    result = there.restart("data-1")
+    assert (codes(result), actions(result)) == ([], ["followed"])
+    assert (there.stopped, there.phases()) == ([], {})
+
+
+def test_a_member_of_before_that_is_still_listed_is_not_taken_for_its_successor(there: World) -> None:
+    listed = there.servers.state["nodes"]
+    member = next(each for each in listed.values() if each["name"] == "data-1")
+    there.annotate("data-1", restart_phase="start", restart_process="data-1/0", restart_member=member["ephemeral_id"])
+    result = there.restart("data-1", wait=False)
+    assert codes(result) == ["process_starting"]
+    assert there.phases() == {"data-1": "start"}
