@@ -94,6 +94,10 @@ cluster_name:
   returned: success
   type: str
   sample: search
+product:
+  description: The server that the members run, C(OpenSearch) or C(Elasticsearch).
+  type: str
+  returned: success
 deployed_version:
   description: The lowest version that a member of the pools runs; it advances only when all pools are done.
   returned: success

@@ -151,6 +151,10 @@ cluster_name:
   returned: unless O(state=ended)
   type: str
   sample: search
+product:
+  description: The server that the members run, C(OpenSearch) or C(Elasticsearch).
+  type: str
+  returned: unless O(state=ended)
 deployed_version:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

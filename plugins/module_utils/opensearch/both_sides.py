@@ -19,7 +19,7 @@ from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.judge import pod_is_current
-from .judge.set_pools import SERVER, belongs
+from .judge.set_pools import belongs
 from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
 from .observe.client import OpenSearchClient, connect, judge_connection
 from .observe.cluster import observe, observe_data_paths
@@ -92,7 +92,7 @@ def _in_kubernetes(
     cluster = kubernetes.connect(params["kubernetes"])
     kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
     recorded = params.get("record_kept_in") in {None, "kubernetes"}
-    asked = rights_for(locks=kept_in != SERVER, records=recorded, proves_images=params.get("prove_images", True))
+    asked = rights_for(locks=kept_in != "opensearch", records=recorded, proves_images=params.get("prove_images", True))
     try:
         every = observe_namespace(cluster, params["namespace"])
         there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)

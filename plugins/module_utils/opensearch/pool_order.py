@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
 from ..pools.given_images import given_images, judge_images
 from ..pools.judge import DEPLOYERS, judge_owner
@@ -35,7 +35,7 @@ from .judge.set_pools import (
     pool_of_set,
     pools_outside,
 )
-from .judge.upgrade_path import target_of
+from .judge.upgrade_path import judge_product, target_of
 from .observe.client import connect, judge_connection
 from .observe.cluster import observe
 from .observe.look import Seen
@@ -89,6 +89,7 @@ def run(task: Task) -> Outcome:
     target = target_of(params["target_version"])
     drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
     state = drawn.state
+    passed_or_raise(judge_product([(member.name, member.version) for member in state.members.values()], target))
     pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
     drawn = replace(drawn, pools=pools)
     hands_over = params["hand_over"]
@@ -223,6 +224,7 @@ def _outcome(
             "target_version": str(target),
             "cluster_uuid": state.uuid,
             "cluster_name": state.name,
+            "product": state.product.name,
             "pools": [_pool_result(pool, target) for pool in pools],
             "deployed_version": str(min(versions)) if versions else None,
             "batches": [

@@ -16,7 +16,7 @@ from tests.lab.waiting import happens
 _HEALTH_PERIOD = 0.25
 _HEALTH_TIMEOUT = 5.0
 _HEALTH_ATTEMPTS = 3
-_HEALTH = "/_cluster/health?cluster_manager_timeout=1s"
+_HEALTH = "/_cluster/health?timeout=1s"
 
 
 class Generator:

@@ -13,8 +13,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import ClusterLock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster as looks
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.data_paths import DEFAULT
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explaining import explain_moves
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import OPENSEARCH
 
 from tests.sandbox.opensearch.client import client_of
 from tests.sandbox.opensearch.rooms import THREE, TO, Room
@@ -160,7 +160,7 @@ def test_the_lock_in_the_cluster_is_taken_once(play: Play) -> None:
 
 def test_everything_that_gates_look_at_is_read(play: Play) -> None:
     room, client = play.room, play.room.client
-    assert looks.observe_data_paths(client) == dict.fromkeys(MEMBERS, (DEFAULT,))
+    assert looks.observe_data_paths(client) == dict.fromkeys(MEMBERS, (OPENSEARCH.data_path,))
     disks = looks.observe_disks(client)
     assert [disk.member for disk in disks.disks] == MEMBERS
     assert disks.watermarks is not None

@@ -5,7 +5,8 @@
 
 The elected manager refuses a member whose major version is below that of every member in the cluster, and one that is
 older than an index was created in (server source, JoinTaskExecutor.ensureMajorVersionBarrier and
-ensureIndexCompatibility). A new index has the version of the oldest member that holds data or can be elected
+ensureIndexCompatibility). That of Elasticsearch refuses a member whose whole version is below that of every other one
+(`Product.major_barrier`). A new index has the version of the oldest member that holds data or can be elected
 (MetadataCreateIndexService), so members that only coordinate hold no version down.
 """
 
@@ -22,9 +23,10 @@ from .pools import Pool
 
 def admits(state: ClusterState, version: Version) -> bool:
     """Whether a member of this version may join. An index that does not tell its version makes it no."""
-    lowest = min((member.version.major for member in state.members.values()), default=version.major)
+    lowest = min((member.version for member in state.members.values()), default=version)
+    barred = version.major < lowest.major if state.product.major_barrier else version < lowest
     created = [index.created for index in state.indices.values()]
-    return version.major >= lowest and all(one is not None and one <= version for one in created)
+    return not barred and all(one is not None and one <= version for one in created)
 
 
 MODE = "remote_store.compatibility_mode"
@@ -99,9 +101,9 @@ def judge_left(
     """
 
     def is_below(version: Version) -> bool:
-        return version.major < target.major if major else version < target
+        return version.major < target.major if state.product.major_barrier and locks_out else version < target
 
-    major = any(m.name in going and m.version.major < target.major for m in state.members.values())
+    locks_out = any(m.name in going and _bars(m.version, target, state) for m in state.members.values())
     left = [m for m in state.members.values() if m.name not in going and is_below(m.version)]
     holding = {member.name for member in left if member.holds_data or member.manager_eligible}
     renewed = _renewed(pools, going)
@@ -112,14 +114,14 @@ def judge_left(
     if not locked:
         return
     stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
-    end = f"{it} cannot join any more" if major else f"any index made since keeps {them} out"
+    end = f"{it} cannot join any more" if locks_out else f"any index made since keeps {them} out"
     known = sorted({member.version for member in left if member.name in locked})
     versions = " and ".join(str(version) for version in known) or "the image of its pool"
     message = (
         f"{enumerate_few(locked)} {stays} on {versions}, while every other member that holds data or can"
         f" be elected goes to {target} or runs it already. Once stopped, {end}."
     )
-    if not major:
+    if not locks_out:
         yield remark("left_behind", message, "Upgrade the remaining members, too.")
     elif allowed:
         yield remark("left_behind", f"{message} That is allowed.")
@@ -130,6 +132,11 @@ def judge_left(
             "Upgrade all members in one run: leave out pools (upgrade_pools), members (upgrade_members) and"
             " label_selector; or accept it with allow_left_behind.",
         )
+
+
+def _bars(version: Version, target: Version, state: ClusterState) -> bool:
+    """Whether a member of this version could not join any more, if every other one ran the target version."""
+    return version.major < target.major if state.product.major_barrier else version < target
 
 
 def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:

@@ -56,6 +56,7 @@ CHECKS: tuple[Check, ...] = (
             "index_version_unknown",
             "major_unknown",
             "majors_skipped",
+            "released_before",
             "remote_store_format",
             "remote_store_migration",
             "wire_incompatible",

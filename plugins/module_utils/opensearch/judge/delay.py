@@ -16,9 +16,6 @@ from ...common.errors import refusal
 from ...common.verdict import Verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.state import ClusterState
-from ..observe.version import Version
-
-SINCE = Version(3, 8, 0)
 
 _SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>nanos|micros|ms|s|m|h|d)")
@@ -50,11 +47,13 @@ def choose(state: ClusterState, delay: str, *, only: bool) -> tuple[bool, Verdic
         raise refusal(
             "delay_unreadable", f"delay {delay!r} is not a time.", "Give a number and a unit: 1h, 90m."
         ) from error
-    old = [f"{member.name} ({member.version})" for member in state.members.values() if member.version < SINCE]
+    since = state.product.delay_since
+    old = [f"{one.name} ({one.version})" for one in state.members.values() if since is None or one.version < since]
     if old:
+        below = f" below {since}" if since else f" of {state.product.name}"
         reason = refused(
             "delay_unknown",
-            f"Members below {SINCE} do not know the delay for the whole cluster: {enumerate_few(old)}.",
+            f"Members{below} do not know the delay for the whole cluster: {enumerate_few(old)}.",
             "Use method=restrict, or method=auto until every member is new enough.",
         )
         return False, Verdict((reason,)) if only else Verdict()

@@ -32,7 +32,7 @@ from .policy import Policy, awaiting
 from .progress import Expectation, judge_overrides, judge_progress, without_place
 from .quorum import judge_voting
 from .safety import BATCH_RULES, judge_blocks, judge_last_copies, judge_present
-from .upgrade_path import judge_created, judge_path
+from .upgrade_path import judge_created, judge_path, opens_read_only
 
 BACKLOG = 100
 """Pending tasks above which the elected manager does not keep up, whatever the health is."""
@@ -219,7 +219,11 @@ def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Ve
     if scope.target is None:
         return Verdict()
     members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
-    created = [(index.name, index.created) for index in state.indices.values()]
+    created = [
+        (index.name, index.created)
+        for index in state.indices.values()
+        if not (index.verified and opens_read_only(index.created, scope.target))
+    ]
     path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
     migration = judge_migration(state, settings.effective(MODE), scope.target)
     return combine((path, readable, migration, judge_stored_format(state, scope.target)))

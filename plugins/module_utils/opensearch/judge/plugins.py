@@ -18,19 +18,20 @@ from ...common.verdict import Reason, Verdict, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ...pools.pull_pod import MESSAGE, Question
 from ..observe.plugins import Installed
+from ..observe.products import ELASTICSEARCH, OPENSEARCH, product_of
 from ..observe.version import Version
 
 END = "."
 """The last line of a whole list."""
-INSTALLER = "opensearch-plugin"
-"""The program that installs plugins, as charts and operators run it when a pod starts."""
+INSTALLERS = tuple(product.installer for product in (OPENSEARCH, ELASTICSEARCH))
+"""The programs that install plugins, as charts and operators run them when a pod starts."""
 LIST = f"""\
 cd "$0/plugins" || exit 3
 for file in */plugin-descriptor.properties; do
   [ -f "$file" ] || continue
   name= version=
   while IFS='=' read -r key value || [ -n "$key" ]; do
-    case "$key" in name) name=$value ;; opensearch.version) version=$value ;; esac
+    case "$key" in name) name=$value ;; opensearch.version|elasticsearch.version) version=$value ;; esac
   done < "$file"
   echo "$name $version"
 done > {MESSAGE}
@@ -39,7 +40,7 @@ echo "{END}" >> {MESSAGE}
 """It writes name and version of each plugin under the home that is its argument, with nothing but a shell."""
 
 Plugins = Mapping[str, str]
-"""The OpenSearch version that a plugin was built for, by the name of the plugin; empty if it does not tell."""
+"""The version of the server that a plugin was built for, by the name of the plugin; empty if it does not tell."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Pool:
         folder = f"{self.home}/plugins"
         for container in (*(self.template.get("initContainers") or ()), *(self.template.get("containers") or ())):
             words = (*(container.get("command") or ()), *(container.get("args") or ()))
-            if any(INSTALLER in str(word) for word in words):
-                return f"container {container['name']} runs {INSTALLER} when it starts"
+            for installer in (one for one in INSTALLERS if any(one in str(word) for word in words)):
+                return f"container {container['name']} runs {installer} when it starts"
             for mount in container.get("volumeMounts") or ():
                 path = str(mount["mountPath"])
                 if f"{path.rstrip('/')}/".startswith(f"{folder}/"):
@@ -115,8 +116,8 @@ def judge_plugins(pool: Pool, image: str, target: Version, there: Plugins | None
         if version and version != str(target):
             yield refused(
                 "plugin_of_another_version",
-                f"Plugin {plugin} of image {image} was built for OpenSearch {version}: a member of pool {pool.name}"
-                f" that runs {target} does not start with it.",
+                f"Plugin {plugin} of image {image} was built for {product_of(target).name} {version}: a member of pool"
+                f" {pool.name} that runs {target} does not start with it.",
                 f"Use an image whose plugins were built for {target}. To go on nevertheless, set skip_checks:"
                 " [plugins].",
             )
@@ -142,7 +143,7 @@ def unknown(image: str, pool: str, why: str, needed: Iterable[str] = ()) -> Reas
     return remark(
         "plugins_unknown",
         f"It is not known which plugins image {image} of pool {pool} holds: {why}.{said}",
-        "Compare with the output of bin/opensearch-plugin list in that image.",
+        "Compare with the output of the program in its bin that lists plugins (opensearch-plugin list).",
     )
 
 

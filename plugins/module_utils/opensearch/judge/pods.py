@@ -48,7 +48,7 @@ def judge_ephemeral(
     verdicts: list[Verdict] = []
     for pool in pools:
         own = [pod for pod in batch if pool_of([pool], pod.name)]
-        if not keeps_data(pool, paths):
+        if not keeps_data(pool, paths, state.product):
             going = [pod.name for pod in own]
             verdicts.append(judge_lost(state, going, pool.name, policy))
             away = holding_unseen(state, [pod for pod in own if not pod_is_current(pool, pod)])

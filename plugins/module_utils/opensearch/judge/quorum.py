@@ -98,8 +98,10 @@ def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
         return frozenset()
     staying = frozenset(state.members) - down
     if votes_alone(state):
-        return frozenset(identity for identity in staying if state.members[identity].manager_eligible)
-    return state.voting.committed & staying if _elects(state, staying) else frozenset()
+        return frozenset(identity for identity in staying if state.members[identity].electable)
+    if not _elects(state, staying):
+        return frozenset()
+    return frozenset(identity for identity in state.voting.committed & staying if state.members[identity].electable)
 
 
 def _elects(state: ClusterState, staying: frozenset[str]) -> bool:

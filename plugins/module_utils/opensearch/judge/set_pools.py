@@ -29,8 +29,6 @@ from .pools import Pool
 from .quorum import successors
 from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
 
-SERVER = "opensearch"
-
 
 def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
     names = {member.name for member in state.members.values()}
@@ -44,7 +42,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
     Raises:
         Refusal: it is not clear which container or image is meant.
     """
-    container = container_for(stateful_set.name, stateful_set.images, params["container"], SERVER)
+    container = container_for(stateful_set.name, stateful_set.images, params["container"], seen.state.product.server)
     image = stateful_set.images[container]
     names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
     known = [seen.state.named(name) for name in names]
@@ -63,7 +61,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
         strategy=stateful_set.strategy,
         in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
         returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
-        ephemeral=not keeps_data(stateful_set, seen.paths),
+        ephemeral=not keeps_data(stateful_set, seen.paths, seen.state.product),
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
     )
 
@@ -140,7 +138,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], poli
     verdicts: list[Verdict] = []
     for one in seen.sets:
         going = [name for name in members.get(one.name, ()) if name in leaving]
-        if going and not keeps_data(one, seen.paths):
+        if going and not keeps_data(one, seen.paths, seen.state.product):
             verdicts += _lost_with(one, seen, going, expected)
         if going:
             verdicts.append(judge_own_partition(one, by_partition=one.name in by_partition))

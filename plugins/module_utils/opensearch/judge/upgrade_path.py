@@ -1,45 +1,67 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways between versions of OpenSearch that the servers accept."""
+"""The ways between versions that the servers accept: those of OpenSearch, and those of Elasticsearch."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
+from ..observe.products import ELASTICSEARCH, OPENSEARCH, product_of
 from ..observe.version import Version
 
-_LAST_MINOR = {2: 19}
-"""The last minor version of each major, as far as it is known."""
+_Since = tuple[str, str | None]
+
+_OLDEST: Mapping[str, tuple[_Since, ...]] = {
+    OPENSEARCH.name: (("2.0.0", "1.0.0"), ("3.0.0", "2.19.0"), ("4.0.0", None)),
+    ELASTICSEARCH.name: (
+        ("7.0.0", "6.8.0"),
+        ("8.0.0", "7.17.0"),
+        ("9.0.0", "8.18.0"),
+        ("9.1.0", "8.19.0"),
+        ("10.0.0", None),
+    ),
+}
+"""The oldest member that a version talks to, from that version on; None if it is not known yet.
+
+OpenSearch (server source, Version.computeMinCompatVersion): up to 2.x any minor of the previous major, then its last
+one. Elasticsearch (its upgrade documentation): the last minor of the previous major. 9.0 came out beside 8.18, later
+ones after 8.19."""
+
+_NEWEST: Mapping[str, tuple[str, str]] = {"9.0": ("8.19.0", "9.1.0")}
+"""The minor versions of Elasticsearch that some members are too new for: the first of these, and the first version that
+they can go to. Elasticsearch supports no way to a version that was released before the present one."""
 
 
 def oldest_wire(target: Version) -> Version | None:
-    """The oldest member that `target` talks to, or None if that is not known.
+    """The oldest member that `target` talks to, or None if that is not known."""
+    steps = [(_like(target, since), oldest) for since, oldest in _OLDEST[product_of(target).name]]
+    found = next((oldest for since, oldest in reversed(steps) if target >= since), "0.0.0")
+    return None if found is None else _like(target, found)
 
-    From 3.0 on that is the last minor of the previous major; before, it is any minor of it (server source,
-    Version.computeMinCompatVersion). 3.x needs 2.19; the last 3.x is not known yet.
-    """
-    if target.major < 3:
-        return Version(target.major - 1, 0, 0)
-    last = _LAST_MINOR.get(target.major - 1)
-    return None if last is None else Version(target.major - 1, last, 0)
+
+def _like(target: Version, text: str) -> Version:
+    """A version in the table, of the product of the target."""
+    return Version.parse(text, elastic=bool(target.elasticsearch))
 
 
 def way(version: Version, target: Version) -> list[str]:
-    """The releases to go through, both ends included: the last minor of each major in between."""
-    between = [_last_of(major) for major in range(version.major + 1, target.major)]
-    if not between and version.major < target.major >= 3 and version.minor != _LAST_MINOR.get(version.major):
-        between = [_last_of(version.major)]
-    return [str(version), *between, str(target)]
-
-
-def _last_of(major: int) -> str:
-    minor = _LAST_MINOR.get(major)
-    return f"the last {major}.x" if minor is None else f"{major}.{minor}"
+    """The releases to go through, both ends included: in each major that minor which the next one asks for."""
+    path = [str(version)]
+    for major in range(version.major, target.major):
+        following = target if major == target.major - 1 else replace(version, major=major + 1, minor=99, patch=0)
+        oldest = oldest_wire(following)
+        own = major + version.own_major - version.major
+        if oldest is None:
+            path.append(f"the last {own}.x")
+        elif major > version.major or version < oldest:
+            path.append(f"{own}.{oldest.minor}")
+    return [*path, str(target)]
 
 
 @as_verdict
@@ -54,14 +76,8 @@ def judge_path(current: Iterable[tuple[str, Version]], target: Version) -> Itera
 
 def _judge_step(names: str, verb: str, version: Version, target: Version) -> Iterator[Reason]:
     oldest = oldest_wire(target)
-    if version.elasticsearch:
-        yield refused(
-            "elasticsearch",
-            f"{names} {verb} {version}, and this collection upgrades OpenSearch.",
-            "Migrate first, by one of the ways that OpenSearch documents: a rolling or full restart upgrade of"
-            " Elasticsearch OSS 6.8.0 to 7.10.2 to OpenSearch 1.x, or a snapshot that is restored in a new OpenSearch"
-            " cluster. This collection does neither; it upgrades from OpenSearch 1.x on.",
-        )
+    if (other := _of_another(names, verb, version, target)) is not None:
+        yield other
     elif version > target:
         yield refused(
             "downgrade",
@@ -79,8 +95,8 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "major_unknown",
             f"{names} {verb} {version}, and {target} talks only to members of the last minor version of"
-            f" {version.major}.x. This release of the collection does not know which one that is.",
-            f"Use a release of the collection that knows {target.major}.x.",
+            f" {version.own_major}.x. This release of the collection does not know which one that is.",
+            f"Use a release of the collection that knows {target.own_major}.x.",
         )
     elif oldest is not None and version < oldest:
         yield refused(
@@ -88,6 +104,55 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
             f"{names} {verb} {version}, and {target} talks to members from {oldest} on only.",
             f"Upgrade to {oldest} or a later patch of it first: {' → '.join(way(version, target))}.",
         )
+    elif (newest := _too_new(version, target)) is not None:
+        yield refused(
+            "released_before",
+            f"{names} {verb} {version}, which was released after {target}: Elasticsearch supports no way from a later"
+            " release to an earlier one.",
+            f"Give a target_version from {newest} on.",
+        )
+
+
+def _of_another(names: str, verb: str, version: Version, target: Version) -> Reason | None:
+    """The reason for members of another server than the target."""
+    if bool(version.elasticsearch) == bool(target.elasticsearch):
+        return None
+    message = (
+        f"{names} {verb} {product_of(version).name} {version}, and {target} is a version of {product_of(target).name}."
+    )
+    if target.elasticsearch:
+        return refused("elasticsearch", message, "Give a version of OpenSearch, such as 3.8.0.")
+    return refused(
+        "elasticsearch",
+        message,
+        "To upgrade Elasticsearch, give a version of it. To migrate, take one of the ways that OpenSearch documents: a"
+        " rolling or full restart upgrade of Elasticsearch OSS 6.8.0 to 7.10.2 to OpenSearch 1.x, or a snapshot that is"
+        " restored in a new OpenSearch cluster. This collection does neither.",
+    )
+
+
+@as_verdict
+def judge_product(current: Iterable[tuple[str, Version]], target: Version) -> Iterator[Reason]:
+    """Whether the target is a version of the server that the members run."""
+    others = sorted((name, version) for name, version in current if product_of(version) != product_of(target))
+    if others:
+        names = enumerate_few(name for name, _version in others)
+        other = _of_another(names, "runs" if len(others) == 1 else "run", min(one for _name, one in others), target)
+        yield from [other] if other else []
+
+
+def _too_new(version: Version, target: Version) -> str | None:
+    """The first version that a member can go to which is too new for the target; None if it can go there."""
+    first, then = _NEWEST.get(f"{target.elasticsearch}.{target.minor}", (None, None))
+    return then if first and version.major < target.major and version >= Version.parse(first) else None
+
+
+def opens_read_only(created: Version | None, target: Version) -> bool:
+    """Whether the target opens an index of the major before the last one, once it can only be read.
+
+    Elasticsearch does from 9.0 on (server source, IndexMetadataVerifier.isReadOnlySupportedVersion).
+    """
+    return created is not None and target.elasticsearch >= 9 and created.major == target.major - 2
 
 
 @as_verdict
@@ -105,10 +170,11 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
         elif created.major < target.major - 1:
             old[created].append(name)
     for version, names in sorted(old.items()):
+        name = str(version) if target.elasticsearch else version.titled
         yield refused(
             "index_too_old",
-            f"Indices were created in {version}, which {target} cannot open: {enumerate_few(names)}.",
-            f"Reindex these indices on the present version, or delete them: {target.major - 1}.0.0 is the oldest that"
+            f"Indices were created in {name}, which {target} cannot open: {enumerate_few(names)}.",
+            f"Reindex these indices on the present version, or delete them: {_before(target)} is the oldest that"
             f" {target} can open.",
         )
     if unknown:
@@ -117,6 +183,11 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
             f"Indices do not tell in which version they were created: {enumerate_few(unknown)}.",
             "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
         )
+
+
+def _before(target: Version) -> str:
+    """The first version of the major before."""
+    return f"{target.own_major - 1}.0.0"
 
 
 def target_of(text: str) -> Version:
@@ -131,9 +202,6 @@ def target_of(text: str) -> Version:
         raise refusal(
             "version_unreadable", f"target_version {error}.", "Give a released version, such as 3.8.0."
         ) from error
-    if version.elasticsearch:
-        said = f"target_version {text} is a version of Elasticsearch."
-        raise refusal("version_unreadable", said, "Give a version of OpenSearch, such as 3.8.0.")
     if str(version) != text.strip():
         raise refusal(
             "pre_release",

@@ -24,6 +24,7 @@ from .data_paths import DataPaths, parse_data_paths
 from .disk import Disks, parse_disks, parse_watermarks
 from .managed_indices import CONFIGURATION, FIELDS, Managed
 from .plugins import Installed, parse_installed
+from .products import product_of
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
 from .routing import parse_copies
 from .settings import Settings, parse_settings
@@ -31,6 +32,7 @@ from .state import (
     ClusterMember,
     ClusterState,
     Health,
+    Index,
     Voting,
     parse_blocks,
     parse_health,
@@ -39,10 +41,14 @@ from .state import (
     parse_snapshots,
     parse_voting,
     unanswered,
+    version_of,
 )
 from .tasks import LONG_TASKS, LongTask, parse_tasks
+from .version import Version
 
-_NODES = "nodes.*.name,nodes.*.version,nodes.*.ip,nodes.*.host,nodes.*.roles,nodes.*.attributes"
+_NODES = ",".join(
+    f"nodes.*.{name}" for name in ("name", "version", "build_flavor", "ip", "host", "roles", "attributes")
+)
 NODES, BOTH = "GET /_nodes", "GET /_cluster/state with GET /_nodes"
 LOOKS = 3
 """Looks in a row before a member that is in the cluster counts as one that does not answer."""
@@ -62,11 +68,13 @@ _STATE = ",".join(
         "blocks.global",
         "nodes.*.name",
         "nodes.*.ephemeral_id",
+        "nodes.*.max_index_version",
         "metadata.cluster_coordination",
         "metadata.indices.*.state",
         "metadata.indices.*.settings.index.number_of_shards",
         "metadata.indices.*.settings.index.number_of_replicas",
         "metadata.indices.*.settings.index.version.created",
+        "metadata.indices.*.settings.index.verified_read_only",
         "metadata.indices.*.settings.index.auto_expand_replicas",
         "metadata.indices.*.settings.index.unassigned.node_left.delayed_timeout",
         "metadata.indices.*.settings.index.routing.allocation.enable",
@@ -110,13 +118,19 @@ def _agreeing(ask: Callable[[], tuple[Json, Json]]) -> tuple[Json, Json]:
 def _both(client: OpenSearchClient) -> tuple[Json, Json]:
     nodes = _nodes(client)
     with reading(NODES):
-        majors = {text(whole_part(node), "version").partition(".")[0] for node in nodes.values()}
-    elected = "master_node" if "1" in majors else "cluster_manager_node"
+        versions = [version_of(whole_part(node), "version", elastic="build_flavor" in node) for node in nodes.values()]
+    elected = _elected_in(versions)
     state = client.get(
         f"/_cluster/state/metadata,routing_table,nodes,blocks,version,customs,{elected}", filter_path=_STATE
     )
     _names(state)
     return nodes, state
+
+
+def _elected_in(versions: Iterable[Version]) -> str:
+    """The name of the field that says which member is the elected manager; any, while no member has answered."""
+    oldest = min(versions, default=None)
+    return product_of(oldest).elected_in(oldest) if oldest else "master_node"
 
 
 def _names(state: Json) -> Mapping[str, str]:
@@ -159,9 +173,14 @@ def _uuid(answer: Json) -> str:
 def parse_state(nodes: Json, state: Json) -> ClusterState:
     """The cluster state from both answers."""
     with reading(BOTH):
-        indices = within(state, "metadata", lambda metadata: named(metadata, "indices", parse_index, {}))
-        voting = within(state, "metadata.cluster_coordination", parse_voting)
         members = parse_members(nodes, part(state, "nodes"))
+        holding = [(one.holds_up_to, one.version) for one in members.values() if one.holds_up_to is not None]
+
+        def index(name: str, metadata: Json) -> Index:
+            return parse_index(name, metadata, holding)
+
+        indices = within(state, "metadata", lambda metadata: named(metadata, "indices", index, {}))
+        voting = within(state, "metadata.cluster_coordination", parse_voting)
         seen = ClusterState(
             uuid=_uuid(state),
             version=whole(state, "version"),
@@ -340,9 +359,8 @@ def observe_voting(client: OpenSearchClient) -> Voting:
 
 
 def observe_elected(client: OpenSearchClient, seen: ClusterState) -> str | None:
-    """The id of the elected manager now, if any. The first major has another name for the field."""
-    has_first_major = any(member.version.major == 1 for member in seen.members.values())
-    name = "master_node" if has_first_major else "cluster_manager_node"
+    """The id of the elected manager now, if any."""
+    name = _elected_in(member.version for member in seen.members.values())
     answer = client.get(f"/_cluster/state/{name}", filter_path=name)
     with reading(f"GET /_cluster/state/{name}"):
         return optional_text(answer, name)

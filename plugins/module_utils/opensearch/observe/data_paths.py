@@ -11,10 +11,9 @@ from posixpath import join
 from ...common.reading import Json, named, optional_text, part, text, texts
 from ...kubernetes.state import StatefulSet
 from ...kubernetes.volumes import is_mounted, outlives_pods, variable
+from .products import Product
 from .state import silence
 
-DEFAULT = "/usr/share/opensearch/data"
-"""The data path of the official image, whose working directory is the server's home (path.home)."""
 SETTING = "path.data"
 FIRST_NODE = "nodes/0"
 """The folder that the server makes under each data path (server source, NodeEnvironment); a mount may be that deep."""
@@ -50,7 +49,7 @@ def _paths(node: Json) -> tuple[str, ...]:
     return tuple(join(home, each) for each in given) if home else ()
 
 
-def keeps_data(pool: StatefulSet, known: DataPaths) -> bool:
+def keeps_data(pool: StatefulSet, known: DataPaths, product: Product) -> bool:
     """Whether the members of a pool have their data again in the next pod.
 
     The paths are those of the pool's own members, or of all members while none of the pool is there. A path that no
@@ -60,7 +59,9 @@ def keeps_data(pool: StatefulSet, known: DataPaths) -> bool:
     own = {path for name in pool.member_names() for path in known.get(name, ())}
     said = _mounted(pool, own or {path for paths in known.values() for path in paths})
     given = variable(pool, SETTING)
-    return outlives_pods(pool, said or [join(each, FIRST_NODE) for each in (given.split(",") if given else [DEFAULT])])
+    return outlives_pods(
+        pool, said or [join(each, FIRST_NODE) for each in (given.split(",") if given else [product.data_path])]
+    )
 
 
 def _mounted(pool: StatefulSet, paths: Collection[str]) -> list[str]:

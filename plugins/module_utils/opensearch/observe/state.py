@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
 
-Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8. A parser raises `Unreadable` if a field that decides
-is missing, or has a value that no server writes.
+Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8, and of Elasticsearch 8.18 and 8.19. A parser raises
+`Unreadable` if a field that decides is missing, or has a value that no server writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...common.errors import Unreachable
@@ -30,7 +30,8 @@ from ...common.reading import (
     within,
 )
 from ...common.words import enumerate_few
-from .version import Version
+from .products import OPENSEARCH, Product, product_of
+from .version import Version, created_in
 
 COORDINATING = "coordinating only"
 """The name of the service of members that have no role."""
@@ -47,11 +48,18 @@ class ClusterMember:
     version: Version
     roles: frozenset[str]
     attributes: Mapping[str, str] = field(default_factory=dict)
+    holds_up_to: int | None = None
+    """The highest index version that it can hold, where it tells (Elasticsearch from 8.11 on)."""
 
     @property
     def manager_eligible(self) -> bool:
-        """Whether it may vote and be elected (role `cluster_manager`, `master` in 1.x)."""
+        """Whether it may vote and be elected (role `cluster_manager`; `master` in 1.x and Elasticsearch)."""
         return bool(self.roles & {"cluster_manager", "master"})
+
+    @property
+    def electable(self) -> bool:
+        """Whether it may be elected: a voter of Elasticsearch may be there only to break a tie (`voting_only`)."""
+        return self.manager_eligible and "voting_only" not in self.roles
 
     @property
     def holds_data(self) -> bool:
@@ -70,7 +78,7 @@ class ClusterMember:
         A member without such a role, without data and without a vote only coordinates. Its connections to other
         clusters (`remote_cluster_client`) are no service: each member uses its own.
         """
-        special = self.roles - {"data", "cluster_manager", "master", "remote_cluster_client"}
+        special = self.roles - {"data", "cluster_manager", "master", "voting_only", "remote_cluster_client"}
         return special or (frozenset() if self.holds_data or self.manager_eligible else frozenset({COORDINATING}))
 
 
@@ -116,6 +124,9 @@ class Index:
     """`index.unassigned.node_left.delayed_timeout` if it is set."""
     of_snapshot: bool = False
     """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
+    verified: bool = False
+    """Whether Elasticsearch has made it readable for good, so that the major after next opens it too
+    (`index.verified_read_only`)."""
     in_remote_store: bool = False
     """Whether its data is also written to a repository (`index.remote_store.enabled`)."""
 
@@ -166,6 +177,11 @@ class ClusterState:
     blocks: tuple[Block, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
     name: str = ""
+
+    @property
+    def product(self) -> Product:
+        """The server that the members run."""
+        return next((product_of(member.version) for member in self.members.values()), OPENSEARCH)
 
     def named(self, name: str) -> ClusterMember | None:
         """The member with that name."""
@@ -263,30 +279,31 @@ def parse_members(nodes_info: Json, nodes_state: Json) -> dict[str, ClusterMembe
             ephemeral_id=text(state, "ephemeral_id"),
             name=text(info, "name"),
             address=text(info, "ip", "") or text(info, "host", ""),
-            version=version_of(info, "version"),
+            version=version_of(info, "version", elastic="build_flavor" in info),
             roles=frozenset(texts(info, "roles", ())),
             attributes=text_map(info, "attributes"),
+            holds_up_to=whole(state, "max_index_version") if "max_index_version" in state else None,
         )
 
     return named({"nodes": nodes_state}, "nodes", member)
 
 
-def version_of(of: Json, name: str) -> Version:
-    """A version that is written as a text."""
+def version_of(of: Json, name: str, *, elastic: bool = False) -> Version:
+    """A version that is written as a text; `elastic` says that it is one of Elasticsearch."""
     found = text(of, name)
     try:
-        return Version.parse(found)
+        return Version.parse(found, elastic=elastic)
     except ValueError as error:
         raise Unreadable(str(error), name) from error
 
 
-def parse_index(name: str, metadata: Json) -> Index:
-    """An index from `metadata.indices`."""
+def parse_index(name: str, metadata: Json, holding: Sequence[tuple[int, Version]] = ()) -> Index:
+    """An index from `metadata.indices`. `holding` tells what members can hold, as `created_in` has it."""
     is_open = one_of(metadata, "state", ("open", "close")) == "open"
-    return within(metadata, "settings.index", lambda index: _index(name, index, is_open=is_open))
+    return within(metadata, "settings.index", lambda index: _index(name, index, holding, is_open=is_open))
 
 
-def _index(name: str, settings: Json, *, is_open: bool) -> Index:
+def _index(name: str, settings: Json, holding: Sequence[tuple[int, Version]], *, is_open: bool) -> Index:
     created = within(
         settings, "version", lambda version: count(version, "created") if "created" in version else None, {}
     )
@@ -298,11 +315,12 @@ def _index(name: str, settings: Json, *, is_open: bool) -> Index:
         open=is_open,
         shards=count(settings, "number_of_shards"),
         replicas=replicas,
-        created=Version.from_id(created) if created is not None else None,
+        created=created_in(created, holding) if created is not None else None,
         allocation=within(settings, "routing.allocation", lambda found: optional_text(found, "enable"), {}),
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
         auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
         delay=within(settings, "unassigned.node_left", lambda left: optional_text(left, "delayed_timeout"), {}),
+        verified=text(settings, "verified_read_only", "false") == "true",
         of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
         in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",
     )

@@ -11,14 +11,18 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state 
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_data_paths
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.data_paths import (
-    DEFAULT,
     keeps_data,
     parse_data_paths,
     said_by_all,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import (
+    ELASTICSEARCH,
+    OPENSEARCH,
+)
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
 
 HOME = "/usr/share/opensearch"
+DEFAULT = OPENSEARCH.data_path
 CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
 HOST = {"hostPath": {"path": "/var/data"}}
 
@@ -72,7 +76,7 @@ def with_volumes(
 def test_what_is_mounted_at_the_data_path_counts(
     mounts: dict[str, str], volumes: dict[str, Any], claims: tuple[str, ...], keeps: bool
 ) -> None:
-    assert keeps_data(with_volumes(mounts, volumes, claims), {}) is keeps
+    assert keeps_data(with_volumes(mounts, volumes, claims), {}, OPENSEARCH) is keeps
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_the_data_path_is_what_the_server_says_else_the_template_else_the_images
 ) -> None:
     env = [{"name": "path.data", "value": variable}] if variable else []
     seen = with_volumes({"/data": "data", "/scratch": "scratch"}, {"data": CLAIM, "scratch": {"emptyDir": {}}}, env=env)
-    assert keeps_data(seen, known) is keeps
+    assert keeps_data(seen, known, OPENSEARCH) is keeps
 
 
 def test_the_settings_of_the_members() -> None:
@@ -144,3 +148,9 @@ def test_a_member_that_did_not_answer_makes_the_answer_none_where_it_is_asked_fo
     (reason,) = caught.value.verdict.reasons
     assert reason.code == "opensearch_incomplete"
     assert "did not answer GET _nodes/_all/settings: c." in reason.message
+
+
+def test_the_default_is_that_of_the_image_of_the_server() -> None:
+    own = with_volumes({ELASTICSEARCH.data_path: "data"}, {"data": CLAIM}, ())
+    assert keeps_data(own, {}, ELASTICSEARCH)
+    assert not keeps_data(own, {}, OPENSEARCH)

@@ -49,7 +49,7 @@ def test_pools_are_chosen_by_labels_and_of_those_by_name(room: Room) -> None:
     [
         ("3.8.0-rc1", "pre_release", "target_version 3.8.0, and the whole image with image"),
         ("3.8.0-SNAPSHOT", "pre_release", "target_version 3.8.0"),
-        ("7.10.2", "version_unreadable", "a version of OpenSearch"),
+        ("7.10.2", "elasticsearch", "a version of OpenSearch"),
         ("3.8", "version_unreadable", "a released version"),
     ],
 )

@@ -9,9 +9,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_created,
     judge_path,
     oldest_wire,
+    opens_read_only,
     way,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version, created_in
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ def test_versions_compare_by_number_and_not_by_text(one: Version, other: Version
 def test_ids_of_the_servers(number: int, version: Version, text: str) -> None:
     """The first two were read from servers; Elasticsearch's count as the servers compare them, and say their name."""
     assert Version.from_id(number) == version
-    assert str(Version.from_id(number)) == text
+    assert Version.from_id(number).titled == text
 
 
 @given(VERSIONS, st.integers(0, 99))
@@ -117,6 +118,80 @@ def test_the_way_to_a_version(present: str, target: str, code: str | None) -> No
     assert all(f"data-0 runs {present}" in reason.message and reason.remedy for reason in verdict.reasons)
 
 
+@pytest.mark.parametrize(
+    ("present", "target", "code"),
+    [
+        ("8.18.0", "8.19.4", None),
+        ("8.0.0", "8.19.4", None),
+        ("7.17.29", "8.19.4", None),
+        ("7.10.2", "7.17.29", None),
+        ("8.18.8", "9.0.8", None),
+        ("8.19.4", "9.1.0", None),
+        ("9.0.0", "9.1.0", None),
+        ("7.16.3", "8.19.4", "wire_incompatible"),
+        ("8.18.8", "9.1.0", "wire_incompatible"),
+        ("8.17.4", "9.0.0", "wire_incompatible"),
+        ("8.19.4", "9.0.8", "released_before"),
+        ("8.19.4", "8.18.0", "downgrade"),
+        ("7.17.29", "9.1.0", "majors_skipped"),
+    ],
+)
+def test_the_way_of_elasticsearch_to_a_version(present: str, target: str, code: str | None) -> None:
+    verdict = judge_path([("data-0", Version.parse(present))], Version.parse(target))
+    assert [reason.code for reason in verdict.reasons] == ([code] if code else [])
+    assert all(f"data-0 runs {present}" in reason.message and reason.remedy for reason in verdict.reasons)
+
+
+def test_the_last_minor_of_elasticsearch_9_is_not_known_yet() -> None:
+    ten = Version.parse("10.0.0", elastic=True)
+    assert (str(ten), oldest_wire(ten)) == ("10.0.0", None)
+    (reason,) = judge_path([("data-0", Version.parse("9.2.0"))], ten).reasons
+    assert reason.code == "major_unknown"
+    assert "last minor version of 9.x" in reason.message
+
+
+def test_a_target_of_another_server_is_refused() -> None:
+    (reason,) = judge_path([("data-0", Version(2, 19, 6))], Version.parse("8.19.4")).reasons
+    assert reason.code == "elasticsearch"
+    assert reason.message == "data-0 runs OpenSearch 2.19.6, and 8.19.4 is a version of Elasticsearch."
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (7172999, "7.17.29"),  # up to 8.10 the id is that of a release
+        (8100299, "8.10.2"),
+        (8525000, "8.18.0"),
+        (8536000, "8.19.4"),
+        (8530000, "8.19.4"),
+        (8536001, "8.0.0"),  # no member holds it, so only the major version is known
+        (9009000, "9.0.0"),
+    ],
+)
+def test_the_version_of_an_index_of_elasticsearch(number: int, expected: str) -> None:
+    holding = [(8525000, Version.parse("8.18.0")), (8536000, Version.parse("8.19.4"))]
+    assert str(created_in(number, holding)) == expected
+
+
+def test_an_index_of_the_major_before_is_not_taken_for_one_of_the_oldest_member() -> None:
+    assert str(created_in(8536000, [(9009000, Version.parse("9.1.0"))])) == "8.0.0"
+
+
+@pytest.mark.parametrize(
+    ("created", "target", "opens"),
+    [("7.17.29", "9.1.0", True), ("7.17.29", "8.19.4", False), ("8.19.4", "9.1.0", False), ("2.19.6", "4.0.0", False)],
+)
+def test_what_elasticsearch_opens_to_read_only(created: str, target: str, opens: bool) -> None:
+    assert opens_read_only(Version.parse(created), Version.parse(target)) is opens
+    assert not opens_read_only(None, Version.parse(target))
+
+
+def test_old_indices_of_elasticsearch_are_named_by_its_own_count() -> None:
+    (reason,) = judge_created([("logs", Version.parse("6.8.23"))], Version.parse("8.19.4")).reasons
+    assert reason.message == "Indices were created in 6.8.23, which 8.19.4 cannot open: logs."
+    assert "7.0.0 is the oldest" in reason.remedy
+
+
 @pytest.mark.parametrize("target", ["1.3.20", "2.19.6", "3.8.0"])
 def test_elasticsearch_is_called_by_its_name(target: str) -> None:
     (reason,) = judge_path([("data-0", Version.parse("7.10.2"))], Version.parse(target)).reasons
@@ -159,7 +234,7 @@ def test_which_indices_a_version_opens(number: int, target: str, opened: bool) -
     verdict = judge_created([("logs", created)], Version.parse(target))
     assert verdict.passed is opened
     assert all(
-        f"Indices were created in {created}," in r.message and r.message.endswith("open: logs.")
+        f"Indices were created in {created.titled}," in r.message and r.message.endswith("open: logs.")
         for r in verdict.reasons
     )
 
@@ -188,6 +263,9 @@ def test_an_index_that_does_not_tell_its_version_is_no_pass() -> None:
         ("1.3.20", "4.0.0", "1.3.20 → 2.19 → the last 3.x → 4.0.0"),
         ("1.3.20", "2.19.6", "1.3.20 → 2.19.6"),
         ("3.6.0", "3.8.0", "3.6.0 → 3.8.0"),
+        ("7.10.2", "9.1.0", "7.10.2 → 7.17 → 8.19 → 9.1.0"),
+        ("7.17.29", "9.0.0", "7.17.29 → 8.18 → 9.0.0"),
+        ("8.11.0", "9.1.0", "8.11.0 → 8.19 → 9.1.0"),
     ],
 )
 def test_the_way_is_named_hop_by_hop(version: str, target: str, expected: str) -> None:

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The servers of this family, and all in which they differ for us. Pure data; nothing else tells them apart.
+
+A member of Elasticsearch says so itself, by `build_flavor` in its answer to `GET _nodes`, which members of OpenSearch
+do not have. The banner (`GET /`) is not asked: it costs a request, and OpenSearch can be told to lie in it
+(`compatibility.override_main_response_version`). The ways between versions are in `judge/upgrade_path.py`.
+
+Seen to be equal on Elasticsearch 8.18 and 8.19 and on OpenSearch 2.19 and 3.8: cluster state and routing table but for
+the name of the elected manager, health (a wait that ran out is 408 in both), settings with their free keys under
+`cluster.metadata`, exclusions from voting, flush, explanations, recoveries, tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .version import Version
+
+
+@dataclass(frozen=True)
+class Product:
+    """One server. Versions are those that members compare as (`Version`)."""
+
+    name: str
+    """The name that people know."""
+    server: str
+    """The name of its image and its container, and of its folder in the image."""
+    manager_since: Version | None
+    """The first version that calls the elected one `cluster_manager_node` in the cluster state, and no longer
+    `master_node`; None if none does."""
+    delay_since: Version | None
+    """The first version with a delay for the whole cluster before lost shards are rebuilt; None if none has it."""
+    major_barrier: bool
+    """Whether the elected manager refuses members that are below all others by a major version; otherwise it refuses
+    every older version (server source, JoinTaskExecutor.ensureMajorVersionBarrier; NodeJoinExecutor
+    .ensureVersionBarrier)."""
+    synced_flush_before: Version | None = None
+    """The first version in which an ordinary flush does all that a synced flush did (`_flush/synced`)."""
+    shutdown_since: Version | None = None
+    """The first version with `_nodes/<id>/shutdown`, by which a member is announced to go; None if none has it."""
+
+    @property
+    def data_path(self) -> str:
+        """The data path of the official image, whose working directory is the server's home (path.home)."""
+        return f"/usr/share/{self.server}/data"
+
+    @property
+    def installer(self) -> str:
+        """The program that installs plugins, as charts and operators run it when a pod starts."""
+        return f"{self.server}-plugin"
+
+    def elected_in(self, oldest: Version) -> str:
+        """The name of the elected manager's field in the cluster state, which every member understands."""
+        return "cluster_manager_node" if self.manager_since and oldest >= self.manager_since else "master_node"
+
+
+OPENSEARCH = Product(
+    name="OpenSearch",
+    server="opensearch",
+    manager_since=Version(2, 0, 0),
+    delay_since=Version(3, 8, 0),
+    major_barrier=True,
+)
+ELASTICSEARCH = Product(
+    name="Elasticsearch",
+    server="elasticsearch",
+    manager_since=None,
+    delay_since=None,
+    major_barrier=False,
+    synced_flush_before=Version.parse("7.6.0"),
+    shutdown_since=Version.parse("7.15.0"),
+)
+
+
+def product_of(version: Version) -> Product:
+    """The product that this is a version of."""
+    return ELASTICSEARCH if version.elasticsearch else OPENSEARCH
