@@ -36,12 +36,14 @@ class Room:
         *,
         zones: str = "",
         settings: Mapping[str, Any] | None = None,
+        plugins: tuple[str, ...] = (),
         durations: Durations | None = None,
     ) -> None:
         self.layout = layout
         self.clock = Clock()
         self.cluster = Cluster(self.clock, "room", durations)
         self._zones = zones
+        self._plugins = plugins
         self._settings = dict(settings or {})
         if zones:
             self._settings.setdefault("cluster.routing.allocation.awareness.attributes", "zone")
@@ -65,6 +67,7 @@ class Room:
             roles=self.layout[name],
             attributes={"zone": self._zones[number % len(self._zones)]} if self._zones else {},
             settings=self._settings,
+            plugins=self._plugins,
             initial_managers=tuple(each for each, roles in self.layout.items() if "cluster_manager" in roles),
         )
 

@@ -44,6 +44,8 @@ class State:
         self.index_templates: dict[str, Any] = {}
         self.repositories: dict[str, Any] = {}
         self.snapshots: list[dict[str, Any]] = []
+        self.managed: dict[str, dict[str, Any]] = {}
+        """The index -> what index state management is at with it (action, step, info)."""
         self.recovered = False
         self._load: Load | None = None
 

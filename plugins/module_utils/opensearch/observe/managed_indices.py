@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...common.reading import Json, flag, optional_text, part, text, whole, within
+from ...common.reading import Json, flag, named, optional_text, part, text, whole
 
 TOTAL = "total_managed_indices"
 """The field of the answer that is no index."""
@@ -52,7 +52,8 @@ class Managed:
 
     def with_page(self, answer: Json) -> Managed:
         """These and those of one more page. Of a page only the indices whose policy is at work are kept."""
-        indices = {name: within(answer, name, _managed) for name in answer if name != TOTAL}
+        each = {name: part(answer, name) for name in answer if name != TOTAL}
+        indices = named({"indices": each}, "indices", lambda _name, index: _managed(index))
         working = (index for index in indices.values() if index.enabled and (index.action or index.failed))
         total = max(self.total, whole(answer, TOTAL))
         return Managed((*self.indices, *working), self.read + len(indices), total, asked=True)

@@ -166,7 +166,9 @@ def _nodes(call: Call) -> Answer:
     found = {}
     for node in members:
         if node.alive:
-            more: dict[str, Any] = {"settings": nested(flat(file_of(call.state, node)))} if "settings" in wanted else {}
+            own = flat(file_of(call.state, node))
+            shown = own if call.flag("flat_settings") else nested(own)
+            more: dict[str, Any] = {"settings": shown} if "settings" in wanted else {}
             if "plugins" in wanted:
                 more |= {"plugins": [plugin_of(node, each) for each in node.spec.plugins], "modules": []}
             found[node.id] = {**about(node), **more}

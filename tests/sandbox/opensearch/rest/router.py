@@ -16,6 +16,7 @@ from tests.sandbox.opensearch.rest import (
     explain,
     indices,
     looks,
+    managed,
     settings,
     snapshots,
     tasks,
@@ -37,6 +38,7 @@ ROUTES: tuple[Route, ...] = (
     *explain.ROUTES,
     *tasks.ROUTES,
     *snapshots.ROUTES,
+    *managed.ROUTES,
     *documents.ROUTES,
     *indices.ROUTES,
 )

@@ -48,6 +48,11 @@ def servers(*pages: Json) -> Any:
     return found
 
 
+def test_names_of_indices_have_dots() -> None:
+    (reason,) = judged(index("logs-2026.11.23", "shrink"), index(CONFIGURATION))
+    assert "shrinks logs-2026.11.23" in reason.message
+
+
 def judged(*indices: Json, **changes: Any) -> list[Reason]:
     managed = changes.pop("managed", None) or Managed().with_page(page(*indices))
     return list(case(managed=managed, **changes).judged("before_upgrade").reasons)
