@@ -19,7 +19,7 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.execution import Command, Ended, execute
 from ..kubernetes.pods import list_pods
 from ..kubernetes.state import Container, Pod
-from ..opensearch.judge.set_pools import SERVER
+from ..opensearch.judge.set_pools import server_in
 from ..pools.images import container_for
 from .judge.phases import Process
 
@@ -85,7 +85,7 @@ class ByKubelet:
         return self.look(there[0]).identity if there else ""
 
     def _container(self, pod: Pod) -> Container:
-        name = container_for(pod.name, pod.images, self.container, SERVER)
+        name = container_for(pod.name, pod.images, self.container, server_in(pod.images))
         for each in pod.containers:
             if each.name == name and not each.init:
                 return each

@@ -18,6 +18,7 @@ from ...pools.images import container_for, name_of, with_tag
 from ...pools.partition import judge_own_partition, judge_rolling
 from ..observe.data_paths import keeps_data
 from ..observe.look import Seen
+from ..observe.products import ELASTICSEARCH, OPENSEARCH
 from ..observe.state import ClusterState
 from ..observe.version import Version
 from .admission import admits
@@ -28,6 +29,14 @@ from .policy import Policy
 from .pools import Pool
 from .quorum import successors
 from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
+
+
+def server_in(images: Mapping[str, str]) -> str:
+    """The name that the server's image or container has, given all of a pod; that of OpenSearch if there is none."""
+    names = {*images, *(name_of(image) for image in images.values())}
+    return next(
+        (product.server for product in (OPENSEARCH, ELASTICSEARCH) if product.server in names), OPENSEARCH.server
+    )
 
 
 def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
