@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A change of the licence of Elasticsearch, and the restart that it needs. Pure.
+
+A licence itself is changed by the API while the members run. All of them have to stop at once where it turns security,
+or TLS between the members, on or off: members with and without it cannot talk to each other.
+
+- Before 8.0 security that nobody has configured is off with a basic or trial licence, and on with the others (source of
+  7.17, XPackLicenseState.isSecurityEnabled). From 8.0 on it is on unless it is turned off.
+- TLS between members is off unless it is turned on (XPackSettings), and with security turned off there is none.
+- A licence for production cannot be installed while security is on without TLS; a trial one can (LicenseService).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ...common.verdict import Reason, as_verdict, refused, remark
+from .setting_rules import Way
+from .settings_table import Flat
+
+SECURITY = "xpack.security.enabled"
+TLS = "xpack.security.transport.ssl.enabled"
+
+
+class Licence(str, Enum):
+    """The types of licences, as `GET _license` calls them."""
+
+    BASIC = "basic"
+    STANDARD = "standard"
+    GOLD = "gold"
+    PLATINUM = "platinum"
+    ENTERPRISE = "enterprise"
+    TRIAL = "trial"
+
+
+WITHOUT_TLS = frozenset({Licence.BASIC, Licence.TRIAL})
+"""Licences that can be installed while security is on without TLS between the members."""
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The protection of a cluster, which all its members have to agree on."""
+
+    security: bool
+    tls: bool
+
+
+@dataclass(frozen=True)
+class LicenceChange:
+    """The change of a licence together with a configuration."""
+
+    before: Licence
+    after: Licence
+    was: Protection
+    becomes: Protection
+
+    @property
+    def way(self) -> Way:
+        """`dynamic` if the API alone is enough."""
+        return Way.DYNAMIC if self.was == self.becomes else Way.COORDINATED
+
+    @property
+    def restarts_first(self) -> bool:
+        """Whether the members restart before the licence changes: the new one may demand TLS, which then is on."""
+        return self.way is Way.COORDINATED and self.becomes.tls
+
+    def switches(self) -> str:
+        """The protection that is turned on or off, in words; empty if none is."""
+        parts = (
+            ("security", self.was.security, self.becomes.security),
+            ("TLS between members", self.was.tls, self.becomes.tls),
+        )
+        return " and ".join(f"{name} {'on' if after else 'off'}" for name, before, after in parts if before != after)
+
+
+def licence_change(before: Licence, after: Licence, current: Flat, wanted: Flat, major: int) -> LicenceChange:
+    """The change of a licence, with the flat configurations before and after it and the major version."""
+    return LicenceChange(before, after, protection(current, before, major), protection(wanted, after, major))
+
+
+def protection(settings: Flat, licence: Licence, major: int) -> Protection:
+    """The protection that a configuration gives with a licence."""
+    by_default = major >= 8 or licence not in WITHOUT_TLS
+    security = settings[SECURITY] == "true" if SECURITY in settings else by_default
+    return Protection(security, settings.get(TLS) == "true" and settings.get(SECURITY) != "false")
+
+
+@as_verdict
+def judge_licence(change: LicenceChange) -> Iterator[Reason]:
+    """A refusal if the new licence cannot be installed, else a remark that says which restart the change needs."""
+    if change.becomes.security and not change.becomes.tls and change.after not in WITHOUT_TLS:
+        yield refused(
+            "licence_needs_tls",
+            f"The licence {change.after.value} cannot be installed while security is on without TLS between members.",
+            f"Set {TLS} in the wanted configuration, or turn security off.",
+        )
+        return
+    if change.way is Way.COORDINATED:
+        order = "before" if change.restarts_first else "after"
+        yield remark(
+            "licence_switches_security",
+            f"The change from licence {change.before.value} to {change.after.value} turns {change.switches()}, so all"
+            f" members stop before the first one starts, {order} the licence is changed.",
+            "Agree to the restart of the whole cluster.",
+        )
