@@ -85,7 +85,7 @@ def mounts_of(spec: Json, container: str, claims: tuple[str, ...] = ()) -> tuple
 
 def _mount(mount: Json, volumes: Mapping[str, Json], claims: tuple[str, ...]) -> Mount:
     name = text(mount, "name")
-    volume = {} if name in claims else volumes.get(name, {})
+    volume = volumes.get(name, {})
     kind = "claim" if name in claims else next(iter(volume.keys() - {"name"}), "emptyDir")
     return Mount(
         path=normpath(text(mount, "mountPath")),
