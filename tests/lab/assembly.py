@@ -13,7 +13,7 @@ import aiohttp
 
 from tests.lab import control
 from tests.lab.addresses import POD_THIRDS, SERVICE_THIRDS, AddressBook, Range
-from tests.lab.api import Api, ApiError, Store
+from tests.lab.api import Api, ApiError, Json, Store
 from tests.lab.control_plane import credentials
 from tests.lab.control_plane.components import API_SERVER_PORT, ControlPlane
 from tests.lab.control_plane.in_memory import InMemory
@@ -121,11 +121,14 @@ class Assembly:
         proxy = ServiceProxy(host.api, self.log, book, services.objects, pods.objects)
         provisioner = Provisioner(host, places, claims, volumes)
         pods.listen(self.kubelet.hear)
+        secrets_of_pods, maps = Store(host.api, "/api/v1/secrets"), Store(host.api, "/api/v1/configmaps")
+        secrets_of_pods.listen(partial(_hear_content, self.kubelet, "secret"))
+        maps.listen(partial(_hear_content, self.kubelet, "configmap"))
         for store in (pods, services):
             store.listen(proxy.hear)
         for node in nodes:
             self.supervisor.watch_over(node.run(), f"Kubernetes node {node.place.name}")
-        for store in (pods, services, claims, volumes):
+        for store in (pods, services, claims, volumes, secrets_of_pods, maps):
             self.supervisor.watch_over(store.run(), "a store")
         self.supervisor.watch_over(proxy.run(), "the service proxy")
         self.supervisor.watch_over(provisioner.run(), "the provisioner")
@@ -150,6 +153,11 @@ class Assembly:
         if self.kubelet:
             for name in self.kubelet.nodes:
                 await self.kubelet.kill_node(name)
+
+
+def _hear_content(kubelet: Kubelet, kind: str, change: str, item: Json) -> None:
+    if change != "DELETED":
+        kubelet.hear_content(kind, item)
 
 
 def _probing() -> aiohttp.ClientSession:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.lab import control
 from tests.lab.errors import exit_code
+from tests.lab.faults import TIMED
 from tests.lab.lab import Lab, default_directory
 from tests.lab.teardown import tear_down
 
@@ -46,12 +47,14 @@ def _add_faults(parser: argparse.ArgumentParser) -> None:
         "never-ready": "the pod never gets Ready",
         "crash-loop": "the pod's processes are killed as soon as they start",
         "slow-stop": "the pod takes SECONDS to stop",
+        "slow-mounts": "changes of Secrets and ConfigMaps take SECONDS to arrive in the pod's files",
+        "back-off": "the pod's containers wait for at most SECONDS before they are started again",
         "kill": "SIGKILL the pod's processes, once",
     }
     for fault, text in texts.items():
         one = faults.add_parser(fault, help=text)
         one.add_argument("pod", metavar="NAMESPACE/POD")
-        if fault == "slow-stop":
+        if fault in TIMED:
             one.add_argument("seconds", type=float)
     away = faults.add_parser("api-server-away", help="the API server is killed, and started again after SECONDS")
     away.add_argument("seconds", type=float)

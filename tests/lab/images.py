@@ -64,6 +64,9 @@ class Image(Protocol):
     def folders(self) -> Mapping[str, Path]:
         """Host path by folder of the image, for the commands that a pod brings along."""
 
+    def takes(self, command: Sequence[str]) -> bool:
+        """Whether it sees to this command of a pod itself."""
+
     def launch(self, context: ContainerContext) -> Launch:
         """Give the process; may write files into the scratch directory and the mounts."""
 
@@ -75,9 +78,15 @@ class WithoutFolders:
     def folders(self) -> Mapping[str, Path]:
         return {}
 
+    def takes(self, _command: Sequence[str]) -> bool:
+        return False
+
 
 class TakesCommand(WithoutFolders):
-    """An image that sees to a command of the pod itself."""
+    """An image that sees to every command of the pod itself."""
+
+    def takes(self, _command: Sequence[str]) -> bool:
+        return True
 
 
 def resolve(image: str) -> Image:
@@ -110,7 +119,7 @@ def resolve(image: str) -> Image:
 
 def launch(image: Image, context: ContainerContext) -> Launch:
     """The image's process, or the command with which the pod replaces it, its mounts under their host paths."""
-    if context.command and not isinstance(image, TakesCommand):
+    if context.command and not image.takes(context.command):
         words = found_on_host((*context.command, *context.args), {**image.folders, **paths_on_host(context)})
         return Launch(words, {**context.env}, context.scratch)
     return image.launch(context)

@@ -51,6 +51,14 @@ class FaultSwitches:
         """The pod takes this long to stop, as with a preStop hook; its grace period still ends it."""
         self._break("slow-stop", namespace=namespace, pod=pod, seconds=seconds)
 
+    def slow_mounts(self, namespace: str, pod: str, seconds: float) -> None:
+        """Changes of Secrets and ConfigMaps take this long to arrive in the pod's files."""
+        self._break("slow-mounts", namespace=namespace, pod=pod, seconds=seconds)
+
+    def back_off(self, namespace: str, pod: str, seconds: float) -> None:
+        """The pod's containers wait for at most so long before they are started again."""
+        self._break("back-off", namespace=namespace, pod=pod, seconds=seconds)
+
     def kill(self, namespace: str, pod: str) -> None:
         """SIGKILL the pod's processes now."""
         self._break("kill", namespace=namespace, pod=pod)

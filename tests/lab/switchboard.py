@@ -10,7 +10,7 @@ from typing import Any
 from tests.lab.api import Json
 from tests.lab.control import Answerer
 from tests.lab.errors import LabError
-from tests.lab.faults import PodName
+from tests.lab.faults import TIMED, PodName
 from tests.lab.kubelet.kubelet import Kubelet
 from tests.lab.kubelet.place import Host
 from tests.lab.plan import LabPlan
@@ -73,7 +73,7 @@ class Switchboard:
             task.add_done_callback(self._restarts.discard)
         elif fault == "kill":
             self._kubelet.kill(_pod_name(question))
-        elif fault in ("never-ready", "crash-loop", "slow-stop"):
+        elif fault in ("never-ready", "crash-loop", *TIMED):
             self._host.faults.set(_pod_name(question), fault, float(question.get("seconds", 0.0)))
         else:
             raise LabError(f"There is no fault {fault!r}; see `python -m tests.lab break --help`.")

@@ -13,7 +13,7 @@ from kubernetes.client import CoreV1Api
 from kubernetes.stream import stream
 
 from tests.lab import process_namespace
-from tests.lab.namespace import Namespace, is_ready, probe_pod
+from tests.lab.namespace import Namespace, is_ready, probe_pod, waiting_reason
 from tests.lab.waiting import until
 
 TIMEOUT = 60.0
@@ -101,3 +101,39 @@ def _allow(namespace: Namespace, verbs: list[str]) -> None:
         {**about, "kind": "Role", "rules": rules},
         {**about, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]},
     )
+
+
+def test_the_files_of_a_secret_follow_it_and_those_by_sub_path_do_not(namespace: Namespace) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "own"}}
+    volumes = [{"name": "own", "secret": {"secretName": "own"}}]
+    mounts = [
+        {"name": "own", "mountPath": "/settings"},
+        {"name": "own", "mountPath": "/kept/one", "subPath": "one"},
+    ]
+    namespace.apply(probe_pod("one", spec={"volumes": volumes}, volumeMounts=mounts))
+    until("the event", lambda: "FailedMount" in namespace.reasons_of("one"), TIMEOUT)
+    held = namespace.until_pod("one", "waiting", lambda pod: waiting_reason(pod) == "ContainerCreating")
+    assert held.status.phase == "Pending"
+    namespace.apply({**secret, "stringData": {"one": "first", "gone": ""}})
+    namespace.until_ready("one")
+    assert _run(namespace, "cat", "/settings/one", "/kept/one").output == "firstfirst"
+
+    namespace.lab.faults.slow_mounts(namespace.name, "one", 3600)
+    namespace.apply({**secret, "stringData": {"one": "never"}})
+
+    def seen() -> bool:
+        return 3600 in [event.get("mounted_in") for event in namespace.log_of("one")]
+
+    until("the kubelet to hear of the change", seen, TIMEOUT)
+    namespace.lab.faults.mend(namespace.name, "one")
+    namespace.apply({**secret, "stringData": {"one": "second", "more": "third"}})
+    until("the change", lambda: _run(namespace, "cat", "/settings/one").output == "second", TIMEOUT)
+    assert _run(namespace, "cat", "/settings/more", "/kept/one").output == "thirdfirst"
+    assert _run(namespace, "sh", "-c", "ls /settings; readlink /settings/one").output.split()[-1] == "..data/one"
+    changes = [event for event in namespace.log_of("one") if event["event"] == "volume-changed"]
+    assert len(changes) == 1, "the change that takes an hour has not arrived"
+
+    _run(namespace, "kill", "1")
+    namespace.until_pod("one", "a restart", lambda pod: pod.status.container_statuses[0].restart_count == 1)
+    namespace.until_ready("one")
+    assert _run(namespace, "cat", "/kept/one").output == "second"

@@ -59,6 +59,11 @@ class Faults:
         with self._listening.lock:
             self._switches.slow_mounts(namespace, pod, seconds)
 
+    def back_off(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let the pod's containers wait for at most so long before they are started again."""
+        with self._listening.lock:
+            self._switches.back_off(namespace, pod, seconds)
+
     def kill(self, namespace: str, pod: str) -> None:
         """Kill the pod's processes now."""
         with self._listening.lock:

@@ -9,7 +9,7 @@ It understands what the official image does: settings as environment variables w
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,16 @@ from tests.lab.elasticsearch.homes import home_path
 from tests.lab.elasticsearch.server_arguments import server_arguments
 from tests.lab.errors import LabError
 from tests.lab.images import ContainerContext, Image, ImageNotFound, Launch
-from tests.lab.opensearch.configuration import LOGGING, Server, made, member_settings, render, take_mounted, write
+from tests.lab.opensearch.configuration import (
+    LOGGING,
+    Server,
+    is_entry,
+    made,
+    member_settings,
+    render,
+    take_mounted,
+    write,
+)
 from tests.lab.opensearch.java import java_path
 from tests.lab.opensearch.locks import major
 
@@ -57,6 +66,10 @@ class ElasticsearchImage:
         """Its home. A member tells the home of its own version, which in a container has the same name in all."""
         homes = [each for each in self.home.parent.iterdir() if (each / "lib").is_dir()]
         return {ELASTICSEARCH.installation: self.home, **{str(each): self.home for each in homes}}
+
+    def takes(self, command: Sequence[str]) -> bool:
+        """Sees to its entry point itself."""
+        return is_entry(command)
 
     def launch(self, context: ContainerContext) -> Launch:
         """Gives the Java process, or a shell that becomes it; writes its configuration first.

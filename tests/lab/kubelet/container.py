@@ -225,7 +225,7 @@ class Container:
         return end
 
     async def _back_off(self, ended: Terminated) -> None:
-        delay = back_off(self._failures)
+        delay = min(back_off(self._failures), self.place.host.faults.back_off.get(self.place.name, LONGEST_BACK_OFF))
         if delay:
             namespace, pod = self.place.name
             about = f"{self.name} in pod {pod}_{namespace}({self.place.uid})"

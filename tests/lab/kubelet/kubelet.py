@@ -43,6 +43,12 @@ class Kubelet:
         elif worker:
             worker.update(pod)
 
+    def hear_content(self, kind: str, item: Json) -> None:
+        """Take a change of a Secret or ConfigMap (`secret`, `configmap`) from the API server."""
+        for worker in self._workers.values():
+            if worker.place.name[0] == item["metadata"]["namespace"]:
+                worker.content_changed(kind, item["metadata"]["name"])
+
     def _begin(self, node: KubernetesNode, pod: Json) -> None:
         if (
             pod.get("status", {}).get("phase") in ("Succeeded", "Failed")

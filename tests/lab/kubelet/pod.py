@@ -88,6 +88,10 @@ class PodWorker:
                 container.change(spec)
         self._changed.set()
 
+    def content_changed(self, kind: str, name: str) -> None:
+        """A Secret or ConfigMap of the pod's namespace has changed."""
+        self._task(volumes.follow(self.place, kind, name))
+
     def gone(self) -> None:
         """The API server has forgotten the pod."""
         self._gone = True
@@ -171,8 +175,8 @@ class PodWorker:
         """Volumes, then the init containers one after the other, then the containers until all have ended for good."""
         if self._terminate.is_set():
             return
-        await self._prepare_volumes()
         self._changed.set()
+        await self._prepare_volumes()
         for container in self.init_containers:
             await container.run()
             if not container.succeeded:
@@ -187,7 +191,7 @@ class PodWorker:
             try:
                 self.place.volumes = await volumes.prepare(self.place)
             except ConfigError as error:
-                self.place.report("Warning", "FailedMount", f"MountVolume.SetUp failed: {error}")
+                self.place.report("Warning", "FailedMount", str(error))
                 await asyncio.sleep(RETRY)
             else:
                 return

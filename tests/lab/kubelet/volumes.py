@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Volumes of a pod as directories of the host.
 
-There is no mount namespace: a container learns from its image's context which host path stands for a mount path.
+Nothing is mounted: a container learns from its image's context which host path stands for a mount path. Secrets and
+ConfigMaps are followed: what has changed is in the files some time later, but for those that are mounted by subPath.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.lab.api import ApiError, Json
 from tests.lab.kubelet.environment import ConfigError, data_of, field_value
 from tests.lab.kubelet.place import PodPlace
+from tests.lab.kubelet.published import DATA, publish
 
 LIFE = 3607
 """Seconds that a token lasts unless its volume says so, as the API server writes it into the pods."""
+UNTIL_MOUNTED = 0.5
+"""Seconds until a changed Secret or ConfigMap is in the files of a pod; the real kubelet takes a minute or more."""
+_KINDS = (("configMap", "configmap"), ("secret", "secret"))
 ANYBODY = 0o777
 """The mode of an emptyDir, as in the real kubelet."""
 
@@ -25,7 +33,10 @@ async def prepare(place: PodPlace) -> dict[str, Path]:
     """Make the pod's volumes ready and give their directories by name. Raises ConfigError."""
     found = {}
     for volume in place.manifest["spec"].get("volumes", []):
-        found[volume["name"]] = await _directory(place, volume)
+        try:
+            found[volume["name"]] = await _directory(place, volume)
+        except ConfigError as error:
+            raise ConfigError(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}') from error
     return found
 
 
@@ -36,12 +47,43 @@ async def _directory(place: PodPlace, volume: Json) -> Path:
     if "emptyDir" in volume:
         path.chmod(ANYBODY)
         return path
-    tokens = [each["serviceAccountToken"]["path"] for each in _sources(volume) if "serviceAccountToken" in each]
-    for name, content in (await _files(place, volume)).items():
-        target = path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _write(place, target, content, 0o640 if name in tokens else 0o644)
+    await _publish(place, volume, path)
     return path
+
+
+async def _publish(place: PodPlace, volume: Json, path: Path) -> bool:
+    """Write the present content of a volume; False if it is written already. Raises ConfigError."""
+    tokens = [each["serviceAccountToken"]["path"] for each in _sources(volume) if "serviceAccountToken" in each]
+
+    def write(target: Path, content: bytes) -> None:
+        _write(place, target, content, 0o640 if target.name in tokens else 0o644)
+
+    return publish(path, await _files(place, volume), write)
+
+
+def _named(volume: Json) -> Iterator[tuple[str, str]]:
+    """The kinds and names of the objects whose content a volume has."""
+    for source in (volume, *_sources(volume)):
+        for key, kind in _KINDS:
+            if key in source:
+                yield kind, str(source[key].get("secretName") or source[key].get("name"))
+
+
+async def follow(place: PodPlace, kind: str, name: str) -> None:
+    """Bring the change of a Secret or ConfigMap into the files of a pod, when the time has come."""
+    volumes = [each for each in place.manifest["spec"].get("volumes", []) if (kind, name) in _named(each)]
+    if not volumes:
+        return
+    seconds = place.host.faults.slow_mounts.get(place.name, UNTIL_MOUNTED)
+    place.note("content-changed", kind=kind, name=name, mounted_in=seconds)
+    await asyncio.sleep(seconds)
+    for volume in volumes:
+        # A token is not renewed, so that a volume with one stays as it is.
+        if volume["name"] not in place.volumes or any("serviceAccountToken" in each for each in _sources(volume)):
+            continue
+        with contextlib.suppress(ConfigError):  # the files of an object that has gone stay
+            if await _publish(place, volume, place.volumes[volume["name"]]):
+                place.note("volume-changed", volume=volume["name"])
 
 
 def _sources(volume: Json) -> list[Json]:
@@ -83,7 +125,7 @@ async def _files(place: PodPlace, volume: Json) -> dict[str, bytes]:
         for source in _sources(volume):
             files |= await _files(place, source)
         return files
-    for key, kind in (("configMap", "configmap"), ("secret", "secret")):
+    for key, kind in _KINDS:
         if key in volume:
             return _chosen(volume[key], await data_of(place.host.api, place.name[0], kind, volume[key]) or {})
     if "downwardAPI" in volume:
@@ -124,11 +166,26 @@ def mounts(place: PodPlace, container: Json) -> dict[str, Path]:
             continue
         path = place.volumes[mount["name"]]
         if mount.get("subPath"):
-            path = path / mount["subPath"]
-            if not path.exists():
-                place.host.give(path)
+            path = _part(place, container["name"], path, mount["subPath"])
         found[mount["mountPath"]] = path
     return found
+
+
+def _part(place: PodPlace, container: str, volume: Path, inside: str) -> Path:
+    """A part of a volume. Of one that follows an object it is a copy, which stays as it is while the container runs."""
+    path = volume / inside
+    if not (volume / DATA).is_symlink():
+        return path if path.exists() else place.host.give(path)
+    copy = place.directory / "parts" / container / volume.name / inside
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        shutil.copytree(path, copy, dirs_exist_ok=True)
+    elif path.exists():
+        copy.unlink(missing_ok=True)
+        shutil.copyfile(path, copy)
+    else:
+        place.host.give(copy)
+    return copy
 
 
 def variables(mounted: Mapping[str, Path]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ _SETTING_NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _EVERYWHERE = "0.0.0.0"  # noqa: S104 - compared, not bound to
 # Lists that may be empty: an empty text is an unset variable elsewhere, here it means "none".
 _LIST_SETTINGS = frozenset({"node.roles"})
+_ENTRY = re.compile(r"docker-entrypoint\.sh\s*$")
+_COPY = re.compile(r"\bcp\s+(\S+)\s+\S+\.yml\b")
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 LOGGING = """\
 appender.console.type = Console
 appender.console.name = console
@@ -64,11 +67,30 @@ def member_settings(server: Server, context: ContainerContext) -> dict[str, Any]
         settings["plugins.security.disabled"] = True
     if zone := context.env.get("LAB_ZONE"):
         settings["node.attr.zone"] = zone
-    settings.update(_mounted_settings(server, context.mounts))
+    settings.update(_mounted_settings(server, context))
     settings.update(_environment_settings(context.env))
     if settings["network.host"] == _EVERYWHERE:
         settings["network.host"] = context.address
     return settings
+
+
+def is_entry(command: Sequence[str]) -> bool:
+    """Whether a command ends in the entry point of the image, which the lab is itself.
+
+    In an image the entry point takes the file of settings that a script before it has put into its place. A pool so has
+    one Secret with a file for each of its members: `cp /mounted/$HOSTNAME config/opensearch.yml && exec …`.
+    """
+    return tuple(command[:2]) == ("sh", "-c") and len(command) == 3 and bool(_ENTRY.search(command[2]))
+
+
+def _copied(context: ContainerContext) -> Path | None:
+    """Gives the mounted file that the command of the pod puts into the place of the settings' file."""
+    found = _COPY.search(context.command[2]) if is_entry(context.command) else None
+    if found is None:
+        return None
+    path = _VARIABLE.sub(lambda match: context.env.get(match.group(1), ""), found.group(1)).strip("'\"")
+    mount = next((each for each in context.mounts if path.startswith(f"{each}/")), None)
+    return context.mounts[mount] / path.removeprefix(f"{mount}/") if mount else None
 
 
 def render(settings: Mapping[str, Any]) -> str:
@@ -88,11 +110,13 @@ def _environment_settings(env: Mapping[str, str]) -> dict[str, Any]:
     return settings
 
 
-def _mounted_settings(server: Server, mounts: Mapping[str, Path]) -> dict[str, Any]:
+def _mounted_settings(server: Server, context: ContainerContext) -> dict[str, Any]:
+    mounts = context.mounts
     whole = mounts.get(f"{server.installation}/config")
     path = mounts.get(
         f"{server.installation}/config/{server.settings_file}", whole / server.settings_file if whole else None
     )
+    path = _copied(context) or path
     if path is None or not path.is_file():
         return {}
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -106,7 +130,7 @@ def take_mounted(server: Server, mounts: Mapping[str, Path], configuration: Path
     for mount, folder in mounts.items():
         if mount.startswith(f"{server.installation}/config/") and folder.is_dir():
             place = made(configuration / mount.removeprefix(f"{server.installation}/config/"), like)
-            for path in folder.iterdir():
+            for path in (each for each in folder.iterdir() if each.is_file()):
                 write(place / path.name, path.read_text(encoding="utf-8"), like)
                 (place / path.name).chmod(0o600)
 

@@ -9,7 +9,7 @@ mount of ``/usr/share/opensearch/data``.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tests.lab.images import ContainerContext, Image, ImageNotFound, Launch
 from tests.lab.opensearch.configuration import (
     LOGGING,
     OPENSEARCH,
+    is_entry,
     made,
     member_settings,
     render,
@@ -57,6 +58,10 @@ class OpenSearchImage:
         """Its home. A member tells the home of its own version, which in a container has the same name in all."""
         homes = [each for each in self.home.parent.iterdir() if (each / "plugins").is_dir()]
         return {OPENSEARCH.installation: self.home, **{str(each): self.home for each in homes}}
+
+    def takes(self, command: Sequence[str]) -> bool:
+        """Sees to its entry point itself."""
+        return is_entry(command)
 
     def launch(self, context: ContainerContext) -> Launch:
         """Gives the Java process itself, no shell between, so that signals reach it; writes its configuration first.

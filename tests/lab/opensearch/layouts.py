@@ -7,7 +7,8 @@ address in the lab, which is stable: it stands in ``discovery.seed_hosts`` where
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ SERVES_CLIENTS = "lab/serves-clients"
 """The label of the pods that the client Service, and the traffic, go to: all but dedicated managers."""
 
 _LOOKS = {"periodSeconds": 1, "timeoutSeconds": 2, "failureThreshold": 3}
+CONFIGURATION = "/mounted/configuration"
+"""The path at which members mount their configuration."""
 _PORTS = {"http": 9200, "transport": 9300}
 
 
@@ -33,14 +36,35 @@ class Product:
     ready: str
     """The path that the probe asks for."""
 
+    entry: str
+    """The entry point of the image."""
+
     @property
     def data_path(self) -> str:
         return f"/usr/share/{self.name}/data"
 
+    @property
+    def command(self) -> list[str]:
+        """The command of a member whose settings are in the file of its name in a mounted Secret."""
+        settings = f"/usr/share/{self.name}/config/{self.name}.yml"
+        return ["sh", "-c", f"cp {CONFIGURATION}/$HOSTNAME {settings} && exec {self.entry}"]
 
-OPENSEARCH = Product("opensearch", "cluster_manager", "cluster.initial_cluster_manager_nodes", "/")
+
+OPENSEARCH = Product(
+    "opensearch",
+    "cluster_manager",
+    "cluster.initial_cluster_manager_nodes",
+    "/",
+    "/usr/share/opensearch/opensearch-docker-entrypoint.sh",
+)
 # The zip of Elasticsearch has no banner.
-ELASTICSEARCH = Product("elasticsearch", "master", "cluster.initial_master_nodes", "/_cluster/health?local=true")
+ELASTICSEARCH = Product(
+    "elasticsearch",
+    "master",
+    "cluster.initial_master_nodes",
+    "/_cluster/health?local=true",
+    "/usr/local/bin/docker-entrypoint.sh",
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +105,8 @@ class Layout:
     """The probe that tells the kubelet that a member is ready, if not that of the product; empty: it is Ready as soon
     as it runs."""
     product: Product = OPENSEARCH
+    configured: bool = False
+    """Whether all settings are in a Secret a pool with one key a member, and not in variables."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -92,8 +118,25 @@ class Layout:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}},
             self._service(f"{self.cluster}-members", self.labels, headless=True),
             self._service(self.cluster, {**self.labels, SERVES_CLIENTS: "true"}, headless=False),
+            *(self.configuration(pool) for pool in self.pools if self.configured),
             *(self._stateful_set(pool) for pool in self.pools),
         ]
+
+    def configuration(self, pool: Pool, **changes: object) -> Manifest:
+        """Gives the Secret with the settings of each member of a pool, with these changes."""
+        content = "".join(f"{name}: {json.dumps(value)}\n" for name, value in self._settings(pool, changes).items())
+        metadata = {"name": self._named(pool), "namespace": self.namespace, "labels": self.labels}
+        data = dict.fromkeys(pool.pods(self.cluster), content)
+        return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
+
+    def _named(self, pool: Pool) -> str:
+        return f"{self.cluster}-{pool.name}-configuration"
+
+    def _settings(self, pool: Pool, changes: Mapping[str, object]) -> dict[str, object]:
+        settings: dict[str, object] = {name: value for name, value in self._environment(pool).items() if "." in name}
+        settings.update(changes)
+        roles = str(settings["node.roles"]).strip("[]").split(",")
+        return dict(sorted({**settings, "node.roles": list(filter(None, roles))}.items()))
 
     def _service(self, name: str, selector: dict[str, str], *, headless: bool) -> Manifest:
         ports = [{"name": port, "port": number} for port, number in _PORTS.items() if headless or port == "http"]
@@ -124,7 +167,7 @@ class Layout:
         container: Manifest = {
             "name": self.product.name,
             "image": f"{self.image_repository or self.product.name}:{self.version}",
-            "env": [{"name": name, "value": value} for name, value in sorted(self._environment(pool).items())],
+            "env": [{"name": name, "value": value} for name, value in sorted(self._variables(pool).items())],
             "ports": [{"name": name, "containerPort": number} for name, number in _PORTS.items()],
             "resources": {"requests": {"cpu": "100m", "memory": "400Mi"}},
             "volumeMounts": [
@@ -135,6 +178,9 @@ class Layout:
         ready = {"httpGet": {"path": self.product.ready, "port": 9200}} if self.ready is None else self.ready
         if ready:
             container["readinessProbe"] = {**ready, **_LOOKS}
+        if self.configured:
+            container["command"] = self.product.command
+            container["volumeMounts"].append({"name": "configuration", "mountPath": CONFIGURATION})
         spread = {
             "maxSkew": 1,
             "topologyKey": "topology.kubernetes.io/zone",
@@ -147,9 +193,16 @@ class Layout:
             "containers": [container],
         }
         volumes: list[Manifest] = [{"name": name, "secret": {"secretName": name}} for name in self.secrets]
+        if self.configured:
+            volumes.append({"name": "configuration", "secret": {"secretName": self._named(pool)}})
         if self.ephemeral:
             volumes.append({"name": "data", "emptyDir": {}})
         return {**spec, "volumes": volumes} if volumes else spec
+
+    def _variables(self, pool: Pool) -> dict[str, str]:
+        """Gives the variables of a member; with a configuration only those that are no settings."""
+        kept = self._environment(pool)
+        return {name: value for name, value in kept.items() if "." not in name} if self.configured else kept
 
     def _environment(self, pool: Pool) -> dict[str, str]:
         """Gives the settings as variables; the zone comes from the Kubernetes node, through the kubelet (LAB_ZONE)."""

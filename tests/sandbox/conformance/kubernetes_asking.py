@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import urllib3
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import PROTOCOL
+from websocket import ABNF
 
 from tests.lab.lab import Lab
 from tests.lab.waiting import until
-from tests.sandbox.kubernetes.cluster import Kubernetes
-from tests.sandbox.web import Answer
+from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes
+from tests.sandbox.web import Answer, Messages, Request
 
 Json = dict[str, Any]
 Seen = list[Any]
 Case = Callable[["Asking"], Iterator[Any]]
 
+STATUS = 3
+"""The channel of the Status at the end."""
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _VERSION = re.compile(r"(?<=meta: )\d+")
 
@@ -30,6 +35,9 @@ class Asking(Protocol):
         self, method: str, path: str, body: object = None, *, media_type: str = "", user: str = "admin", **query: str
     ) -> Answer:
         """The answer to a request."""
+
+    def messages(self, path: str, query: Sequence[tuple[str, str]], *streams: str) -> Seen:
+        """The messages of a websocket of admin: channel and content of each, in which a Status is read."""
 
     def until(self, holds: Callable[[], object]) -> None:
         """Wait until something is so."""
@@ -47,6 +55,14 @@ class OfSandbox:
         """The answer to a request."""
         kind = media_type or "application/json"
         return self._kubernetes.ask(method, path, body, query, media_type=kind, user=user)
+
+    def messages(self, path: str, query: Sequence[tuple[str, str]], *streams: str) -> Seen:
+        """The messages of a websocket."""
+        repeated = [*query, *((stream, "true") for stream in streams)]
+        headers = {"Authorization": f"Bearer {TOKENS['admin']}", "Upgrade": "websocket"}
+        answer = self._kubernetes.server(Request("GET", path, dict(repeated), None, headers, repeated))
+        assert isinstance(answer, Messages), answer
+        return [_message(each) for each in answer.messages]
 
     def until(self, holds: Callable[[], object]) -> None:
         """Let time pass until something is so."""
@@ -87,9 +103,26 @@ class OfLab:
                 self._pools[user] = (pool, configuration.host, headers)
         return self._pools[user]
 
+    def messages(self, path: str, query: Sequence[tuple[str, str]], *streams: str) -> Seen:
+        """The messages of a websocket."""
+        client = connect({"kubeconfig": str(self._lab.kubeconfig())})
+        channels = client.websocket(path, [*query, *((stream, "true") for stream in streams)], PROTOCOL)
+        found: Seen = []
+        while True:
+            kind, message = channels.recv_data()
+            if kind != ABNF.OPCODE_BINARY:
+                channels.shutdown()
+                return found
+            found.append(_message(message))
+
     def until(self, holds: Callable[[], object]) -> None:
         """Wait until something is so."""
         until("what a case waits for", holds, 60)
+
+
+def _message(message: bytes) -> list[Any]:
+    content = message[1:].decode()
+    return [message[0], json.loads(content) if message[0] == STATUS and content else content]
 
 
 def outcome(answer: Answer) -> Json | list[Any]:

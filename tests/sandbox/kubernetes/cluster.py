@@ -56,6 +56,10 @@ class Switchboard:
         """Let changes of Secrets and ConfigMaps take this long to arrive in the pod's files."""
         self._kubelets.switches.slow_mounts[namespace, pod] = seconds
 
+    def back_off(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let the pod's containers wait for at most so long before they are started again."""
+        self._kubelets.switches.back_off[namespace, pod] = seconds
+
     def kill(self, namespace: str, pod: str) -> None:
         """Kill the pod's processes now."""
         worker = self._kubelets.worker((namespace, pod))

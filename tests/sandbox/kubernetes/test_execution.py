@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Command, Ended, execute
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Command, execute
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Ended as Told
 
+from tests.lab.kubelet.execution import Ended
 from tests.lab.namespace import probe_pod
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import MERGE
@@ -56,7 +58,7 @@ class Room:
     def restarts(self) -> int:
         return int(self.pod()["status"]["containerStatuses"][0]["restartCount"])
 
-    def run(self, *words: str) -> Ended:
+    def run(self, *words: str) -> Told:
         return execute(self.client, Command("search", "one", "probe", words), 10)
 
     def content(self) -> str:
@@ -66,11 +68,11 @@ class Room:
 def test_a_command_tells_what_it_says_and_how_it_ends() -> None:
     room = Room()
     room.ready()
-    assert room.run("true") == Ended(0, "", "")
-    assert room.run("cat", AT) == Ended(0, "before", "")
+    assert room.run("true") == Told(0, "", "")
+    assert room.run("cat", AT) == Told(0, "before", "")
     checksum = hashlib.sha256(b"before").hexdigest()
-    assert room.run("sh", "-c", f"sha256sum {AT}") == Ended(0, f"{checksum}  {AT}\n", "")
-    assert room.run("cat", "/nowhere") == Ended(1, "", "cat: /nowhere: No such file or directory\n")
+    assert room.run("sh", "-c", f"sha256sum {AT}") == Told(0, f"{checksum}  {AT}\n", "")
+    assert room.run("cat", "/nowhere") == Told(1, "", "cat: /nowhere: No such file or directory\n")
     assert room.run("sh", "-c", "exit 3").code == 3
     with pytest.raises(Refusal, match=r"could not run nonsense in container probe of pod one .* not found in \$PATH"):
         room.run("nonsense")
@@ -135,3 +137,48 @@ def test_sigterm_to_the_first_process_restarts_the_container_in_its_place() -> N
     room.kubernetes.clock.advance(10)
     assert room.restarts() == 1, "the kernel keeps a first process from SIGKILL of its own children"
     assert room.run("kill", "2").code == 1
+
+
+def test_a_container_that_is_not_alive_is_started_again_and_waits_longer_each_time() -> None:
+    room = Room()
+    alive = True
+    room.kubernetes.behaviour.alive = lambda _pod, _container: alive
+    probe = {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1, "failureThreshold": 2}
+    pod = probe_pod("one", livenessProbe=probe)
+    room.kubernetes.ask("DELETE", "/api/v1/namespaces/search/pods/one", {"gracePeriodSeconds": 0})
+    room.kubernetes.apply([{**pod, "metadata": {**pod["metadata"], "namespace": "search"}}])
+    room.ready()
+    room.kubernetes.clock.advance(10)
+    assert room.restarts() == 0
+    alive = False
+    assert room.kubernetes.until(lambda: room.restarts() == 1, 5)
+    reasons = [each["reason"] for each in room.kubernetes.server.store.list(EVENTS, "search")]
+    assert {"Unhealthy", "Killing"} <= set(reasons)
+    room.kubernetes.clock.advance(5)
+    waiting = room.pod()["status"]["containerStatuses"][0]["state"]["waiting"]
+    assert (waiting["reason"], room.restarts()) == ("CrashLoopBackOff", 1)
+    assert room.kubernetes.until(lambda: room.restarts() == 2, 10)
+    room.kubernetes.faults.back_off("search", "one", 0)
+    assert room.kubernetes.until(lambda: room.restarts() == 5, 15), "the pause can be set"
+
+
+def test_a_container_that_ran_long_waits_for_nothing() -> None:
+    room = Room()
+    room.ready()
+    for number in range(1, 4):
+        room.run("kill", "1")
+        assert room.kubernetes.until(lambda number=number: room.restarts() == number, 5)  # type: ignore[misc]
+        room.ready()
+        room.kubernetes.clock.advance(601)
+
+
+def test_a_test_may_say_what_its_commands_do() -> None:
+    room = Room()
+    room.kubernetes.behaviour.execute = lambda pod, container, words, inside: (
+        Ended(4, pod["metadata"]["name"].encode(), container.encode() + (inside.read(AT) or b""))
+        if words == ["mine"]
+        else None
+    )
+    room.ready()
+    assert room.run("mine") == Told(4, "one", "probebefore")
+    assert room.run("true").code == 0

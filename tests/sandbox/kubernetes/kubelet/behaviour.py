@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tests.lab.kubelet.execution import Ended
 from tests.sandbox.kubernetes.controllers.work import Place
+from tests.sandbox.kubernetes.kubelet.commands import Inside
 from tests.sandbox.kubernetes.objects import Json
 
 Told = Callable[[Json, str], None]
@@ -54,6 +56,10 @@ class Behaviour:
     """The process is gone, however it ended."""
     ready: Callable[[Json, str], bool] = lambda _pod, _container: True
     """Whether the readiness probe of a container succeeds."""
+    alive: Callable[[Json, str], bool] = lambda _pod, _container: True
+    """Whether the liveness probe of a container succeeds."""
+    execute: Callable[[Json, str, Sequence[str], Inside], Ended | None] = lambda *_about: None
+    """The end of a command in a container; None: that of one of the few commands that every container has here."""
     log: Callable[[Json, str, bool], list[str]] = _log
     """The lines of the log of a container, or of its run before the last restart."""
     stop_seconds: Callable[[Json, str], float | None] = lambda _pod, _container: None
@@ -69,6 +75,8 @@ class Switches:
     slow_stop: dict[Place, float] = field(default_factory=dict)
     slow_mounts: dict[Place, float] = field(default_factory=dict)
     """The seconds that changes of Secrets and ConfigMaps take to arrive in the pod."""
+    back_off: dict[Place, float] = field(default_factory=dict)
+    """The longest pause before a restart of the pod's containers."""
 
     def mend(self, pod: Place) -> None:
         """Switch everything off for a pod."""
@@ -76,6 +84,7 @@ class Switches:
         self.crash_loop.discard(pod)
         self.slow_stop.pop(pod, None)
         self.slow_mounts.pop(pod, None)
+        self.back_off.pop(pod, None)
 
     def mend_all(self) -> None:
         """Switch everything off."""
@@ -83,3 +92,4 @@ class Switches:
         self.crash_loop.clear()
         self.slow_stop.clear()
         self.slow_mounts.clear()
+        self.back_off.clear()

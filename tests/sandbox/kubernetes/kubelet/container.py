@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from tests.lab.kubelet.container import FIRST_BACK_OFF, LONGEST_BACK_OFF, SOUND_AFTER, back_off
 from tests.lab.kubelet.execution import Ended
 from tests.lab.kubelet.status import ContainerState, Running, Terminated, Waiting
 from tests.sandbox.kubernetes.kubelet import commands
@@ -16,7 +18,6 @@ from tests.sandbox.kubernetes.objects import Json
 if TYPE_CHECKING:
     from tests.sandbox.kubernetes.kubelet.pod import PodWorker
 
-FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
 PULL_ERROR_SHOWN = 1.0
 AGAIN = 1.0
 AT_ONCE = 0.05
@@ -33,7 +34,7 @@ class Container:
         self.name: str = spec["name"]
         self.state = ContainerState(self.name, spec["image"], Waiting("ContainerCreating"))
         self._run = 0
-        self._failures = 0
+        self._failures, self._since, self._sound = 0, 0.0, False
         self._verdicts: list[bool] = []
         self.ended_for_good: Callable[[], None] = lambda: None
 
@@ -106,7 +107,7 @@ class Container:
         identity = f"lab://{self._pod.uid}/{self.name}/{self.state.restarts}"
         self._pod.report("Normal", "Created", f"Container created: {self.name}")
         self._pod.report("Normal", "Started", f"Container started: {self.name}")
-        self._verdicts = []
+        self._verdicts, self._since = [], self._pod.clock.now()
         self._become(
             image=self.spec["image"],
             state=Running(self._pod.now()),
@@ -122,12 +123,26 @@ class Container:
             self._later(self._pod.durations.run, lambda: self._ended(code or 0, message))
             return
         self._watch()
+        if liveness := self.spec.get("livenessProbe"):
+            self._later(float(liveness.get("initialDelaySeconds", 0)) + AT_ONCE, lambda: self._live(liveness, 0))
         self.obey()
 
     def _watch(self) -> None:
         """Look at its readiness, for as long as it runs."""
         probe = self.spec.get("readinessProbe")
         self._later(float((probe or {}).get("initialDelaySeconds", 0)) + AT_ONCE, lambda: self._probe(probe))
+
+    def _live(self, probe: Json, failures: int) -> None:
+        """Look whether it lives; one that does not is ended, and started again as any other that has ended."""
+        alive = self._pod.behaviour.alive(self._pod.json, self.name)
+        failures = 0 if alive else failures + 1
+        if not alive:
+            self._pod.report("Warning", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503")
+        if failures >= int(probe.get("failureThreshold", 3)):
+            self._pod.report("Normal", "Killing", f"Container {self.name} failed liveness probe, will be restarted")
+            self.terminate()
+            return
+        self._later(float(probe.get("periodSeconds", 10)), lambda: self._live(probe, failures))
 
     def _probe(self, probe: Json | None) -> None:
         held = self._pod.place in self._pod.switches.never_ready
@@ -152,8 +167,9 @@ class Container:
 
     def execute(self, words: Sequence[str]) -> Ended:
         """Run a command beside its process. Raises NoSuchProgram."""
-        first = f"{1000 + self.state.restarts} java"
-        return commands.run(words, lambda path: self._pod.mounts.file(self.spec, path), self.terminate, first)
+        read = partial(self._pod.mounts.file, self.spec)
+        inside = commands.Inside(read, self.terminate, f"{1000 + self.state.restarts} java")
+        return self._pod.behaviour.execute(self._pod.json, self.name, words, inside) or commands.run(words, inside)
 
     def terminate(self) -> None:
         """The process gets SIGTERM from its own container; it ends, and is started again."""
@@ -168,12 +184,14 @@ class Container:
 
     def _ended(self, code: int, message: str = "") -> None:
         """The process has ended; what follows is another run of it, or nothing."""
+        self._sound = self._pod.clock.now() - self._since > SOUND_AFTER
         self._terminate(code, message)
         if not self._restarts(code):
             self.ended_for_good()
             return
-        self._failures += 1
-        delay = 0.0 if self._failures <= 1 else min(FIRST_BACK_OFF * 2 ** (self._failures - 2), LONGEST_BACK_OFF)
+        self._failures = 1 if self._sound else self._failures + 1
+        longest = self._pod.switches.back_off.get(self._pod.place, LONGEST_BACK_OFF)
+        delay = min(back_off(self._failures), longest)
         if delay:
             self._later(AT_ONCE, lambda: self._back_off(delay))
         else:
