@@ -12,7 +12,9 @@ class ModuleDocFragment:
     PLAN = r"""
 options:
   target_version:
-    description: The version to upgrade to.
+    description:
+      - The version to upgrade to.
+      - Members that run it already are replaced if the pod template of their StatefulSet has changed since.
     type: str
     required: true
   namespace:
@@ -47,7 +49,8 @@ options:
       - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
         asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
       - The default, also for a pool that is not named, is the repository of its present image with
-        O(target_version) as its tag.
+        O(target_version) as its tag. If all its members run that version, its present image stays if its tag, or a
+        member, shows that it holds it.
     type: raw
   container:
     description:

@@ -75,7 +75,9 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 before:
-  description: The version of each member, null for one that is not in the cluster.
+  description:
+    - The version of each member, null for one that is not in the cluster. If the member runs the target version, and
+      its pod is of an older template, C(template changed) follows in brackets.
   returned: always
   type: dict
   sample: {data-0: 2.19.6, data-1: 2.19.6}
@@ -106,7 +108,7 @@ deployed_version:
 pools:
   description:
     - The pools in order. Their C(status) is V(pending), V(upgrading) or V(upgraded), as none, some or all of their
-      members run the target version.
+      members are on the target version, and on the template of the pool.
   returned: success
   type: list
   elements: dict
@@ -123,7 +125,7 @@ pools:
       ephemeral: false
       members: [data-0, data-1]
 batches:
-  description: The batches in order; empty when every member runs the target version.
+  description: The batches in order; empty when every member is as the plan wants it.
   returned: success
   type: list
   elements: dict
@@ -132,6 +134,7 @@ batches:
       pools: [data]
       members: [data-1]
       cures: false
+      outdated: []
       kind: data without manager
       reason: data without manager
       proof: Every shard of the batch keeps a started copy elsewhere (12 of 12), 3 of 3 voting members stay
@@ -147,10 +150,18 @@ broken:
   type: list
   elements: str
   sample: []
+outdated:
+  description:
+    - The members that run the target version, and whose pods are of an older template than their pool has. They are
+      replaced as members of an older version are.
+  returned: success
+  type: list
+  elements: str
+  sample: []
 left:
   description:
-    - The members, in the cluster or not, that do not run the target version after the plan. Pools that may belong to
-      the cluster, although none of their members is in it, are named too.
+    - The members, in the cluster or not, that do not run the target version after the plan, or stay on an older
+      template. Pools that may belong to the cluster, although none of their members is in it, are named too.
   returned: success
   type: list
   elements: str

@@ -79,6 +79,13 @@ options:
         type: list
         elements: dict
         default: []
+      outdated:
+        description:
+          - The members that ran the target version when this run was planned, and were to be replaced for a changed
+            template. The record tells those of earlier runs.
+        type: list
+        elements: str
+        default: []
       remarks:
         description: Remarks to be told.
         type: list

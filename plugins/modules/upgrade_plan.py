@@ -184,6 +184,12 @@ broken:
   type: list
   elements: str
   sample: []
+outdated:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 left:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

@@ -33,6 +33,9 @@ _LONGHORN = "tests/scenarios/test_longhorn.py::test_all_nodes_are_switched"
 _KUSTOMIZATION = "tests/unit/test_gitops.py::test_a_kustomization_names_every_file_of_its_folder"
 _OF_AWX = "tests/unit/test_awx.py::test_awx_knows_the_fields"
 _IMAGE = "tests/unit/test_gitops.py::test_the_definition_of_the_image_makes_a_context"
+_TEMPLATE = (
+    "tests/scenarios/branches/test_template_changed.py::test_each_pod_is_replaced_once_and_the_pool_is_left_alone"
+)
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -49,6 +52,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere(
         "kubectl ", "gitops.md", "The test builds the folders of Kustomize and looks at each file.", _KUSTOMIZATION
     ),
+    Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
         "ansible-galaxy collection install",
         "start.md",

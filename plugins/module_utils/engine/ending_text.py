@@ -26,6 +26,8 @@ OUTCOMES = {
     "kept": "upgraded by somebody else",
 }
 """The words for members that were not brought back by the run, by their action."""
+REPLACED_BY_ANOTHER = "replaced by somebody else"
+"""The same for one that was kept, and was only to be replaced on its version."""
 NOTHING_MORE_NOW = (
     "This pass is over, and everything it changed for the time of a batch is put back. Run it again to go on. Waiting:"
 )
@@ -49,6 +51,7 @@ class Ending:
     record: Record | None = None
     record_name: str = ""
     took: Items = ()
+    outdated: Sequence[str] = ()
     remarks: Items = ()
     check_mode: bool = False
 
@@ -86,9 +89,7 @@ def _done(end: Ending) -> Iterator[str]:
     seconds = seconds_between(record.started, record.updated) if record else None
     runs = {batch.run for batch in record.batches if batch.run} if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
-    yield f"{len(_upgraded(end)):,} upgraded to {end.target_version}" + (
-        f" in {len(runs)} runs" if len(runs) > 1 else ""
-    )
+    yield _count(end) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
     yield "everything put back"
     if end.found:
         yield end.found
@@ -96,6 +97,22 @@ def _done(end: Ending) -> Iterator[str]:
         yield from _longest_wait(record)
     if record and end.record_name:
         yield f"record {end.record_name}"
+
+
+def _count(end: Ending) -> str:
+    there, outdated = _upgraded(end), _outdated(end)
+    upgraded, replaced = len(there - outdated), len(there & outdated)
+    parts = [
+        f"{upgraded:,} upgraded to {end.target_version}" if upgraded or not replaced else "",
+        f"{replaced:,} replaced (template changed)" if replaced else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _outdated(end: Ending) -> set[str]:
+    """The members that ran the target version already, over all runs of the upgrade."""
+    batches = end.record.batches if end.record else ()
+    return {name for batch in batches for name in batch.outdated} | {*end.outdated}
 
 
 def _longest_wait(record: Record) -> Iterator[str]:
@@ -123,10 +140,14 @@ def _members(end: Ending) -> Iterator[str]:
     if record and record.batches:
         told = [one for batch in record.batches if batch.run == record.run for one in batch.took]
     odd = [one for one in told if not longest_absence([one])]
+    outdated = _outdated(end)
     width = max((len(_name(one)) for one in odd), default=0)
     for one in odd:
         action = str(one.get("action", ""))
-        yield f"  {_name(one):<{width}}   {OUTCOMES.get(action, action)}"
+        outcome = OUTCOMES.get(action, action)
+        if action == "kept" and _name(one) in outdated:
+            outcome = REPLACED_BY_ANOTHER
+        yield f"  {_name(one):<{width}}   {outcome}"
 
 
 def _remarks(end: Ending) -> Iterator[str]:

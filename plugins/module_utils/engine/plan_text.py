@@ -48,11 +48,11 @@ def counted(count: int, thing: str) -> str:
 def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     """The lines of a plan, which is the result of `upgrade_plan` or of another module that plans."""
     batches = plan["batches"]
-    if not batches:
-        return nothing_to_do(plan["target_version"], plan["left"], words)
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
     sentences = [" ".join(filter(None, (one["message"], one["remedy"]))) for one in remarks]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *sentences))]
+    if not batches:
+        return [nothing_to_do(plan, words), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [
         _header(plan, words, going),
@@ -60,15 +60,22 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_rows(batches, words),
         *_touched(words),
         *notes,
-        _counts(plan, len(going)),
+        _counts(plan, going),
     ]
 
 
-def nothing_to_do(target: str, left: Sequence[str], words: Words) -> list[str]:
+def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
     """The line of a plan without any batch."""
+    target, left, outdated = plan["target_version"], plan["left"], plan.get("outdated") or ()
     if not left:
-        return [f"Nothing to do: every {words.unit} runs {target}."]
-    return [f"Nothing to do for the {words.unit}s that are planned for. Not on {target}: {first_few(left)}."]
+        return f"Nothing to do: every {words.unit} runs {target}."
+    below = [name for name in left if name not in outdated]
+    parts = [
+        f"Nothing to do for the {words.unit}s that are planned for.",
+        f"Not on {target}: {first_few(below)}." if below else "",
+        f"Left on an older template: {first_few(outdated)}." if outdated else "",
+    ]
+    return " ".join(filter(None, parts))
 
 
 def _header(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> str:
@@ -137,14 +144,18 @@ def _touched(words: Words) -> Iterator[str]:
         yield "  " + "     ".join((*changes, *stays))
 
 
-def _counts(plan: Mapping[str, Any], going: int) -> str:
+def _counts(plan: Mapping[str, Any], going: Collection[str]) -> str:
     refused = sum(one["state"] == "refused" for one in plan["verdict"]["reasons"])
     if refused:
         return f"Plan: it cannot be carried out, for {counted(refused, 'reason')}:"
     cured = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
     there = sum(version == plan["target_version"] for version in plan["before"].values())
-    parts = [f"{going:,} to upgrade", f"{len(cured):,} to cure first" if cured else ""]
-    parts += [
+    replaced = {*(plan.get("outdated") or ())} & {*going}
+    upgraded = len(going) - len(replaced)
+    parts = [
+        f"{upgraded:,} to upgrade" if upgraded or not replaced else "",
+        f"{len(replaced):,} to replace (template changed)" if replaced else "",
+        f"{len(cured):,} to cure first" if cured else "",
         f"{there:,} already on {plan['target_version']}",
         f"{len(plan['left']):,} left out" if plan["left"] else "",
     ]

@@ -60,6 +60,8 @@ class BatchRecord:
     """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
     health: str = ""
     """The word of the system for its health when the gate of this batch had passed."""
+    outdated: tuple[str, ...] = ()
+    """Its members that ran the target version already, and were replaced for another reason: a changed template."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def _batch(raw: Json) -> BatchRecord:
         waited=listed(raw, "waited", _shallow),
         cures=flag(raw, "cures", default=False),
         health=text(raw, "health", ""),
+        outdated=texts(raw, "outdated", ()),
     )
 
 
@@ -200,13 +203,10 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     """
     if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
         return None
-    batches = tuple(
-        BatchRecord(each["name"], tuple(each["pools"]), tuple(each["members"]), cures=each["cures"])
-        for each in plan["batches"]
-    )
     cluster, target = plan["cluster_uuid"], plan["target_version"]
     same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
     earlier = previous if same and previous is not None and previous.phase is not Phase.COMPLETED else None
+    batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
     going = {name for batch in batches for name in batch.members}
     kept = _kept(earlier.batches, going, plan) if earlier is not None else ()
     fresh = Record(
@@ -230,6 +230,20 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     count = len(going)
     said = f"{'goes on' if earlier is not None else 'begins'}: to {target}, {count} member{'' if count == 1 else 's'}"
     return noted(fresh, Event.AGREED, f"{said}, plan {plan['digest']}", at)
+
+
+def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mapping[str, Any]) -> BatchRecord:
+    """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
+    members = tuple(planned["members"])
+    noted_before = {name for each in earlier.batches for name in each.outdated} if earlier is not None else set[str]()
+    outdated = {*(planned.get("outdated") or ())} | {n for n in members if n in noted_before and before.get(n) is None}
+    return BatchRecord(
+        planned["name"],
+        tuple(planned["pools"]),
+        members,
+        cures=planned["cures"],
+        outdated=tuple(name for name in members if name in outdated),
+    )
 
 
 def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:

@@ -102,6 +102,8 @@ class Report:
     """The health at the end of the last run; empty if it was not kept."""
     compared: tuple[tuple[str, float | None, float | None], ...]
     """Names, figures now and figures then of the upgrade before; empty without one."""
+    replaced: int = 0
+    """The members among them that ran the target version already, and were replaced for a changed template."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -135,6 +137,7 @@ def report_of(record: Record) -> Report:
         changes=_changes(record),
         health=record.health,
         compared=_compared(record),
+        replaced=len({name for batch in record.batches for name in batch.outdated}),
     )
 
 

@@ -50,6 +50,8 @@ class StatefulSet:
     has_readiness_probe: bool
     template: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """The spec of the pod template as it is."""
+    template_marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False, compare=False)
+    """The labels and annotations of the pod template."""
 
     @property
     def strategy(self) -> str:

@@ -119,11 +119,18 @@ def stateful_set(item: Json) -> StatefulSet:
             claims=listed(spec, "volumeClaimTemplates", lambda each: within(each, "metadata", _name), ()),
             has_readiness_probe=any(listed(template, "containers", _has_probe, ())),
             template=template,
+            template_marks=within(spec, "template", _marks),
         )
 
 
 def _name(of: Part) -> str:
     return text(of, "name")
+
+
+def _marks(template: Part) -> dict[str, dict[str, str]]:
+    return within(
+        template, "metadata", lambda marks: {key: text_map(marks, key) for key in ("labels", "annotations")}, {}
+    )
 
 
 def _has_probe(container: Part) -> bool:

@@ -18,7 +18,7 @@ from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
-from ..pools.judge import pod_is_current
+from ..pools.judge import judge_revision, pod_is_current
 from .judge.set_pools import belongs
 from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
 from .observe.client import OpenSearchClient, connect, judge_connection
@@ -69,7 +69,8 @@ def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
 
 
 def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[StatefulSet]) -> Verdict:
-    """Whether no member goes except those under way, and all members' pods are controlled by their sets.
+    """Whether no member goes except those under way, all members' pods are controlled by their sets, and the revisions
+    of these are known.
 
     A pod that goes to come back on the revision that its set wants is under way: the run follows it.
 
@@ -79,10 +80,12 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
     need_pods(state, there, meant)
     standing = Standing(state, there.pods)
     of_members = [pod for pod in there.pods if standing.of(pod)]
+    own = [one for one in there.sets if one in meant or belongs(there.pods_of(one).values(), state)]
     owned = (judge_owned(one, of_members) for one in there.sets)
     found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
     under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}
-    return combine((judge_leaving(state, there.pods, under_way), *owned, judge_unread(there)))
+    observed = [judge_revision(one) for one in own]
+    return combine((judge_leaving(state, there.pods, under_way), *owned, *observed, judge_unread(there)))
 
 
 def _in_kubernetes(

@@ -22,7 +22,7 @@ from .judge.given_order import judge_order, place_of
 from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
 from .judge.policy import OF_INDICES, policy_of
-from .judge.pools import Pool, digest_of, order_pools
+from .judge.pools import TEMPLATE_CHANGED, Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
 from .judge.safety import judge_consent
@@ -35,6 +35,7 @@ from .judge.set_pools import (
     pool_of_set,
     pools_outside,
 )
+from .judge.templates import judge_templates
 from .judge.upgrade_path import judge_product, target_of
 from .observe.client import connect, judge_connection
 from .observe.cluster import observe
@@ -110,6 +111,7 @@ def run(task: Task) -> Outcome:
             judge_consent(state, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),
             judge_sets(drawn.sets, pools, batches, policy) if drawn.sets else Verdict(),
+            judge_templates(drawn.sets, pools, target) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
@@ -125,7 +127,8 @@ def run(task: Task) -> Outcome:
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
-    left = [*left_by(state, pools, going, target), *drawn.outside]
+    stay = {*_outdated(pools, target)} - {*going}
+    left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
     return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
@@ -198,6 +201,10 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reas
         yield refused("member_unknown", f"There is no member {name}.", remedy)
 
 
+def _outdated(pools: Iterable[Pool], target: Version) -> list[str]:
+    return sorted(member.name for pool in pools for member in pool.members if member.replaced_on(target))
+
+
 def _outcome(
     drawn: Drawn,
     batches: Sequence[Batch],
@@ -211,7 +218,9 @@ def _outcome(
     proofs = Proofs(state, hands_over=cutting.hands_over)
     versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
-    before = {member.name: running.get(member.name) for pool in pools for member in pool.members}
+    outdated = _outdated(pools, target)
+    known = {**running, **{name: f"{running[name]} ({TEMPLATE_CHANGED})" for name in outdated}}
+    before = {member.name: known.get(member.name) for pool in pools for member in pool.members}
     going = {name for batch in batches for name in batch.members}
     covered = "that is planned for " if left else ""
     after = {name: str(target) if name in going else version for name, version in before.items()}
@@ -227,24 +236,27 @@ def _outcome(
             "product": state.product.name,
             "pools": [_pool_result(pool, target) for pool in pools],
             "deployed_version": str(min(versions)) if versions else None,
-            "batches": [
-                {
-                    "name": batch.name,
-                    "pools": list(batch.pools),
-                    "members": list(batch.members),
-                    "cures": batch.cures,
-                    "kind": batch.kind,
-                    "reason": batch.reason,
-                    "proof": proofs.of(batch.members),
-                }
-                for batch in batches
-            ],
+            "batches": [_batch_result(batch, proofs) for batch in batches],
             "members": sorted({*before, *running}),
             "broken": sorted(name for name, version in before.items() if version is None),
+            "outdated": outdated,
             "left": list(left),
             "digest": digest,
         },
     )
+
+
+def _batch_result(batch: Batch, proofs: Proofs) -> dict[str, Any]:
+    return {
+        "name": batch.name,
+        "pools": list(batch.pools),
+        "members": list(batch.members),
+        "cures": batch.cures,
+        "kind": batch.kind,
+        "reason": batch.reason,
+        "proof": proofs.of(batch.members),
+        "outdated": list(batch.outdated),
+    }
 
 
 def _pool_result(pool: Pool, target: Version) -> dict[str, Any]:

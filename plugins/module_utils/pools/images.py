@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ..common.errors import refusal
@@ -53,6 +54,16 @@ def with_tag(image: str, tag: str) -> str:
         )
     head, slash, last = image.rpartition("/")
     return f"{head}{slash}{last.split(':')[0]}:{tag}"
+
+
+_PRE_RELEASE = re.compile(r"(alpha|beta|rc|snapshot|pre|m\d)", re.IGNORECASE)
+
+
+def names_version(image: str, version: str) -> bool:
+    """Whether the tag of an image names a version, or a build of it such as `3.8.0-2`. A pre-release is none."""
+    tag = image.rpartition("/")[2].split("@")[0].partition(":")[2].removeprefix("v")
+    build = tag.removeprefix(f"{version}-") if tag.startswith(f"{version}-") else ""
+    return tag == version or bool(build and not _PRE_RELEASE.match(build))
 
 
 def name_of(image: str) -> str:

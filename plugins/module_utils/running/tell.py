@@ -39,6 +39,7 @@ CONTRACT = Contract(
                 "record": {"type": "dict", "default": {}},
                 "record_name": {"type": "str", "default": ""},
                 "took": _REASONS,
+                "outdated": _TEXTS,
                 "remarks": _REASONS,
             },
         },

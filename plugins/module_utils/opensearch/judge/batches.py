@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...common.words import enumerate_few
 from ...engine.colouring import Placement, disjoint, keeps_majority, may_join, most_of
 from ..observe.version import Version
-from .pools import Kind, Member, Pool, order_members
+from .pools import TEMPLATE_CHANGED, Kind, Member, Pool, order_members
 
 BATCHING = ("serial", "zones", "disjoint")
 
@@ -47,12 +48,15 @@ class Batch:
     """Whether a member that is away is brought back on the present image of its pool, and upgraded later."""
     kind: str = ""
     """The kinds of its members, with which the reason begins."""
+    outdated: tuple[str, ...] = ()
+    """Its members that run the target version already, and are replaced since the template of their pool changed."""
 
 
 def batches_of(
     pools: Iterable[Pool], target: Version, only: Collection[str], cutting: Cutting, placement: Placement
 ) -> tuple[Batch, ...]:
-    """The batches in order, from pools in order. Members on the target are left out, as are those not in `only`.
+    """The batches in order, from pools in order. Members that are as the plan wants them are left out, as are
+    those not in `only`.
 
     Broken members of all pools come first, each alone: no other member goes while one is away.
     Raises ValueError if `max_unavailable` is neither a number nor a percentage.
@@ -63,7 +67,7 @@ def batches_of(
         member
         for pool in known.values()
         for member in order_members(pool)
-        if member.version != target and (not only or member.name in only)
+        if member.behind(target) and (not only or member.name in only)
     ]
     broken = [member for member in going if member.version is None]
     cured = [member for member in broken if known[member.pool].cures(member)]
@@ -80,12 +84,19 @@ def batches_of(
     deferred = _deferred(steps, target)
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
-    first = [_batch(number, (member,), known, cures=member in cured) for number, member in enumerate(broken, start=1)]
+    first = [
+        _batch(number, (member,), known, target, cures=member in cured) for number, member in enumerate(broken, start=1)
+    ]
     return (
         *first,
         *(
             _batch(
-                number, step, known, deferred=step is deferred, hands_over=cutting.hands_over and _may(step, placement)
+                number,
+                step,
+                known,
+                target,
+                deferred=step is deferred,
+                hands_over=cutting.hands_over and _may(step, placement),
             )
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
@@ -179,13 +190,15 @@ def _batch(
     number: int,
     step: Step,
     pools: Mapping[str, Pool],
+    target: Version,
     *,
     cures: bool = False,
     deferred: bool = False,
     hands_over: bool = False,
 ) -> Batch:
     more = f"-and-{len(step) - 1}-more" if len(step) > 1 else ""
-    reason = _reason(step, pools, cures=cures)
+    outdated = tuple(member.name for member in step if member.replaced_on(target))
+    reason = _reason(step, pools, outdated, cures=cures)
     if hands_over:
         reason += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
     if deferred:
@@ -197,6 +210,7 @@ def _batch(
         reason=reason,
         cures=cures,
         kind=_kinds(step, pools),
+        outdated=outdated,
     )
 
 
@@ -204,8 +218,11 @@ def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
     return ", ".join(dict.fromkeys(pools[member.pool].kind.value for member in step))
 
 
-def _reason(step: Step, pools: Mapping[str, Pool], *, cures: bool) -> str:
+def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], *, cures: bool) -> str:
     first, words = step[0], _kinds(step, pools)
+    if outdated:
+        words += f"; {TEMPLATE_CHANGED}"
+        words += f" for {enumerate_few(outdated)}" if len(outdated) < len(step) else ""
     if len(step) > 1:
         zones = {member.zone for member in step}
         common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"

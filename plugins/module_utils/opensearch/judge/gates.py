@@ -160,6 +160,9 @@ def _judge_configured(gate: _Gate) -> Verdict:
 
 
 def _judge_last_snapshot(gate: _Gate) -> Verdict:
+    """The way back, if there is a new version to come back from, or if the user asks for one."""
+    if gate.scope.snapshot_age is None and _all_on(gate.scope.target, gate.state):
+        return Verdict()
     saved = gate.seen.saved
     return Verdict() if saved is None else judge_last_snapshot(saved, gate.state, gate.scope.snapshot_age)
 
@@ -190,6 +193,10 @@ def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
     if scope.target is None:
         return frozenset()
     return frozenset(m.id for m in state.members.values() if m.version < scope.target)
+
+
+def _all_on(target: Version | None, state: ClusterState) -> bool:
+    return bool(state.members) and all(member.version == target for member in state.members.values())
 
 
 @as_verdict

@@ -22,7 +22,14 @@ Groups = Mapping[str, Sequence[str]]
 
 
 def member_of(
-    name: str, pool: str, state: ClusterState, pool_roles: frozenset[str], zone: str, *, ready: bool = True
+    name: str,
+    pool: str,
+    state: ClusterState,
+    pool_roles: frozenset[str],
+    zone: str,
+    *,
+    ready: bool = True,
+    outdated: bool = False,
 ) -> Member:
     """A member that is in the cluster or away. One that is away has the roles of its pool."""
     there = state.named(name)
@@ -37,6 +44,7 @@ def member_of(
         zone=stand_in.attributes.get(zone, ""),
         serves=stand_in.serves,
         ready=ready or there is None,
+        outdated=outdated,
     )
 
 

@@ -18,6 +18,9 @@ from functools import cached_property
 
 from ..observe.version import Version
 
+TEMPLATE_CHANGED = "template changed"
+"""The reason to replace a member that runs the target version already."""
+
 
 class Kind(Enum):
     """The purpose of a pool in words, in the order of upgrading."""
@@ -48,6 +51,16 @@ class Member:
     """The roles in which others may stand in for it."""
     ready: bool = True
     """Whether its pod is Ready, or it is not in the cluster."""
+    outdated: bool = False
+    """Whether its pod is of an older template than its pool has, or gets."""
+
+    def behind(self, target: Version) -> bool:
+        """Whether it is to be replaced: it is not on the target version, or its pod is outdated."""
+        return self.version != target or self.outdated
+
+    def replaced_on(self, target: Version) -> bool:
+        """Whether nothing but its pod is outdated, so that it is replaced on the version that it runs."""
+        return self.version == target and self.outdated
 
     @property
     def group(self) -> str:
@@ -81,6 +94,8 @@ class Pool:
     """Whether it is rolled by its partition, which lets the highest ordinals through first."""
     uid: str = ""
     """The UID of its StatefulSet."""
+    template: str = ""
+    """A digest of its pod template without the image of the server."""
 
     @cached_property
     def kind(self) -> Kind:
@@ -102,8 +117,8 @@ class Pool:
         return any(member.elected for member in self.members)
 
     def status(self, target: Version) -> str:
-        """`pending`, `upgrading` or `upgraded`: whether none, some or all of its members run the target version."""
-        there = [member.version == target for member in self.members]
+        """`pending`, `upgrading` or `upgraded`: whether none, some or all of its members are as the plan wants them."""
+        there = [not member.behind(target) for member in self.members]
         return "upgraded" if all(there) else "upgrading" if any(there) else "pending"
 
     def cures(self, member: Member) -> bool:
@@ -144,15 +159,15 @@ def digest_of(
 ) -> str:
     """The digest of a plan's result and of its conditions: a p and eleven hexadecimal digits.
 
-    YAML never reads it as a number. It changes with the cluster, the version, the pools, their members and images, the
-    members that the plan is narrowed to, and the other conditions (consents, the way to cut batches). It stays the same
-    while the plan is carried out, so that a confirmed plan can go on after an interruption.
+    YAML never reads it as a number. It changes with the cluster, the version, the pools, their members, images and pod
+    templates, the members that the plan is narrowed to, and the other conditions (consents, the way to cut batches). It
+    stays the same while the plan is carried out, so that a confirmed plan can go on after an interruption.
     """
     content = {
         "cluster": cluster,
         "target": str(target),
         "pools": sorted(
-            [pool.name, pool.container, pool.target_image, sorted(member.name for member in pool.members)]
+            [pool.name, pool.container, pool.target_image, pool.template, sorted(m.name for m in pool.members)]
             for pool in pools
         ),
         "only": sorted(only),

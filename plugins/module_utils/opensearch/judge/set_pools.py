@@ -14,7 +14,7 @@ from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
 from ...pools.given_images import given_images, image_for
-from ...pools.images import container_for, name_of, with_tag
+from ...pools.images import container_for, name_of
 from ...pools.partition import judge_own_partition, judge_rolling
 from ..observe.data_paths import keeps_data
 from ..observe.look import Seen
@@ -29,6 +29,7 @@ from .policy import Policy
 from .pools import Pool
 from .quorum import successors
 from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
+from .templates import fingerprint_of, image_of_target, outdated_pods
 
 
 def server_in(images: Mapping[str, str]) -> str:
@@ -55,23 +56,37 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
     image = stateful_set.images[container]
     names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
     known = [seen.state.named(name) for name in names]
-    unready = {pod.name for pod in seen.pods[stateful_set.name] if not pod.ready}
+    pods = seen.pods[stateful_set.name]
+    unready = {pod.name for pod in pods if not pod.ready}
+    given = image_for(stateful_set.name, given_images(params["image"]))
+    target_image = image_of_target(stateful_set, container, given, seen, target)
+    outdated = outdated_pods(stateful_set, pods, container, target_image, given)
     zone = params["zone_attribute"]
     roles = frozenset(role for member in known if member for role in member.roles)
     return Pool(
         name=stateful_set.name,
         uid=stateful_set.uid,
         members=tuple(
-            member_of(name, stateful_set.name, seen.state, roles, zone, ready=name not in unready) for name in names
+            member_of(
+                name,
+                stateful_set.name,
+                seen.state,
+                roles,
+                zone,
+                ready=name not in unready,
+                outdated=name in outdated,
+            )
+            for name in names
         ),
         container=container,
         image=image,
-        target_image=image_for(stateful_set.name, given_images(params["image"])) or with_tag(image, str(target)),
+        target_image=target_image,
         strategy=stateful_set.strategy,
-        in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in seen.pods[stateful_set.name]),
-        returning=tuple(p.name for p in seen.pods[stateful_set.name] if p.images.get(container, image) != image),
+        in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in pods),
+        returning=tuple(pod.name for pod in pods if pod.images.get(container, image) != image),
         ephemeral=not keeps_data(stateful_set, seen.paths, seen.state.product),
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
+        template=fingerprint_of(stateful_set, container),
     )
 
 

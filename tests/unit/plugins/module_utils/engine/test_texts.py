@@ -98,7 +98,8 @@ def test_members_that_are_away_and_remarks_are_told() -> None:
     counts = "Plan: 3 to upgrade, 1 to cure first, 0 already on 3.8.0, 1 left out."
     assert plan_lines(facts, Words())[-1] == counts
     assert plan_lines({**facts, "batches": []}, Words()) == [
-        "Nothing to do for the members that are planned for. Not on 3.8.0: x."
+        "Nothing to do for the members that are planned for. Not on 3.8.0: x.",
+        "  Note: Something is odd. Look at it.",
     ]
 
 

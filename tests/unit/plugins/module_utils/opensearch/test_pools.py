@@ -197,6 +197,7 @@ def test_the_digest_changes_with_everything_that_is_consented_to() -> None:
         digest_of("uuid", NEW, (other_image, pools[1]), (), ()),
         digest_of("uuid", NEW, (other_container, pools[1]), (), ()),
         digest_of("uuid", NEW, (fewer, pools[1]), (), ()),
+        digest_of("uuid", NEW, (replace(pools[0], template="other"), pools[1]), (), ()),
         digest_of("uuid", NEW, pools[:1], (), ()),
         digest_of("uuid", NEW, pools, ("a-1",), ()),
         digest_of("uuid", NEW, pools, (), ("allow_quorum_loss",)),

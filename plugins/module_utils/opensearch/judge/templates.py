@@ -1,0 +1,102 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pod template of a pool beside its pods: the image that the pool is to have, and the pods that are of an older
+template. Pure.
+
+A StatefulSet makes a revision of every change of its pod template, and marks each pod with the one that it was made of
+(the label `controller-revision-hash`). So a pod of another revision than `status.updateRevision` is outdated, whatever
+was changed: an image that was built anew, memory, an option of the JVM, or the annotation of `kubectl rollout restart`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from ...common.verdict import Reason, as_verdict, remark
+from ...common.words import enumerate_few
+from ...kubernetes.state import Pod, StatefulSet
+from ...pools.images import name_of, names_version, with_tag
+from ...pools.judge import pod_is_current
+from ..observe.look import Seen
+from ..observe.state import ClusterState
+from ..observe.version import Version
+from .pools import Pool
+
+
+def image_of_target(stateful_set: StatefulSet, container: str, given: str | None, seen: Seen, target: Version) -> str:
+    """The image of a pool on the target version: the given one, or that of its template, or that with another tag.
+
+    The image of the template stays if no member of the pool runs another version than the target, and it is known to
+    hold the target: its tag says so, or a pod with it is a member on the target. Somebody has built it anew then, and
+    the run does not put another one back.
+
+    Raises:
+        Refusal: the image is pinned by digest, so that no tag names its version.
+    """
+    image = stateful_set.images[container]
+    if given:
+        return given
+    there = [seen.state.named(name) for name in stateful_set.member_names()]
+    below = any(member is not None and member.version != target for member in there)
+    known = names_version(image, str(target)) or _is_run(image, seen.everyone, seen.state, target)
+    return image if known and not below else with_tag(image, str(target))
+
+
+def _is_run(image: str, pods: Iterable[Pod], state: ClusterState, target: Version) -> bool:
+    found = (state.named(pod.name) for pod in pods if image in pod.images.values())
+    return any(member is not None and member.version == target for member in found)
+
+
+def outdated_pods(
+    stateful_set: StatefulSet, pods: Collection[Pod], container: str, target_image: str, given: str | None
+) -> frozenset[str]:
+    """The names of the pods that are not as their pool wants them, whatever version they run.
+
+    If the template does not have the image yet, its revision says nothing. Then it counts whether a pod has the image,
+    if the user has given one. Once the template has it, only the revision counts: a pod whose image another has changed
+    (an admission webhook) would be replaced at every run.
+    """
+    if stateful_set.images[container] == target_image:
+        return frozenset(pod.name for pod in pods if not pod_is_current(stateful_set, pod))
+    if given:
+        return frozenset(pod.name for pod in pods if pod.images.get(container) != target_image)
+    return frozenset()
+
+
+def fingerprint_of(stateful_set: StatefulSet, container: str) -> str:
+    """A digest of the pod template without the image of the server, which a run itself changes.
+
+    Consent to a plan covers it: the plan is carried out on pods of this template and of no other.
+    """
+    server = name_of(stateful_set.images[container])
+    spec = dict(stateful_set.template)
+    for kind in ("containers", "initContainers"):
+        spec[kind] = [_without_image(each, server) for each in spec.get(kind) or ()]
+    content = {"marks": stateful_set.template_marks, "spec": spec}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _without_image(container: Mapping[str, Any], server: str) -> dict[str, Any]:
+    return {key: value for key, value in container.items() if key != "image" or name_of(str(value)) != server}
+
+
+@as_verdict
+def judge_templates(seen: Seen, pools: Iterable[Pool], target: Version) -> Iterator[Reason]:
+    """Remarks on changed templates that are not rolled, since it is not known which version their images hold."""
+    known = {pool.name: pool for pool in pools}
+    for one in seen.sets:
+        pool = known.get(one.name)
+        if pool is None or pool.image == pool.target_image or any(m.behind(target) for m in pool.members):
+            continue
+        old = [pod.name for pod in seen.pods[one.name] if not pod_is_current(one, pod)]
+        if old:
+            yield remark(
+                "template_image_unknown",
+                f"The template of pool {one.name} has changed, and its image {pool.image} is not known to hold"
+                f" {target}. So the pods of the older template stay as they are: {enumerate_few(old)}.",
+                "Give that image with image (upgrade_image), or the version that it holds as target_version.",
+            )

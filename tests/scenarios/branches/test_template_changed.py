@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A changed pod template of the same version: it is rolled by the same plan and gates, each pod once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.scenarios.circumstances import POOL
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.interruptions import ACTS, END, KILLS, Siege, conclude, concluded, upgraded_once
+from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
+from tests.scenarios.wire import Trap
+
+VERSION = "2.19.6"
+RESTARTED = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-11-23T07:00:00Z"}}}
+"""The part of the template that `kubectl rollout restart` writes."""
+WAITS: Mapping[str, Any] = {"type": "OnDelete", "rollingUpdate": None}
+HELD: Mapping[str, Any] = {"type": "RollingUpdate", "rollingUpdate": {"partition": 3}}
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def cluster(ground: Ground) -> Iterator[Cluster]:
+    """Three members whose pool waits for a deletion."""
+    made = Cluster.start(ground, f"template-{next(NUMBERS)}", three_combined, VERSION)
+    change(made, updateStrategy=WAITS)
+    yield made
+    made.remove()
+
+
+def change(cluster: Cluster, **spec: Any) -> None:
+    """Change the pool as a person does, and wait until its controller has taken that up."""
+    with cluster.ground.client() as api:
+        apps: Any = client.AppsV1Api(api)
+        apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"spec": spec})
+
+        def observed() -> bool:
+            pool = apps.read_namespaced_stateful_set(POOL, cluster.namespace)
+            return bool(pool.status.observed_generation == pool.metadata.generation)
+
+        until("the change to be taken up", observed, END)
+
+
+def annotated(cluster: Cluster) -> dict[str, str]:
+    """The moment of the restart that each pod was made for."""
+    with cluster.ground.client() as api:
+        core: Any = client.CoreV1Api(api)
+        pods = core.list_namespaced_pod(cluster.namespace).items
+    return {
+        one.metadata.name: (one.metadata.annotations or {}).get("kubectl.kubernetes.io/restartedAt", "") for one in pods
+    }
+
+
+def images(cluster: Cluster) -> set[str]:
+    with cluster.ground.client() as api:
+        core: Any = client.CoreV1Api(api)
+        return {
+            container.image
+            for pod in core.list_namespaced_pod(cluster.namespace).items
+            for container in pod.spec.containers
+        }
+
+
+def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    change(cluster, template=RESTARTED)
+    siege = Siege.lay(cluster, VERSION, ansible_environment)
+
+    played = siege.completed()
+
+    concluded(siege, played, VERSION)
+    assert f"{VERSION} (template changed) → {VERSION}   3 members, 3 batches" in played.output
+    assert "Plan: 3 to replace (template changed), 0 already on 2.19.6." in played.output
+    assert " · 3 replaced (template changed) · everything put back" in played.output
+    assert "image of 1 pool" not in played.output
+    assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
+    assert [
+        act for wire in siege.wires for act in wire.acts if "/statefulsets/" in act.path and act.method == "PATCH"
+    ] == []
+    assert siege.before.pools == cluster.fingerprint().pools
+    told = play(STATUS, cluster.variables(VERSION), ansible_environment).output
+    assert f"  deployed {VERSION}\n" in told
+    assert told.count(", template changed") == 3
+
+    again = siege.completed()
+    assert again.code == 0, again.message
+    assert f"Nothing to do: every member runs {VERSION}." in again.output
+    upgraded_once(siege, VERSION)
+
+
+def test_killed_at_its_acts_each_pod_is_replaced_once(cluster: Cluster, ansible_environment: Mapping[str, str]) -> None:
+    change(cluster, template=RESTARTED)
+    siege = Siege.lay(cluster, VERSION, ansible_environment)
+    for act, after, name in zip(
+        ("restrict", "delete", "delete", "restore", "release"), (True, False, True, True, False), KILLS, strict=True
+    ):
+        assert siege.killed_at(act, after=after, kill=KILLS[name]), f"{act}\n{siege.outputs[-1]}"
+    # The same consent was good for all of these runs.
+    played = siege.completed()
+    concluded(siege, played, VERSION)
+    assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
+
+
+def test_a_narrowed_run_leaves_the_others_on_the_older_template(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    change(cluster, template=RESTARTED)
+    before = cluster.fingerprint()
+    chosen = f"{POOL}-1"
+
+    narrowed = upgrade(cluster.variables(VERSION, upgrade_members=[chosen]), ansible_environment)
+    again = play(PLAN, cluster.variables(VERSION, upgrade_members=[chosen]), ansible_environment)
+    rest = play(PLAN, cluster.variables(VERSION), ansible_environment)
+
+    assert narrowed.code == 0, narrowed.message
+    assert "Plan: 1 to replace (template changed), 0 already on 2.19.6, 2 left out." in narrowed.output
+    after = cluster.fingerprint()
+    assert {name for name, uid in after.pods.items() if before.pods[name] != uid} == {chosen}
+    assert f"Left on an older template: {POOL}-0, {POOL}-2." in again.output
+    assert "Plan: 2 to replace (template changed), 1 already on 2.19.6." in rest.output
+
+
+@pytest.mark.parametrize("strategy", ["OnDelete", "RollingUpdate"])
+def test_a_pool_that_a_partition_holds_gets_it_back(
+    strategy: str, cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    change(cluster, updateStrategy=HELD)
+    change(cluster, template=RESTARTED)
+    siege = Siege.lay(cluster, VERSION, ansible_environment, upgrade_strategy=strategy)
+    # The undo is there, and no member has gone.
+    assert siege.killed_at("restrict", after=False, kill=KILLS["SIGKILL to the controller"])
+
+    played = siege.completed()
+
+    print(played.output)
+    assert played.code == 0, played.message
+    assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
+    assert siege.left_behind() == {}
+    if strategy == "OnDelete":
+        assert siege.deleted() == sorted(siege.before.pods)
+
+
+def test_an_image_that_was_built_anew_is_rolled_and_stays(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    container = {"name": "opensearch", "image": f"mirror/opensearch:{VERSION}"}
+    change(cluster, template={"spec": {"containers": [container]}})
+    siege = Siege.lay(cluster, VERSION, ansible_environment)
+    concluded(siege, siege.completed(), VERSION)
+    assert images(cluster) == {f"mirror/opensearch:{VERSION}"}
+
+    # Another one, given to the run, which brings it.
+    given = upgrade(cluster.variables(VERSION, upgrade_image=f"second/opensearch:{VERSION}"), ansible_environment)
+    assert given.code == 0, given.message
+    assert "stays: image of 1 pool" in given.output
+    assert "Plan: 3 to replace (template changed), 0 already on 2.19.6." in given.output
+    assert images(cluster) == {f"second/opensearch:{VERSION}"}
+    again = upgrade(cluster.variables(VERSION), ansible_environment)
+    assert f"Nothing to do: every member runs {VERSION}." in again.output
+
+
+def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    change(cluster, template=RESTARTED)
+    siege = Siege.lay(cluster, VERSION, ansible_environment)
+    method, path, holds = ACTS["restrict"]
+    seen: list[bool] = []
+
+    def second(body: Any) -> bool:
+        seen.extend([True] if holds(body) else [])
+        return len(seen) == 2
+
+    later = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "later"}}}
+    with siege.running() as (wire, run):
+        wire.trap = Trap(method, path, after=True, spring=lambda: change(cluster, template=later), holds=second)
+        played = run.wait()
+    print(played.output)
+    first = next(act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and "/pods/" in act.path)
+    assert annotated(cluster) == {
+        name: "later" if name != first else "2026-11-23T07:00:00Z" for name in siege.before.pods
+    }
+
+    refused = siege.completed()
+    assert "so nothing was done" in refused.message
+
+    agreed = upgrade(cluster.variables(VERSION), ansible_environment)
+    assert agreed.code == 0, agreed.message
+    assert "Plan: 1 to replace (template changed), 2 already on 2.19.6." in agreed.output
+    assert set(annotated(cluster).values()) == {"later"}
+
+
+def test_with_a_new_version_a_changed_template_restarts_each_member_once(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    change(cluster, template=RESTARTED)
+    siege = Siege.lay(cluster, "3.8.0", ansible_environment)
+    conclude(siege)
