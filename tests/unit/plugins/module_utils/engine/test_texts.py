@@ -103,6 +103,20 @@ def test_members_that_are_away_and_remarks_are_told() -> None:
     ]
 
 
+def test_members_that_are_replaced_on_their_version_are_counted_apart() -> None:
+    changed = "3.8.0 (template changed)"
+    before = {"m-0": changed, "m-1": changed, "m-2": "2.19.6", "m-3": "3.8.0", "m-4": changed}
+    facts = plan(*THREE, before=before, outdated=["m-0", "m-1", "m-4"], left=["m-4"])
+    lines = plan_lines(facts, WORDS)
+    assert f"2.19.6, {changed} → 3.8.0   3 of 5 members" in lines[0]
+    assert lines[-1] == "Plan: 1 to upgrade, 2 to replace (template changed), 1 already on 3.8.0, 1 left out."
+    lines = plan_lines(plan(*THREE[:2], before={"m-0": changed, "m-1": changed}, outdated=["m-0", "m-1"]), WORDS)
+    assert lines[-1] == "Plan: 2 to replace (template changed), 0 already on 3.8.0."
+    assert plan_lines(plan(left=["a", "b"], outdated=["b"]), WORDS) == [
+        "Nothing to do for the members that are planned for. Not on 3.8.0: a. Left on an older template: b."
+    ]
+
+
 def test_a_batch_of_many_members_and_a_plan_of_many_batches_stay_readable() -> None:
     batches = [batch(*(f"data-{number:04d}" for number in range(start, start + 8))) for start in range(0, 1000, 8)]
     lines = plan_lines(plan(*batches), WORDS)
