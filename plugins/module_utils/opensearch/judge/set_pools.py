@@ -60,7 +60,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
     unready = {pod.name for pod in pods if not pod.ready}
     given = image_for(stateful_set.name, given_images(params["image"]))
     target_image = image_of_target(stateful_set, container, given, seen, target)
-    outdated = outdated_pods(stateful_set, pods, container, target_image, given)
+    outdated = outdated_pods(stateful_set, seen, container, target_image, given, target)
     zone = params["zone_attribute"]
     roles = frozenset(role for member in known if member for role in member.roles)
     return Pool(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, remark
@@ -40,10 +40,14 @@ def image_of_target(stateful_set: StatefulSet, container: str, given: str | None
     image = stateful_set.images[container]
     if given:
         return given
-    there = [seen.state.named(name) for name in stateful_set.member_names()]
-    below = any(member is not None and member.version != target for member in there)
     known = names_version(image, str(target)) or _is_run(image, seen.everyone, seen.state, target)
-    return image if known and not below else with_tag(image, str(target))
+    return image if known and not is_upgraded(stateful_set, seen.state, target) else with_tag(image, str(target))
+
+
+def is_upgraded(stateful_set: StatefulSet, state: ClusterState, target: Version) -> bool:
+    """Whether a member of the pool runs another version than the target, so that the plan upgrades the pool."""
+    there = [state.named(name) for name in stateful_set.member_names()]
+    return any(member is not None and member.version != target for member in there)
 
 
 def _is_run(image: str, pods: Iterable[Pod], state: ClusterState, target: Version) -> bool:
@@ -52,14 +56,20 @@ def _is_run(image: str, pods: Iterable[Pod], state: ClusterState, target: Versio
 
 
 def outdated_pods(
-    stateful_set: StatefulSet, pods: Collection[Pod], container: str, target_image: str, given: str | None
+    stateful_set: StatefulSet, seen: Seen, container: str, target_image: str, given: str | None, target: Version
 ) -> frozenset[str]:
-    """The names of the pods that are not as their pool wants them, whatever version they run.
+    """The names of the pods that are not as their pool wants them, although none of its members is below the target.
+
+    As long as one is, only those below go: a member that an earlier run has finished is not restarted in the middle of
+    an upgrade because somebody has changed the template, or corrected the image, for the others.
 
     If the template does not have the image yet, its revision says nothing. Then it counts whether a pod has the image,
     if the user has given one. Once the template has it, only the revision counts: a pod whose image another has changed
     (an admission webhook) would be replaced at every run.
     """
+    pods = seen.pods[stateful_set.name]
+    if is_upgraded(stateful_set, seen.state, target):
+        return frozenset()
     if stateful_set.images[container] == target_image:
         return frozenset(pod.name for pod in pods if not pod_is_current(stateful_set, pod))
     if given:
