@@ -57,3 +57,22 @@ class Conflict(Refusal):
 
 
 refusal = Refusal.because
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """The error and the errors that it wraps, the innermost last."""
+    found = [error]
+    for _depth in range(10):
+        following = getattr(found[-1], "reason", None)
+        following = following if isinstance(following, BaseException) else found[-1].__cause__
+        if following is None or following is found[-1]:
+            break
+        found.append(following)
+    return found
+
+
+def root_cause(error: BaseException) -> str:
+    """The innermost cause, without the addresses of Python objects that urllib3 puts into its messages."""
+    inner = causes(error)[-1]
+    text = str(getattr(inner, "strerror", None) or inner)
+    return text.rsplit(">: ", 1)[-1].strip().rstrip(".") or type(inner).__name__

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from ..common.errors import HANDSHAKE_BROKEN_OFF, Conflict, Denied, NotUnderstood, Refusal, Unreachable, refusal
+from ..common.errors import (
+    HANDSHAKE_BROKEN_OFF,
+    Conflict,
+    Denied,
+    NotUnderstood,
+    Refusal,
+    Unreachable,
+    causes,
+    refusal,
+    root_cause,
+)
 from ..common.reading import Json, listed, text, understood
 from ..common.verdict import refused
 
@@ -188,14 +198,14 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
 
 def unreachable(host: str, request: Request, error: BaseException, seconds: float) -> Refusal:
     """The refusal for a request that got no answer at all, or none within these seconds."""
-    if any(type(each).__name__ == "ReadTimeoutError" for each in _causes(error)):
+    if any(type(each).__name__ == "ReadTimeoutError" for each in causes(error)):
         return Unreachable.because(
             UNREACHABLE,
             f"The Kubernetes API at {host} did not answer within {seconds:g} s when asked to {request.sentence()}.",
             "If this does not pass, see whether the API server hangs or is overloaded; kubernetes.request_timeout"
             " gives it more time.",
         )
-    cause = _root(error)
+    cause = root_cause(error)
     of_tls = any(word in cause.lower() for word in ("certificate", "ssl", "tls"))
     if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
@@ -209,22 +219,3 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
         f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
         "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",
     )
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    """The error and the errors that it wraps, the innermost last."""
-    found = [error]
-    for _depth in range(10):
-        following = getattr(found[-1], "reason", None)
-        following = following if isinstance(following, BaseException) else found[-1].__cause__
-        if following is None or following is found[-1]:
-            break
-        found.append(following)
-    return found
-
-
-def _root(error: BaseException) -> str:
-    """The innermost cause, without the addresses of Python objects that urllib3 puts into its messages."""
-    inner = _causes(error)[-1]
-    text = str(getattr(inner, "strerror", None) or inner)
-    return text.rsplit(">: ", 1)[-1].strip().rstrip(".") or type(inner).__name__

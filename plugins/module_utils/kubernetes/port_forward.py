@@ -1,9 +1,10 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections to the pods of a Service through the Kubernetes API, for networks without another way to them.
+"""Connections to pods through the Kubernetes API, for networks without another way: to one, or to any of a Service.
 
-Each connection looks for a Ready pod anew. The pod of the last connection is tried last, since it may have just gone.
+For any of a Service, each connection looks for a Ready pod anew. The pod of the last connection is tried last, since it
+may have just gone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,28 @@ from .paths import CORE, in_namespace
 from .pods import pod, pod_path
 
 PROTOCOL = "v4.channel.k8s.io"
+
+
+class PodForward:
+    """Connections to one port of one pod, Ready or not."""
+
+    def __init__(self, client: KubernetesClient, namespace: str, name: str, port: int) -> None:
+        self._client = client
+        self._path = f"{pod_path(namespace, name)}/portforward"
+        self._port = port
+        self.where = f"port {port} of pod {name} in namespace {namespace}, through {client.host}"
+        """The target of the connections, in words for people."""
+
+    def socket(self) -> Any:
+        """A new connection, as a socket.
+
+        Raises:
+            Unreachable: the pod cannot be reached.
+            Refusal: the user lacks a right, or there is no such pod.
+        """
+        channels = self._client.websocket(self._path, {"ports": str(self._port)}, PROTOCOL)
+        library = needed("kubernetes.stream.ws_client", PACKAGE)
+        return _quiet(library.PortForward)(channels, [self._port]).socket(self._port)
 
 
 class PortForward:
@@ -63,9 +86,7 @@ class PortForward:
         )
 
     def _to(self, name: str, port: int) -> Any:
-        path = f"{pod_path(self._namespace, name)}/portforward"
-        channels = self._client.websocket(path, {"ports": str(port)}, PROTOCOL)
-        return _quiet(needed("kubernetes.stream.ws_client", PACKAGE).PortForward)(channels, [port]).socket(port)
+        return PodForward(self._client, self._namespace, name, port).socket()
 
     def _endpoints(self) -> list[tuple[str, int]]:
         """The names of the Ready pods and their ports, the pod of the last connection at the end."""

@@ -11,7 +11,7 @@ from typing import Any
 from ...common.packages import needed
 from ...common.proxies import Proxy
 from ...common.time_limit import TimeLimit, limit_pools, limited
-from ...kubernetes.port_forward import PortForward
+from ...kubernetes.port_forward import PodForward, PortForward
 
 _TLS = ("cert_reqs", "ca_certs", "cert_file", "key_file", "assert_hostname", "assert_fingerprint", "ssl_version")
 """The TLS options of opensearch-py that a connection pool keeps as attributes."""
@@ -72,7 +72,7 @@ def connection_class(
     return Connection
 
 
-def forwarded(base: Any, forward: PortForward) -> Any:
+def forwarded(base: Any, forward: PodForward | PortForward) -> Any:
     """A subclass of `base` whose sockets lead through the Kubernetes API; its TLS and host names stay the same."""
 
     class Forwarded(base):  # type: ignore[misc]  # known at run time only

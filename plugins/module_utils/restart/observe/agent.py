@@ -1,0 +1,300 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A client of the agent that stops and starts the server in a pod (roles/restart/files/process_agent.py).
+
+Each request has an identity, and the agent carries it out only once. So it is sent again if its answer is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from http import HTTPStatus
+from os import environ
+from typing import Any
+
+from ...common.credentials import judge_way
+from ...common.errors import (
+    HANDSHAKE_BROKEN_OFF,
+    Conflict,
+    NotUnderstood,
+    Refusal,
+    Unreachable,
+    causes,
+    refusal,
+    root_cause,
+)
+from ...common.packages import needed
+from ...common.proxies import proxy_for
+from ...common.reading import Json, Unreadable, flag, optional_text, parsed, text, texts, understood, whole
+from ...common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
+from ...common.verdict import Verdict
+from ...common.words import shortened
+from ...kubernetes.port_forward import PodForward
+from ...opensearch.observe.ways import forwarded
+
+PORT = 9443
+LONGEST_REASON = 400
+"""The most characters of an error that a message quotes, since another server than the agent may answer with a page."""
+SHOWN = 12
+"""The digits of a checksum that a message shows."""
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Status:
+    """The process of a pod, as its agent sees it."""
+
+    running: bool
+    """Whether the process, or anything that it has started, is alive."""
+    stopping: bool
+    stopped_by_request: bool
+    """Whether the process is to stay stopped, over restarts of the container too."""
+    pid: int | None
+    started_at: str | None
+    checksum: str | None
+    """The SHA-256 of the configuration that is mounted now; None if it is not there."""
+    running_checksum: str | None
+    """The SHA-256 of the configuration at the moment when the running process was started."""
+    exit_code: int | None
+    """The exit code of the last process that has ended."""
+    ended_at: str | None
+    last_stop: str | None
+    """The identity of the last request to stop that was carried out."""
+    last_start: str | None
+    log: tuple[str, ...]
+    """The last lines of the process that was started last."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to a request to stop or start."""
+
+    changed: bool
+    """Whether this request has done anything: a repeated one does nothing."""
+    status: Status
+
+
+class AgentClient:
+    """Requests to the agent of one pod.
+
+    Raises:
+        Unreachable: from every method, when no answer can be had.
+        Conflict: from `start`, when another configuration is mounted or runs, or the process is about to end.
+        Refusal: from every method, for every other failure: credentials, certificates, another server.
+    """
+
+    def __init__(self, where: str, url: str, pools: Any, limit: TimeLimit, headers: Mapping[str, str]) -> None:
+        self.where = where
+        self._url, self._pools, self._limit, self._headers = url, pools, limit, headers
+        urllib3 = needed("urllib3", "urllib3")
+        self._failure: type[Exception] = urllib3.exceptions.HTTPError
+        self._timeout = urllib3.Timeout(connect=min(limit.seconds, CONNECTING), read=limit.seconds)
+        self._retries = retrying(limit, total=_ATTEMPTS, allowed_methods=None, backoff_factor=0.5)
+
+    def status(self) -> Status:
+        """The process, and the configuration that is mounted."""
+        answer = self._ask("GET", "/es/status")
+        with self._reading("/es/status"):
+            return _status(answer)
+
+    def stop(self, request_id: str, patience: float | None = None) -> Outcome:
+        """Have the process stop, and stay stopped. It has ended once the status says so.
+
+        After `patience` seconds, or after those of the agent, the process is killed.
+        """
+        return self._order("/es/stop", request_id, {} if patience is None else {"patience": patience})
+
+    def start(self, request_id: str, checksum: str) -> Outcome:
+        """Start the process on the mounted configuration, which has to have this checksum."""
+        return self._order("/es/start", request_id, {"checksum": checksum})
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pools.clear()
+
+    def _order(self, path: str, request_id: str, fields: Mapping[str, object]) -> Outcome:
+        answer = self._ask("POST", path, {"request_id": request_id, **fields})
+        with self._reading(path):
+            return Outcome(flag(answer, "changed"), _status(answer))
+
+    def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
+        self._limit.begin()
+        try:
+            answer = self._pools.request(
+                method,
+                self._url + path,
+                body=None if body is None else json.dumps(body),
+                headers=self._headers,
+                timeout=self._timeout,
+                retries=self._retries,
+                redirect=False,
+            )
+        except self._failure as error:
+            raise self._unreachable(error) from error
+        said = answer.data.decode("utf-8", "replace")
+        if answer.status != HTTPStatus.OK:
+            raise self._refused(path, answer.status, said, body or {})
+        with self._reading(path):
+            return parsed(said)
+
+    def _reading(self, path: str) -> AbstractContextManager[None]:
+        return understood(
+            lambda what: NotUnderstood.because(
+                "agent_not_understood",
+                f"The answer of the agent at {self.where} to {path} is not understood: {what}.",
+                "If this does not pass, check that the agent listens at that port, and is of the version of this"
+                " collection.",
+            )
+        )
+
+    def _unreachable(self, error: Exception) -> Refusal:
+        for each in causes(error):
+            if isinstance(each, Refusal):
+                return each
+        cause = root_cause(error)
+        of_tls = any(word in cause.lower() for word in ("certificate", "hostname", "ssl", "tls"))
+        if of_tls and HANDSHAKE_BROKEN_OFF not in cause:
+            return refusal(
+                "agent_certificate",
+                f"A trusted TLS connection to the agent at {self.where} cannot be made: {cause}.",
+                "Set agent.ca_cert to the CA that signed its certificate, and agent.server_name to a name in it.",
+            )
+        return Unreachable.because(
+            "agent_unreachable",
+            f"The agent at {self.where} cannot be reached: {cause}.",
+            "Check that its container runs, that agent.port is its port, and that a NetworkPolicy lets this run in.",
+        )
+
+    def _refused(self, path: str, status: int, said: str, body: Mapping[str, object]) -> Refusal:
+        try:
+            answer = parsed(said)
+            reason = text(answer, "error").rstrip(".")
+        except Unreadable:
+            answer, reason = {}, "it does not say why"
+        reason = shortened(reason, LONGEST_REASON)
+        if status == HTTPStatus.UNAUTHORIZED:
+            return refusal(
+                "agent_credentials",
+                f"The agent at {self.where} did not accept the credentials (401).",
+                "Check agent.token against the Secret of its --token-file, which that file follows in about a minute.",
+            )
+        if status == HTTPStatus.CONFLICT:
+            sums = f" It expected {_digits(body.get('checksum'))}, {_digits(answer.get('checksum'))} is mounted"
+            runs = answer.get("running_checksum")
+            sums += f", and {_digits(runs)} runs." if runs else "."
+            return Conflict.because(
+                "agent_conflict",
+                f"The agent at {self.where} did not carry out {path}: {reason}." + (sums if "checksum" in body else ""),
+                "Look again: a configuration that was written just now is mounted within about a minute.",
+            )
+        if status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return Unreachable.because(
+                "agent_unavailable",
+                f"The agent at {self.where} cannot carry out {path} now: {reason}.",
+                "Cure the cause it names, such as a full volume of its --state-directory.",
+            )
+        return refusal(
+            "agent_answer",
+            f"The agent at {self.where} answered {status} to {path}: {reason}.",
+            "Check that agent.port is the port of the agent, and that it is of this collection's version.",
+        )
+
+
+def connect(options: Mapping[str, Any], host: str, forward: PodForward | None = None) -> AgentClient:
+    """A client for the `agent` argument; `host` is the address or the name of the pod. No request is made yet.
+
+    With `forward`, connections lead through the Kubernetes API; the certificate is still that of `host`.
+
+    Raises:
+        Refusal: a file of a certificate cannot be used, or the token cannot be sent.
+    """
+    urllib3 = needed("urllib3", "urllib3")
+    limit = TimeLimit(float(options.get("request_timeout") or 30))
+    url = f"https://{f'[{host}]' if ':' in host else host}:{options.get('port') or PORT}"
+    how: dict[str, Any] = {"ssl_context": _tls(options, urllib3)}
+    if options.get("server_name"):
+        how["server_hostname"] = options["server_name"]
+    try:
+        proxy = None if forward else proxy_for(url, options.get("proxy"), options.get("no_proxy"), environ)
+    except ValueError as error:
+        raise _options(f"the proxy: {error}") from None
+    if proxy:
+        pools = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **how)
+    else:
+        pools = urllib3.PoolManager(**how)
+    if forward:
+        https = pools.pool_classes_by_scheme["https"]
+        ways = {"ConnectionCls": forwarded(https.ConnectionCls, forward)}
+        pools.pool_classes_by_scheme = {"https": type("ForwardedPool", (https,), ways)}
+    limit_pools(pools, limit)
+    return AgentClient(forward.where if forward else url, url, pools, limit, _headers(options))
+
+
+def judge_connection(options: Mapping[str, Any], host: str) -> Verdict:
+    """A remark if somebody on the network could read the token."""
+    sent = "The token for the agents" if options.get("token") else ""
+    return judge_way(sent, f"https://{host}", bool(options.get("validate_certs", True)))
+
+
+def _headers(options: Mapping[str, Any]) -> dict[str, str]:
+    headers = {"Accept": "application/json", "Content-Type": "application/json"}
+    token = str(options.get("token") or "").strip()
+    if not (token.isascii() and token.isprintable() and " " not in token):
+        raise _options("the token: it holds a space, a line break, or another character that no token has")
+    return {**headers, "Authorization": f"Bearer {token}"} if token else headers
+
+
+def _tls(options: Mapping[str, Any], urllib3: Any) -> Any:
+    context = urllib3.util.ssl_.create_urllib3_context()
+    try:
+        if options.get("validate_certs", True):
+            context.load_verify_locations(options["ca_cert"]) if options.get(
+                "ca_cert"
+            ) else context.load_default_certs()
+        else:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if options.get("client_cert"):
+            context.load_cert_chain(options["client_cert"], options.get("client_key"), "")
+    except OSError as error:
+        raise _options(f"its certificates: {error.strerror or error}") from error
+    return context
+
+
+def _options(what: str) -> Refusal:
+    return refusal(
+        "agent_connection_options",
+        f"The connection to the agents cannot be set up because of {what}.",
+        "Check ca_cert, client_cert, client_key, token and proxy under agent.",
+    )
+
+
+def _status(answer: Json) -> Status:
+    return Status(
+        running=flag(answer, "running"),
+        stopping=flag(answer, "stopping"),
+        stopped_by_request=flag(answer, "stopped_by_request"),
+        pid=_number(answer, "pid"),
+        started_at=optional_text(answer, "started_at"),
+        checksum=optional_text(answer, "checksum"),
+        running_checksum=optional_text(answer, "running_checksum"),
+        exit_code=_number(answer, "exit_code"),
+        ended_at=optional_text(answer, "ended_at"),
+        last_stop=optional_text(answer, "last_stop"),
+        last_start=optional_text(answer, "last_start"),
+        log=texts(answer, "log"),
+    )
+
+
+def _number(of: Json, name: str) -> int | None:
+    return None if of.get(name) is None else whole(of, name)
+
+
+def _digits(checksum: object) -> str:
+    return f"{checksum[:SHOWN]}…" if isinstance(checksum, str) else "nothing"
