@@ -32,6 +32,9 @@ class Real:
 
     def __init__(self, directory: Path) -> None:
         self._range = Range.claim([9200, 9300])
+        self._repository = directory / "snapshots"
+        self._repository.mkdir()
+        self._repository.chmod(0o777)  # the members are another user
         self._addresses = {name: self._range.kubernetes_node(number) for number, name in enumerate(NAMES)}
         for name, address in self._addresses.items():
             settings = {
@@ -39,6 +42,7 @@ class Real:
                 "cluster.initial_cluster_manager_nodes": ",".join(NAMES),
                 "discovery.seed_hosts": ",".join(self._addresses.values()),
                 "node.roles": "cluster_manager,data,ingest",
+                "path.repo": self.repository,
             }
             Host.make(directory / name, name, address, settings)
         self._hosts = {name: Host(directory / name) for name in NAMES}
@@ -46,6 +50,10 @@ class Real:
             self._hosts[name].install(FROM)
             self._hosts[name].start()
         self.wait("three members", lambda: self._members() == len(NAMES))
+
+    @property
+    def repository(self) -> str:
+        return str(self._repository)
 
     def _members(self) -> int:
         status, found = self.ask(NAMES[0], "GET", "/_cluster/health")

@@ -35,6 +35,10 @@ Json = Any
 class Stage(Protocol):
     """A cluster of the members m-0, m-1 and m-2, of which all are managers and hold data."""
 
+    @property
+    def repository(self) -> str:
+        """A folder that all members may write snapshots to."""
+
     def ask(self, member: str, method: str, target: str, body: Json = None) -> tuple[int, Json]:
         """Status and body of the answer of a member; a text where it is not JSON."""
 
@@ -80,17 +84,20 @@ class Teller:
         _status, found = self._stage.ask(NAMES[0], "GET", "/_cat/cluster_manager?format=json")
         return str(found[0]["node"])
 
-    def tell(self, line: str, body: Json = None, fields: str = "", *, by: str = "A", label: str = "") -> Json:
+    def tell(
+        self, line: str, body: Json = None, fields: str = "", *, by: str = "A", label: str = "", shape: bool = False
+    ) -> Json:
         """Send a request, `METHOD /path`, in which {E}, {A} and {B} are members, and note what is compared of it.
 
         `fields` are those of the answer, written as in `filter_path`; nothing is all, and `-` nothing but the status.
-        `label` stands for a body of which chance decides a part.
+        `label` stands for a body of which chance decides a part. With `shape`, every number is like every other.
         """
         method, _space, target = line.partition(" ")
         status, found = self._stage.ask(self.members[by], method, self._named(target), self._named(body))
         seen = None if fields == "-" else filtered(found, fields) if fields and status < 400 else found
         sent = label or (json.dumps(body) if body is not None else "")
-        self.told.append(Told(f"{line} {sent}".rstrip(), status, self._plain(seen)))
+        plain = self._plain(_without_numbers(seen) if shape else seen)
+        self.told.append(Told(f"{line} {sent}".rstrip(), status, plain))
         return found
 
     def cancel(self, task: str) -> None:
@@ -121,6 +128,7 @@ class Teller:
         found = text if isinstance(text, str) else json.dumps(text)
         for part, name in self.members.items():
             found = found.replace(f"<{part}>", name)
+        found = found.replace("<R>", self._stage.repository)
         return found if isinstance(text, str) else json.loads(found)
 
     def _plain(self, body: Json) -> Json:
@@ -133,6 +141,14 @@ class Teller:
         text = _TASK.sub(r"<\1>:<task>", text)
         text = _ADDRESS.sub("<address>", _MOMENT.sub("<moment>", _ID.sub("<id>", text)))
         return _ordered(json.loads(text))
+
+
+def _without_numbers(body: Json) -> Json:
+    if isinstance(body, dict):
+        return {name: _without_numbers(value) for name, value in body.items()}
+    if isinstance(body, list):
+        return [_without_numbers(each) for each in body]
+    return "<number>" if isinstance(body, int) and not isinstance(body, bool) else body
 
 
 def _ordered(body: Json) -> Json:

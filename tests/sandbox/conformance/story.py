@@ -23,6 +23,8 @@ def whole(teller: Teller) -> None:
     documents(teller)
     explanations(teller)
     tasks(teller)
+    snapshots(teller)
+    members(teller)
     voting(teller)
     upgrade(teller)
     archived(teller)
@@ -233,6 +235,48 @@ def tasks(teller: Teller) -> None:
     teller.tell("POST /_cluster/reroute", {"commands": [command]})
     teller.tell("POST /_cluster/reroute?filter_path=acknowledged")
     teller.tell("POST /_cluster/reroute?retry_failed=true&filter_path=acknowledged")
+
+
+def snapshots(teller: Teller) -> None:
+    """Repositories and snapshots, as they are asked for the last one that has ended."""
+    asked = "snapshots.snapshot,snapshots.state"
+    teller.tell("GET /_snapshot?filter_path=*.type")
+    teller.tell("GET /_snapshot/r/_all?verbose=false&ignore_unavailable=true")
+    elsewhere = {"type": "fs", "settings": {"location": "/elsewhere"}}
+    teller.tell("PUT /_snapshot/r", elsewhere, ERROR)
+    teller.tell("PUT /_snapshot/r", {"type": "fs", "settings": {"location": "<R>"}})
+    teller.tell("GET /_snapshot?filter_path=*.type")
+    teller.tell(f"GET /_snapshot/r/_all?verbose=false&ignore_unavailable=true&filter_path={asked}")
+    taken = "PUT /_snapshot/r/one?wait_for_completion=true"
+    teller.tell(taken, {"indices": "logs"}, "snapshot.snapshot,snapshot.state,snapshot.indices")
+    teller.tell(taken, {"indices": "logs"}, ERROR)
+    teller.tell(f"GET /_snapshot/r/_all?verbose=false&ignore_unavailable=true&filter_path={asked}")
+    fields = f"{asked},snapshots.end_time_in_millis"
+    teller.tell(f"GET /_snapshot/r/one,none?ignore_unavailable=true&filter_path={fields}", shape=True)
+    teller.tell("GET /_snapshot/r/one?filter_path=snapshots.indices")
+    teller.tell("GET /_snapshot/r/none", fields=ERROR)
+    teller.tell("GET /_snapshot/_status", fields="snapshots")
+    teller.tell("DELETE /_snapshot/r/one")
+    teller.tell("DELETE /_snapshot/r/one", fields=ERROR)
+    teller.tell("DELETE /_snapshot/r")
+
+
+def members(teller: Teller) -> None:
+    """The words of members about themselves: plugins, settings and stored bytes, and a plugin that is not there."""
+    names = "_nodes,nodes.*.name,nodes.*.plugins"
+    teller.tell(f"GET /_nodes/_all/plugins,settings?filter_path={names}")
+    teller.tell("GET /_nodes/<A>*/plugins?filter_path=nodes.*.name,nodes.*.plugins.name")
+    teller.tell("GET /_nodes/_all/settings?filter_path=nodes.*.name,nodes.*.settings.cluster.name")
+    flat = "_nodes,nodes.*.name,nodes.*.settings.cluster*name,nodes.*.settings.node*roles"
+    teller.tell(f"GET /_nodes/_all/settings?flat_settings=true&timeout=5s&filter_path={flat}")
+    stored = "nodes.*.indices.store.size_in_bytes"
+    teller.tell(f"GET /_nodes/<A>,<B>/stats/indices/store?filter_path={stored}", shape=True)
+    teller.tell("GET /_nodes/<A>/stats/indices/store", fields="_nodes,nodes.*.name,nodes.*.roles")
+    teller.tell("GET /_nodes/nobody/stats/indices/store?filter_path=_nodes,nodes")
+    for line in ("GET /_plugins/_ism/explain", "GET /_plugins/_ism/explain?from=0&size=1000&filter_path=*.index"):
+        teller.tell(line)
+    own = ",".join(f"metadata.indices.*.settings.{each}" for each in ("index.store.hybrid", "archived"))
+    teller.tell(f"GET /_cluster/state/metadata?filter_path={own}")
 
 
 def voting(teller: Teller) -> None:

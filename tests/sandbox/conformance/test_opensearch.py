@@ -19,8 +19,11 @@ STEP = 0.1
 class InMemory:
     """Three members in memory."""
 
+    repository = "/snapshots"
+
     def __init__(self) -> None:
-        self.room = Room(version=FROM, settings={"cluster.routing.allocation.disk.threshold_enabled": "false"})
+        settings = {"cluster.routing.allocation.disk.threshold_enabled": "false", "path.repo": self.repository}
+        self.room = Room(version=FROM, settings=settings)
 
     def ask(self, member: str, method: str, target: str, body: Any = None) -> tuple[int, Any]:
         path, _mark, query = target.partition("?")
