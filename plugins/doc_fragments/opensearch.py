@@ -60,7 +60,8 @@ options:
   order:
     description:
       - Names of pools in the order in which they go, such as V([cold, warm, hot]) for the coldest tier first. An
-        asterisk stands for any characters. Pools that are not named go after them.
+        asterisk stands for any characters. V([temp=cold, temp=warm]) names the pools whose members all have that node
+        attribute. Pools that are not named go after them.
       - It holds among pools of one kind, which is data without manager, data with manager, and the rest. An order that
         has a kind before one of these that goes earlier is refused. The pool with the elected manager is the last of
         its kind nevertheless, of which a remark tells.

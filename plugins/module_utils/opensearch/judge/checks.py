@@ -98,6 +98,7 @@ CHECKS: tuple[Check, ...] = (
             "index_setting_removed",
             "setting_deprecated",
             "setting_removed",
+            "settings_unknown",
         ),
     ),
     Check("certificates", (BEFORE_UPGRADE,), ("certificate_ends",)),

@@ -19,7 +19,7 @@ from ..observe.configured import Configured, Names
 from ..observe.settings import ARCHIVED, SCOPES, Settings
 from ..observe.state import ClusterState
 from ..observe.version import Version
-from .retired_settings import Retired, matching, retired_in
+from .retired_settings import NEWEST, Retired, matching, retired_in
 
 NEVERTHELESS = " To go on nevertheless, set skip_checks: [settings]."
 
@@ -29,7 +29,14 @@ def judge_configured(
     configured: Configured, settings: Settings, state: ClusterState, target: Version
 ) -> Iterator[Reason]:
     """Whether every member starts, and every index has its copies, with its settings on the target version."""
-    older = {each.name for each in state.members.values() if each.version < target and not each.version.elasticsearch}
+    older = {each.name for each in state.members.values() if each.version < target}
+    if older and (target.elasticsearch or target > Version.parse(NEWEST)):
+        yield remark(
+            "settings_unknown",
+            f"It is not known which settings {'Elasticsearch' if target.elasticsearch else 'OpenSearch'} {target} does not"
+            f" have any more: this collection knows those of OpenSearch up to {NEWEST}.",
+            "Read the breaking changes in its release notes.",
+        )
     if target.elasticsearch or not older:
         return
     members = {name: names for name, names in configured.members.items() if name in older}

@@ -13,13 +13,23 @@ from ...common.verdict import Reason, as_verdict, refused, remark
 from .pools import Pool
 
 SERIAL = "serial"
+ATTRIBUTE = "="
+"""The sign between a node attribute and its value."""
 
 
 def place_of(pool: Pool, order: Sequence[str]) -> int:
-    """The place that the user gives a pool, by its name or a pattern; those that are not named come last."""
+    """The place that the user gives a pool; those that are not named come last.
+
+    A pool is named by its name, a pattern, or a node attribute of its members, such as `temp=cold`.
+    """
     # A group of hosts whose members are of several kinds is several pools, which have its name before a slash.
-    name = pool.name.partition("/")[0]
-    return next((place for place, pattern in enumerate(order) if fnmatchcase(name, pattern)), len(order))
+    names = [pool.name.partition("/")[0], *sorted(pool.attributes)]
+    return next((place for place, pattern in enumerate(order) if _names(pattern, names)), len(order))
+
+
+def _names(pattern: str, names: Sequence[str]) -> bool:
+    # No name of a pool has the sign between an attribute and its value.
+    return any(fnmatchcase(each, pattern) for each in names if (ATTRIBUTE in each) == (ATTRIBUTE in pattern))
 
 
 @as_verdict
@@ -37,7 +47,8 @@ def judge_order(order: Sequence[str], pools: Sequence[Pool], batching: str) -> I
     for pool in pools:
         named.setdefault(place_of(pool, order), []).append(pool)
     for place, pattern in enumerate(order):
-        if place not in named:
+        # A pool whose members are all away may have the attribute: a run that was interrupted there goes on.
+        if place not in named and not (ATTRIBUTE in pattern and any(not pool.known for pool in pools)):
             yield refused(
                 "order_of_unknown_pool",
                 f"order (upgrade_order) names pool {pattern}, and the plan has no such pool beside the others.",

@@ -45,6 +45,7 @@ def member_of(
         serves=stand_in.serves,
         ready=ready or there is None,
         outdated=outdated,
+        attributes=frozenset(f"{attribute}={value}" for attribute, value in stand_in.attributes.items()),
     )
 
 

@@ -53,6 +53,8 @@ class Member:
     """Whether its pod is Ready, or it is not in the cluster."""
     outdated: bool = False
     """Whether its pod is of an older template than its pool has, or gets."""
+    attributes: frozenset[str] = frozenset()
+    """Its node attributes, each as name=value; none while it is not in the cluster."""
 
     def behind(self, target: Version) -> bool:
         """Whether it is to be replaced: it is not on the target version, or its pod is outdated."""
@@ -110,6 +112,17 @@ class Pool:
     def serves(self) -> frozenset[str]:
         """The roles of its members in which others may stand in for them."""
         return frozenset(role for member in self.members for role in member.serves)
+
+    @property
+    def known(self) -> bool:
+        """Whether one of its members is in the cluster, and tells its attributes."""
+        return any(member.version is not None for member in self.members)
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The node attributes that all its members in the cluster have, each as name=value."""
+        there = [member.attributes for member in self.members if member.version is not None]
+        return frozenset.intersection(*there) if there else frozenset()
 
     @property
     def elected(self) -> bool:

@@ -31,6 +31,9 @@ _GROUPS = (
     *(f"node.{of}_{what}_threshold" for of in ("cpu", "memory") for what in ("cancellation", "rejection")),
 )
 
+NEWEST = "3.8.0"
+"""The newest version whose settings were read."""
+
 REMOVED: Mapping[str, Mapping[str, str]] = {
     # The transport client, and discovery as it was before voting configurations.
     "2.0.0": {

@@ -123,6 +123,14 @@ def test_settings_of_the_cluster_and_deprecated_ones_are_remarks_with_all_their_
     assert "index.foo of i is archived" in found["index_setting_archived"].message
 
 
+def test_a_target_whose_settings_nobody_has_read_is_told() -> None:
+    configured = Configured({"a": frozenset({NODES})})
+    assert set(judged(configured, target=Version.parse("3.9.0"))) == {"settings_unknown", "setting_removed"}
+    elastic = judged(configured, target=Version.parse("8.19.1"), versions=dict.fromkeys("abc", "7.17.0"))
+    assert set(elastic) == {"settings_unknown"}
+    assert "settings Elasticsearch 8.19.1 does not have" in elastic["settings_unknown"].message
+
+
 def test_names_with_a_part_of_the_user() -> None:
     configured = Configured({"a": frozenset({"search.remote.west.seeds", "transport.profiles.x.tcp_no_delay"})})
     old = {"target": Version.parse("2.19.6"), "versions": dict.fromkeys("abc", "1.3.20")}

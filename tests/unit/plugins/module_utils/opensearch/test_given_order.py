@@ -16,6 +16,16 @@ def pool(name: str, *, manager: bool = False, data: bool = True, elected: bool =
     return Pool(name, (member,), returning=("returning-0",) if name == "returning" else ())
 
 
+def tier(name: str, *temperatures: str, away: bool = False) -> Pool:
+    """A pool whose members have these values of the attribute `temp`."""
+    version = None if away else Version(2, 19, 6)
+    members = (
+        Member(f"{name}-{number}", name, version, False, True, attributes=frozenset({f"temp={each}", "zone=a"}))
+        for number, each in enumerate(temperatures)
+    )
+    return Pool(name, tuple(members))
+
+
 HOT, COLD = pool("hot", manager=True), pool("cold", manager=True, elected=True)
 PLAIN, MANAGERS = pool("plain"), pool("managers", manager=True, data=False)
 MIXED = (pool("all/1"), pool("all/2", manager=True))
@@ -35,6 +45,11 @@ MIXED = (pool("all/1"), pool("all/2", manager=True))
         # The hosts of one group may be of several kinds, which keep their order.
         ([*MIXED, PLAIN], ["all", "plain"], ["all/1", "plain", "all/2"], []),
         ([PLAIN], ["plain", "plain"], ["plain"], ["order_of_unknown_pool"]),
+        ([tier("a", "hot", "hot"), tier("b", "cold")], ["temp=cold", "a"], ["b", "a"], []),
+        ([tier("a", "hot"), tier("b", "warm")], ["temp=w*", "temp=*"], ["b", "a"], []),
+        ([tier("a", "hot", "cold"), PLAIN], ["temp=cold", "plain"], ["plain", "a"], ["order_of_unknown_pool"]),
+        ([tier("a", "cold", away=True), PLAIN], ["temp=cold", "plain"], ["plain", "a"], []),
+        ([tier("a", "hot"), PLAIN], ["*"], ["a", "plain"], []),
     ],
 )
 def test_the_order_of_the_kinds_and_the_elected_manager_come_first(
