@@ -31,10 +31,11 @@ def judge_configured(
     """Whether every member starts, and every index has its copies, with its settings on the target version."""
     older = {each.name for each in state.members.values() if each.version < target}
     if older and (target.elasticsearch or target > Version.parse(NEWEST)):
+        product = "Elasticsearch" if target.elasticsearch else "OpenSearch"
         yield remark(
             "settings_unknown",
-            f"It is not known which settings {'Elasticsearch' if target.elasticsearch else 'OpenSearch'} {target} does not"
-            f" have any more: this collection knows those of OpenSearch up to {NEWEST}.",
+            f"It is not known which settings {product} {target} does not have any more: this collection knows those of"
+            f" OpenSearch up to {NEWEST}.",
             "Read the breaking changes in its release notes.",
         )
     if target.elasticsearch or not older:
