@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.lab.lab import Lab
 from tests.sandbox.conformance import kubernetes_controlled as definitions
+from tests.sandbox.conformance import kubernetes_execution as execution
 from tests.sandbox.conformance import kubernetes_objects as cases
 from tests.sandbox.conformance.kubernetes_asking import Case, OfLab, Seen, seen
 
@@ -30,6 +31,8 @@ CASES: dict[str, Case] = {
         cases.watches,
         definitions.definitions,
         definitions.pools,
+        execution.commands,
+        execution.followed,
     )
 }
 
