@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The processes of pods in memory: a container of the image `opensearch` is a member, any other one just runs."""
+"""The processes of pods in memory: a container of a server is a member, any other one just runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import END, LIST
 
+from tests.lab.elasticsearch.homes import LOCKED
 from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.objects import Json
@@ -14,7 +15,8 @@ from tests.sandbox.opensearch.cluster import Cluster
 from tests.sandbox.opensearch.image import ZONE, member_of
 from tests.sandbox.opensearch.model import Durations
 
-IMAGE = "opensearch"
+IMAGES = {"opensearch": locked_versions(), "elasticsearch": [*LOCKED]}
+"""The versions of the lab by image."""
 
 
 class Members:
@@ -91,7 +93,7 @@ class Members:
 def environment_of(pod: Json) -> dict[str, str] | None:
     """The variables of the container of a member; None where the pod holds no member."""
     container = pod["spec"]["containers"][0]
-    if image_of(container["image"])[0] != IMAGE or container.get("command"):
+    if image_of(container["image"])[0] not in IMAGES or container.get("command"):
         return None
     return {each["name"]: each.get("value", "") for each in container.get("env") or []}
 
@@ -105,7 +107,7 @@ def image_of(image: str) -> tuple[str, str]:
 def pull_error(image: str) -> str:
     """The reason why an image cannot be pulled; empty if it can. There are the images of the lab, and no others."""
     name, version = image_of(image)
-    known = {IMAGE: locked_versions(), "probe": ("1", "2"), "busybox": (version,)}
+    known = {**IMAGES, "probe": ("1", "2"), "busybox": (version,)}
     known |= {"longhorn-instance-manager": (version,), "longhorn-share-manager": (version,)}
     return "" if version in known.get(name, ()) else f"{image}: not found"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,21 +68,19 @@ class Told:
 class Teller:
     """Tells the story to one cluster."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, names: Sequence[str] = NAMES, table: str = "cluster_manager") -> None:
+        """`table` is the one of `_cat` that names the elected manager."""
         self._stage = stage
         self._ids: dict[str, str] = {}
-        elected = self._elected()
-        others = [name for name in NAMES if name != elected]
+        _status, found = stage.ask(names[0], "GET", f"/_cat/{table}?format=json")
+        elected = str(found[0]["node"])
+        others = [name for name in names if name != elected]
         self.parts = {elected: "E", others[0]: "A", others[1]: "B"}
         """Member -> its part in the story."""
         self.members = {part: name for name, part in self.parts.items()}
-        _status, nodes = stage.ask(NAMES[0], "GET", "/_nodes/_all/_none")
+        _status, nodes = stage.ask(names[0], "GET", "/_nodes/_all/_none")
         self._ids = {identity: self.parts[node["name"]] for identity, node in nodes["nodes"].items()}
         self.told: list[Told] = []
-
-    def _elected(self) -> str:
-        _status, found = self._stage.ask(NAMES[0], "GET", "/_cat/cluster_manager?format=json")
-        return str(found[0]["node"])
 
     def tell(
         self, line: str, body: Json = None, fields: str = "", *, by: str = "A", label: str = "", shape: bool = False
@@ -160,15 +158,15 @@ def _ordered(body: Json) -> Json:
     return body
 
 
-def recorded() -> list[Told]:
+def recorded(place: Path = RECORDED) -> list[Told]:
     """The recorded answers of real servers."""
-    return [Told(**each) for each in json.loads(RECORDED.read_text(encoding="utf-8"))]
+    return [Told(**each) for each in json.loads(place.read_text(encoding="utf-8"))]
 
 
-def record(told: list[Told]) -> None:
+def record(told: list[Told], place: Path = RECORDED) -> None:
     """Keep the answers of real servers."""
     lines = ",\n".join(json.dumps(each.as_json()) for each in told)
-    RECORDED.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    place.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 def differences(told: list[Told], wanted: list[Told]) -> Iterator[str]:

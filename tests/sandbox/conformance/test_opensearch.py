@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
+from tests.sandbox.conformance import elasticsearch
 from tests.sandbox.conformance.opensearch import FROM, Teller, differences, recorded
 from tests.sandbox.conformance.story import whole
 from tests.sandbox.opensearch.rooms import Room
@@ -21,9 +22,9 @@ class InMemory:
 
     repository = "/snapshots"
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = FROM) -> None:
         settings = {"cluster.routing.allocation.disk.threshold_enabled": "false", "path.repo": self.repository}
-        self.room = Room(version=FROM, settings=settings)
+        self.room = Room(version=version, settings=settings)
 
     def ask(self, member: str, method: str, target: str, body: Any = None) -> tuple[int, Any]:
         path, _mark, query = target.partition("?")
@@ -50,3 +51,10 @@ def test_the_cluster_in_memory_answers_as_real_servers_do() -> None:
     teller = Teller(InMemory())
     whole(teller)
     assert not (found := list(differences(teller.told, recorded()))), "\n".join(found)
+
+
+def test_the_cluster_in_memory_answers_as_real_members_of_elasticsearch_do() -> None:
+    teller = Teller(InMemory(elasticsearch.VERSION), table=elasticsearch.TABLE)
+    elasticsearch.story(teller)
+    wanted = recorded(elasticsearch.RECORDED)
+    assert not (found := list(differences(teller.told, wanted))), "\n".join(found)

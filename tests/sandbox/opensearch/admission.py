@@ -26,6 +26,10 @@ def refusal_to_join(state: State, member: Member) -> str:
     for other in versions:
         if min(now, other) < max(now, other).lowest_in_cluster:
             return f"node version [{now}] is not supported, the cluster contains nodes with version [{other}]"
+    if state.recovered and versions and now.elastic and now < min(versions):
+        return (
+            f"node version [{now}] may not join a cluster comprising only nodes of version [{min(versions)}] or greater"
+        )
     if state.recovered and versions and now.major < (oldest := min(versions)).major:
         barrier = f"All nodes in the cluster are of a higher major: [{oldest}]"
         return f"node version [{now}] is not supported. {barrier}"

@@ -280,7 +280,7 @@ class Allocation:
         heirs = [other for other in copies if other.started and self._state.nodes[other.node or ""].alive]
         if not heirs:
             return
-        oldest = self._state.managing_version >= OLDEST_TAKES_OVER
+        oldest = self._state.managing_version.knows(OLDEST_TAKES_OVER)
         oldest = oldest or copy.index.settings.get("replication.type") == "SEGMENT"
         order = min if oldest else max
         heir = order(heirs, key=lambda other: self._state.nodes[other.node or ""].version)

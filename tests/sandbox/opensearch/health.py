@@ -62,8 +62,7 @@ def health(state: State, names: str, level: str) -> dict[str, Any]:
         "timed_out": False,
         "number_of_nodes": len(state.nodes),
         "number_of_data_nodes": len(state.data_nodes),
-        "discovered_master": state.manager is not None,
-        "discovered_cluster_manager": state.manager is not None,
+        **_of_product(state, copies),
         **counted(copies),
         "delayed_unassigned_shards": sum(state.is_delayed(copy) for copy in copies),
         "number_of_pending_tasks": 0,
@@ -74,6 +73,15 @@ def health(state: State, names: str, level: str) -> dict[str, Any]:
     if level in {"indices", "shards"}:
         body["indices"] = {index.name: _of_index(index) for index in there}
     return body
+
+
+def _of_product(state: State, copies: Sequence[Copy]) -> dict[str, Any]:
+    """The fields that only one product has: OpenSearch says whether there is an elected manager."""
+    there = state.manager is not None
+    if not any(node.version.elastic for node in state.nodes.values()):
+        return {"discovered_master": there, "discovered_cluster_manager": there}
+    lost = sum(copy.state == "UNASSIGNED" and copy.primary for copy in copies)
+    return {"unassigned_primary_shards": lost} if state.managing_version >= (8, 18, 0) else {}
 
 
 def _fits(name: str, pattern: str) -> bool:

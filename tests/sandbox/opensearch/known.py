@@ -37,6 +37,8 @@ class Known(NamedTuple):
     dynamic: bool = True
     since: Version = Version(0, 0, 0)
     until: Version = Version(99, 0, 0)
+    elastic: bool = True
+    """Whether Elasticsearch has it too."""
 
 
 SETTINGS: Mapping[str, Known] = {
@@ -63,7 +65,7 @@ SETTINGS: Mapping[str, Known] = {
     f"{ROUTING}.balance.threshold": Known("1.0"),
     AWARENESS: Known([]),
     f"{ROUTING}.awareness.balance": Known("false", a_flag),
-    DELAY: Known("-1", a_time, since=Version(3, 8, 0)),
+    DELAY: Known("-1", a_time, since=Version(3, 8, 0), elastic=False),
     f"{DISK}.threshold_enabled": Known("true", a_flag),
     f"{DISK}.watermark.low": Known("85%"),
     f"{DISK}.watermark.high": Known("90%"),
@@ -81,16 +83,16 @@ SETTINGS: Mapping[str, Known] = {
     "action.destructive_requires_name": Known("false", a_flag),
     "cluster.info.update.interval": Known("30s", a_time),
     "cluster.default_number_of_replicas": Known("1", a_number(0)),
-    "cluster.no_cluster_manager_block": Known("metadata_write"),
+    "cluster.no_cluster_manager_block": Known("metadata_write", elastic=False),
     "cluster.max_shards_per_node": Known("1000", a_number(1)),
     SHRINK: Known("true", a_flag),
     MOST_EXCLUSIONS: Known("10", a_number(1)),
-    "cluster.remote_store.compatibility_mode": Known("STRICT"),
-    "cluster.migration.direction": Known("NONE"),
-    "cluster.initial_cluster_manager_nodes": Known([], dynamic=False),
+    "cluster.remote_store.compatibility_mode": Known("STRICT", elastic=False),
+    "cluster.migration.direction": Known("NONE", elastic=False),
+    "cluster.initial_cluster_manager_nodes": Known([], dynamic=False, elastic=False),
     "cluster.name": Known("opensearch", dynamic=False),
     "search.max_buckets": Known("65535", a_number(0)),
-    FORGOTTEN: Known("false", a_flag, until=Version(3, 0, 0)),
+    FORGOTTEN: Known("false", a_flag, until=Version(3, 0, 0), elastic=False),
 }
 FAMILIES = (
     "cluster.metadata.",
@@ -135,4 +137,6 @@ def known(name: str, version: Version) -> Known | None:
     if name.startswith(FAMILIES):
         return Known(None)
     found = SETTINGS.get(name)
+    if found is not None and version.elastic and not found.elastic:
+        return None
     return found if found is not None and found.since <= version < found.until else None

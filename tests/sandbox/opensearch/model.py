@@ -122,6 +122,12 @@ class Member:
         return self.spec.name
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """Its roles, as its server calls them."""
+        old = {"cluster_manager": "master"} if self.version.elastic else {}
+        return tuple(old.get(role, role) for role in self.spec.roles)
+
+    @property
     def manages(self) -> bool:
         """Whether it may be elected."""
         return bool({"cluster_manager", "master"} & set(self.spec.roles))
@@ -134,7 +140,8 @@ class Member:
     @property
     def attributes(self) -> dict[str, str]:
         """All its attributes, with what every member says of itself."""
-        return {**self.spec.attributes, "shard_indexing_pressure_enabled": "true"}
+        own = "xpack.installed" if self.version.elastic else "shard_indexing_pressure_enabled"
+        return {**self.spec.attributes, own: "true"}
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class State:
     def delay_of(self, index: Index) -> float:
         """For how long copies of an index wait for a member that has left."""
         own = index.settings.get("unassigned.node_left.delayed_timeout")
-        if own is None and self.managing_version >= Version(3, 8, 0):
+        if own is None and self.managing_version.knows(Version(3, 8, 0)):
             found = self.setting(DELAY)
             own = None if found in (None, "-1") else found
         return DELAY_OF_SERVER if own is None else seconds(own)

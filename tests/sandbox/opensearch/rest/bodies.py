@@ -26,7 +26,7 @@ def state_body(call: Call) -> dict[str, Any]:
     if "version" in wanted:
         body |= {"version": state.version, "state_uuid": state.state_uuid}
     body |= {name: state.elected for name in ("master_node", "cluster_manager_node") if name in wanted}
-    if call.member.version < Version(2, 0, 0):
+    if not call.member.version.knows(Version(2, 0, 0)):
         body.pop("cluster_manager_node", None)
     if "blocks" in wanted:
         blocks = state.blocks()
@@ -51,7 +51,11 @@ def _indices(call: Call) -> list[Index]:
 def node_body(node: Member) -> dict[str, Any]:
     """A member in the cluster state."""
     own = {"name": node.name, "ephemeral_id": node.ephemeral_id, "transport_address": f"{node.spec.address}:9300"}
-    return {**own, "attributes": node.attributes}
+    if not node.version.elastic:
+        return {**own, "attributes": node.attributes}
+    of_version = {"version": str(node.version), "min_index_version": 7000099, "max_index_version": node.version.id}
+    roles = {"external_id": node.name, "roles": sorted(node.roles)}
+    return {**own, **roles, "attributes": node.attributes, **(of_version if node.version >= (8, 11, 0) else {})}
 
 
 def _metadata(call: Call, found: list[Index]) -> dict[str, Any]:
@@ -90,7 +94,7 @@ def _index(call: Call, index: Index) -> dict[str, Any]:
 
 
 def _table(call: Call, index: Index) -> dict[str, Any]:
-    modern = call.member.version >= Version(3, 0, 0)
+    modern = call.member.version.knows(Version(3, 0, 0))
     shards = {
         str(shard): [copy_body(call.state, copy, modern=modern) for copy in copies]
         for shard, copies in index.shards.items()

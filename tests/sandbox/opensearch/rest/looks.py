@@ -20,14 +20,21 @@ from tests.sandbox.web import Answer, Pending
 HOME = "/usr/share/opensearch"
 
 
+def home_of(node: Member) -> str:
+    """The folder of the installation."""
+    return HOME.replace("opensearch", "elasticsearch") if node.version.elastic else HOME
+
+
 def _banner(call: Call) -> Answer:
     version, state = call.member.version, call.state
+    product = {"build_flavor": "default"} if version.elastic else {"distribution": "opensearch"}
+    tagline = "You Know, for Search" if version.elastic else "The OpenSearch Project: https://opensearch.org/"
     body = {
         "name": call.member.name,
         "cluster_name": state.name,
         "cluster_uuid": state.uuid if call.member.in_memory else "_na_",
         "version": {
-            "distribution": "opensearch",
+            **product,
             "number": str(version),
             "build_type": "unknown",
             "build_hash": build_of(call.member),
@@ -37,7 +44,7 @@ def _banner(call: Call) -> Answer:
             "minimum_wire_compatibility_version": version.wire,
             "minimum_index_compatibility_version": version.oldest,
         },
-        "tagline": "The OpenSearch Project: https://opensearch.org/",
+        "tagline": tagline,
     }
     return answered(body)
 
@@ -150,11 +157,19 @@ def about(node: Member) -> dict[str, Any]:
         "host": address,
         "ip": address,
         "version": str(node.version),
-        "build_type": "unknown",
-        "build_hash": build_of(node),
-        "roles": sorted(node.spec.roles),
+        **_build(node),
+        "roles": sorted(node.roles),
         "attributes": node.attributes,
     }
+
+
+def _build(node: Member) -> dict[str, Any]:
+    """The build of a member; those of Elasticsearch say more of it."""
+    if not node.version.elastic:
+        return {"build_type": "unknown", "build_hash": build_of(node)}
+    counts = {"transport_version": 8_841_000 + node.version.minor, "index_version": node.version.id}
+    own = counts if node.version >= (8, 11, 0) else {}
+    return {**own, "build_flavor": "default", "build_type": "zip", "build_hash": build_of(node)}
 
 
 def _nodes(call: Call) -> Answer:
@@ -180,7 +195,7 @@ def plugin_of(node: Member, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "version": f"{node.version}.0",
-        "opensearch_version": str(node.version),
+        f"{'elasticsearch' if node.version.elastic else 'opensearch'}_version": str(node.version),
         "java_version": "11",
         "description": f"The plugin {name}",
         "classname": f"org.opensearch.{name}",
@@ -193,11 +208,12 @@ def plugin_of(node: Member, name: str) -> dict[str, Any]:
 def file_of(state: State, node: Member) -> dict[str, Any]:
     """The settings of a member's own file, as it says them."""
     given = {name: value for name, value in node.spec.settings.items() if value}
-    paths = {"path.home": HOME, "path.data": [f"{HOME}/data"], "path.logs": f"{HOME}/logs"}
+    home = home_of(node)
+    paths = {"path.home": home, "path.data": [f"{home}/data"], "path.logs": f"{home}/logs"}
     own = {
         "cluster.name": state.name,
         "node.name": node.name,
-        "node.roles": sorted(node.spec.roles),
+        "node.roles": sorted(node.roles),
         "network.host": node.spec.address,
         "http.port": "9200",
         "client.type": "node",
@@ -215,9 +231,9 @@ def _disks(call: Call) -> Answer:
             "free_in_bytes": node.disk.available,
             "available_in_bytes": node.disk.available,
         }
-        path = {"path": f"{HOME}/data/nodes/0", "mount": "/", "type": "ext4", **size}
+        path = {"path": f"{home_of(node)}/data/nodes/0", "mount": "/", "type": "ext4", **size}
         own = about(node)
-        del own["version"], own["build_type"], own["build_hash"]
+        own = {name: value for name, value in own.items() if name not in {"version", *_build(node)}}
         moment = round(call.state.clock.now() * 1000)
         fs = {"timestamp": moment, "total": size, "data": [path]}
         if node.alive:

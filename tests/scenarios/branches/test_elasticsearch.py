@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elasticsearch by the same playbook: a new major version, and what its own rules refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.lab.opensearch.layouts import ELASTICSEARCH, seven_members, three_combined
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PLAN, play, upgrade
+
+OLD, FROM, TO = "7.17.29", "8.18.0", "8.19.4"
+
+
+@pytest.fixture
+def seven(ground: Ground) -> Iterator[Cluster]:
+    cluster = Cluster.start(ground, "elastic-seven", seven_members, FROM, product=ELASTICSEARCH)
+    yield cluster
+    cluster.remove()
+
+
+def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(ground, "elastic-major", three_combined, OLD, product=ELASTICSEARCH)
+    try:
+        cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
+        cluster.until_green()
+        before = cluster.fingerprint()
+        played = upgrade(cluster.variables(TO), ansible_environment)
+        print(played.output)
+        assert played.code == 0, played.message
+        assert f"(Elasticsearch)   {OLD} → {TO}" in played.output
+        cluster.is_upgraded(TO)
+        assert cluster.fingerprint().settings == before.settings
+    finally:
+        cluster.remove()
+
+
+def test_the_rules_of_elasticsearch_refuse_a_plan(seven: Cluster, ansible_environment: Mapping[str, str]) -> None:
+    before = seven.fingerprint()
+    rest = {"upgrade_pools": ["opensearch-data", "opensearch-managers"]}
+    cases: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("9.1.0", {}, f"{FROM} → 8.19 → 9.1.0"),
+        ("3.8.0", {}, "is a version of OpenSearch"),
+        # Within a major version: the coordinating member could not come back.
+        (TO, rest, "it cannot join any more"),
+    )
+    for target, more, said in cases:
+        played = play(PLAN, seven.variables(target, **more), ansible_environment)
+        assert played.code != 0, (target, more)
+        assert said in played.message, played.message
+    assert seven.fingerprint() == before
