@@ -35,6 +35,7 @@ from ..module_utils.common.words import printable
 from ..plugin_utils.spoken import OWN
 from ..plugin_utils.voice import SCREEN, width_of
 
+TELLS = "stateful.upgrade.tell"
 CHECKS_ROLE = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 
 
@@ -48,6 +49,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     def __init__(self) -> None:
         """Have the tasks show a live line where the output is a terminal that can move its cursor."""
         super().__init__()
+        self._told: set[str] = set()
         SCREEN.width = width_of(os.environ, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0)
 
     def _hidden(self, of: Any) -> bool:
@@ -73,9 +75,15 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         super()._handle_exception(result, use_stderr=use_stderr)
 
     def _message(self, data: Any) -> str:
-        """The message of a failed result in plain text; everything that is known if it has none."""
+        """The message of a failed result in plain text; everything that is known if it has none.
+
+        A reason that the plan has told is not told again.
+        """
         text = data.get("msg")
-        return printable(text) if isinstance(text, str) and text else str(self._dump_results(data))
+        if not isinstance(text, str) or not text:
+            return str(self._dump_results(data))
+        lines = [printable(line) for line in text.split("\n")]
+        return "\n".join(line for line in lines if f"  - {line}" not in self._told) or "Nothing was done."
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """The header of a play."""
@@ -103,6 +111,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         """A task that has succeeded. Of the collection's own, those that show something have done so by then."""
         if self._hidden(_task_of(result)):
             self._handle_warnings(_data_of(result))
+            if _task_of(result).action == TELLS:
+                self._told.update(_data_of(result).get("lines", []))
         else:
             super().v2_runner_on_ok(result)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -13,6 +14,8 @@ from .errors import refusal
 from .proxies import is_here
 from .verdict import Reason, as_verdict, remark
 
+_URL = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-f:.%]+\])(?::[0-9]{1,5})?(?:/[^\s\"'`<>{}|\\^]*)?", re.I)
+"""Scheme, host, port and path of a server."""
 _MARK = "@"
 """The end of the credentials in a URL. A password may hold any other character that a URL does not allow."""
 
@@ -28,6 +31,20 @@ def refuse_in_address(address: str, option: str, instead: str) -> None:
             "credentials_in_url",
             f"A URL of {option} holds a user name or a password, and URLs are shown and recorded.",
             f"Take the part before the @ out of the URL, and give it with {instead}.",
+        )
+
+
+def refuse_no_url(url: str, given: str, option: str) -> None:
+    """Refuse an address that can never be right, such as one with quotes around it.
+
+    Raises:
+        Refusal: this is no URL of a server.
+    """
+    if not _URL.fullmatch(url):
+        raise refusal(
+            "address_not_url",
+            f"The address {given} of {option} is no URL of a server.",
+            "Write it as https://NAME:PORT, without quotes and without spaces.",
         )
 
 

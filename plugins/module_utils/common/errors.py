@@ -39,6 +39,11 @@ class Unreachable(Refusal):
         return Verdict(tuple(replace(reason, state=State.WAITING) for reason in self.verdict.reasons))
 
 
+class NobodyThere(Unreachable):
+    """No connection could be made: nobody listens there, or the name of the host is unknown. The cause may be a server
+    that restarts, or an address that is wrong."""
+
+
 class NotUnderstood(Unreachable):
     """An API gave an answer that cannot be read, or that contradicts itself. This may pass, as an outage may."""
 

@@ -109,6 +109,8 @@ class Task:
     in_controller: bool = False
     """Whether the nearest of them is the controller."""
     guard: Guard | None = None
+    first_answer: float | None = None
+    """Seconds within which somebody has to be there at the first look of each wait; see `Patience`."""
     journal: Journal = field(default_factory=Journal)
     waited: Waited = field(default_factory=Waited)
 
@@ -191,7 +193,13 @@ class Task:
             return seen, verdict_of(seen)
         sleep, timeout = max(SHORTEST_SLEEP, float(self.params["wait_sleep"])), float(self.params["wait_timeout"])
         patience = Patience(
-            timeout, sleep, pace, limit=self.params.get("wait_limit"), remaining=remaining, stages=self.stages
+            timeout,
+            sleep,
+            pace,
+            limit=self.params.get("wait_limit"),
+            remaining=remaining,
+            stages=self.stages,
+            first_answer=self.first_answer,
         )
         if hands_back_after is not None and hands_back_after <= timeout:
             patience = Patience(timeout, sleep, pace, hands_back_after=hands_back_after, in_vain=in_vain)
@@ -229,7 +237,7 @@ class Outcome:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def as_result(self, task: Task) -> dict[str, Any]:
-        """The result of the module; a refused verdict is a failure whose `msg` holds every sentence."""
+        """The result of the module; a refused verdict is a failure whose `msg` has a line for each reason."""
         result: dict[str, Any] = {
             "changed": self.changed or task.journal.unconfirmed,
             "verdict": self.verdict.as_result(),
@@ -241,21 +249,16 @@ class Outcome:
         }
         if task.diff_mode and self.after is not None:
             result["diff"] = {"before": dict(self.before), "after": dict(self.after)}
-        if self.verdict.state is State.REFUSED:
-            result.update(failed=True, msg=sentences(self.verdict))
         # Texts of a cluster go to terminals, and into tables in which an extra line could forge an entry.
         cleaned: dict[str, Any] = printable_data(result)
+        if self.verdict.state is State.REFUSED:
+            cleaned.update(failed=True, msg=sentences(self.verdict))
         return cleaned
 
 
 def sentences(verdict: Verdict) -> str:
-    """All deciding sentences as one line; a remedy that repeats is said once."""
-    parts: list[str] = []
-    remedies: dict[str, None] = {}
-    for reason in verdict.deciding():
-        parts.append(reason.message)
-        remedies.update(dict.fromkeys([reason.remedy] if reason.remedy else []))
-    return " ".join([*parts, *remedies])
+    """One line for each deciding reason: the cause, and its cure beside it."""
+    return "\n".join(dict.fromkeys(reason.sentence() for reason in verdict.deciding()))
 
 
 def attempt(run: Callable[[Task], Outcome], task: Task) -> Outcome:

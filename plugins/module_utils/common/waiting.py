@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from .errors import Refusal, Unreachable
+from .errors import NobodyThere, Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
 from .voice import Stages, Voice, Waiting
 
@@ -18,6 +18,11 @@ Look = TypeVar("Look")
 
 Remaining = Mapping[str, tuple[float, ...]]
 """The amount that is left to wait for, by the code of the reason. A smaller tuple than any before is progress."""
+
+FIRST_ANSWER = 5.0
+"""Seconds within which somebody has to be there at the first look of a task that has touched nothing yet."""
+SILENCE = 3.0
+"""Seconds without an answer after which the cause and its cure are told, while it is waited for all the same."""
 
 INSTANT = 1e-6
 """Seconds too short to sleep: a floating-point clock might not move at all."""
@@ -67,6 +72,8 @@ class Patience:
     """Tells from a look how much is left to wait for. Whenever that is less than ever, the timeout begins anew."""
     stages: Stages = field(default_factory=Stages)
     """The stages that are told by their words."""
+    first_answer: float | None = None
+    """Seconds within which somebody has to be there at the first look: an address that is wrong is told at once."""
 
     def told(self, verdict: Verdict, seconds: float) -> Waiting:
         """The verdict after so many seconds in the words of a voice."""
@@ -113,23 +120,23 @@ def wait_for(
     """Look until the verdict is passed or refused, or the patience is at its end.
 
     The result is the last look and its verdict. When time runs out, the waiting reasons become a refusal: their
-    sentences, the time spent, and what to do. `look` may itself take time (a server-side long poll). An API that is out
-    of reach is waited for like any other reason: members and load balancers restart.
+    sentences, the time spent, and what to do. An API that is out of reach is waited for like any other reason.
 
     Raises:
         Refusal: the API was out of reach to the end (`Unreachable` if `patience.hands_back`); there is no last look.
     """
     start = looked_at = clock.now()
     deadline = _Deadline(patience, start)
-    before, silence, waited = Verdict(), None, Waited() if waited is None else waited
-    waited.present = ""
+    before, waited = Verdict(), Waited() if waited is None else waited
+    waited.present, quiet = "", _Quiet(patience, voice, start)
     while True:
         found, began = None, clock.now()
         try:
             found = (look(),)
             verdict = verdict_of(found[0])
+            quiet.answered()
         except Unreachable as error:
-            silence, verdict = error, error.as_waiting()
+            verdict = quiet.still(error, clock.now())
         since, looked_at = clock.now() - looked_at, clock.now()
         waited.during(before, since)
         before = verdict
@@ -141,7 +148,7 @@ def wait_for(
         if time_left <= INSTANT:
             end = verdict if patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
             if found is None:
-                raise silence if silence and patience.hands_back else Refusal(*end.reasons)
+                raise quiet.error if quiet.error and patience.hands_back else Refusal(*end.reasons)
             return found[0], end
         told = patience.told(verdict, clock.now() - start)
         waited.present = told.reason
@@ -151,6 +158,39 @@ def wait_for(
         pause = min(patience.pause_after(looked_at - began), time_left)
         if pause > INSTANT:
             clock.sleep(pause)
+
+
+class _Quiet:
+    """The time without an answer: it is told with its cure, and ends the wait if nobody was ever there."""
+
+    def __init__(self, patience: Patience, voice: Voice, start: float) -> None:
+        self._patience = patience
+        self._voice = voice
+        self._since: float | None = start
+        self._ever = self._told = False
+        self.error: Unreachable | None = None
+        """The last one."""
+
+    def answered(self) -> None:
+        """A look has given something."""
+        self._ever, self._since, self._told = True, None, False
+
+    def still(self, error: Unreachable, now: float) -> Verdict:
+        """A look has given nothing. The verdict waits.
+
+        Raises:
+            Refusal: nobody is there, nobody ever was, and the time for the first answer is over.
+        """
+        self.error, self._since = error, now if self._since is None else self._since
+        first = self._patience.first_answer
+        if not isinstance(error, NobodyThere):
+            self._ever = True
+        elif first is not None and not self._ever and now - self._since >= first - INSTANT:
+            raise Refusal(*error.verdict.reasons)
+        if not self._told and now - self._since >= SILENCE and (first is None or self._ever):
+            self._told = True
+            self._voice.progress(" ".join(reason.sentence() for reason in error.verdict.reasons))
+        return error.as_waiting()
 
 
 class _Deadline:

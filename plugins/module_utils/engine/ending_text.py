@@ -58,7 +58,14 @@ class Ending:
 
 def ending_lines(end: Ending, words: Words) -> list[str]:
     """The lines of the end of a run."""
-    return [*end.failures, *_outcome(end, words), *_members(end), *(f"Note: {one}" for one in _remarks(end))]
+    failures = [line for failure in end.failures for line in _indented(failure)]
+    return [*failures, *_outcome(end, words), *_members(end), *(f"Note: {one}" for one in _remarks(end))]
+
+
+def _indented(failure: str) -> list[str]:
+    """The lines of a failure, one for each of its reasons."""
+    first, *more = failure.split("\n")
+    return [first, *(f"  {line}" for line in more)]
 
 
 def _outcome(end: Ending, words: Words) -> Iterator[str]:

@@ -61,7 +61,14 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_touched(words),
         *notes,
         _counts(plan, going),
+        *(f"  - {one}" for one in refusals(plan["verdict"])),
     ]
+
+
+def refusals(verdict: Mapping[str, Any]) -> list[str]:
+    """One line for each reason of a result that refuses: the cause, and its cure beside it."""
+    reasons = [one for one in verdict["reasons"] if one["state"] == "refused"]
+    return list(dict.fromkeys(" ".join(filter(None, (one["message"], one["remedy"]))) for one in reasons))
 
 
 def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
@@ -145,9 +152,9 @@ def _touched(words: Words) -> Iterator[str]:
 
 
 def _counts(plan: Mapping[str, Any], going: Collection[str]) -> str:
-    refused = sum(one["state"] == "refused" for one in plan["verdict"]["reasons"])
+    refused = refusals(plan["verdict"])
     if refused:
-        return f"Plan: it cannot be carried out, for {counted(refused, 'reason')}:"
+        return f"Plan: it cannot be carried out, for {counted(len(refused), 'reason')}:"
     cured = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
     there = sum(version == plan["target_version"] for version in plan["before"].values())
     replaced = {*(plan.get("outdated") or ())} & {*going}

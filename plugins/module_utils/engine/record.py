@@ -73,6 +73,8 @@ class Entry:
     phase: str
     """The phase that it led to, in the words of the time."""
     message: str
+    more: tuple[str, ...] = ()
+    """Further reasons, one line each."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,7 @@ def _record(raw: Json) -> Record:
         started=field(raw, "started"),
         updated=field(raw, "updated"),
         batches=batches,
-        history=listed(
-            raw, "history", lambda each: Entry(*(field(each, name) for name in ("at", "run", "phase", "message")))
-        ),
+        history=listed(raw, "history", _entry_of),
         pools=listed(raw, "pools", pool_record_of, ()),
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
@@ -246,6 +246,11 @@ def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mappin
     )
 
 
+def _entry_of(raw: Mapping[str, Any]) -> Entry:
+    at, run, phase, message = (field(raw, name) for name in ("at", "run", "phase", "message"))
+    return Entry(at, run, phase, message, texts(raw, "more", ()))
+
+
 def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
     """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
     there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
@@ -317,7 +322,8 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
         Refusal: it cannot happen in the phase that the upgrade is in.
     """
     phase = follow(record.phase, event)
-    history = (*record.history, Entry(at, record.run, phase.value, shortened(message, LONGEST_MESSAGE)))[-KEPT:]
+    first, *more = shortened(message, LONGEST_MESSAGE).split("\n")
+    history = (*record.history, Entry(at, record.run, phase.value, first, tuple(more)))[-KEPT:]
     reason = ""
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..common.credentials import judge_way, refuse_in_address, sendable
+from ..common.credentials import judge_way, refuse_in_address, refuse_no_url, sendable
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
@@ -118,6 +118,8 @@ def access(options: Mapping[str, Any]) -> Access:
             refuse_in_address(
                 str(configuration.host), "the Kubernetes API", "kubernetes.api_key or the kubeconfig's user"
             )
+            option = "kubernetes.host" if options.get("host") else "the kubeconfig"
+            refuse_no_url(str(configuration.host), str(options.get("host") or configuration.host), option)
             return Access(configuration, _take_way(configuration, options))
         except Refusal:
             raise

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
+from socket import gaierror
 from typing import Any
 
 from ..common.errors import (
     HANDSHAKE_BROKEN_OFF,
     Conflict,
     Denied,
+    NobodyThere,
     NotUnderstood,
     Refusal,
     Unreachable,
@@ -214,7 +216,8 @@ def unreachable(host: str, request: Request, error: BaseException, seconds: floa
             "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
             "kubernetes.validate_certs=false turns the check off.",
         )
-    return Unreachable.because(
+    nobody = any(isinstance(each, (ConnectionRefusedError, gaierror)) for each in causes(error))
+    return (NobodyThere if nobody else Unreachable).because(
         UNREACHABLE,
         f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
         "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",

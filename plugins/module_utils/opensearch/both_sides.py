@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ..common.errors import Refusal, Unreachable
+from ..common.errors import NobodyThere, Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
@@ -29,10 +30,24 @@ from .observe.state import ClusterState, voting_again
 from .rights import rights_for
 
 
+class _Troubles(list[Verdict]):
+    """All that stands in the way of one look."""
+
+    nobody = False
+    """Whether nobody is there at one side."""
+
+    def add(self, error: Refusal) -> None:
+        """Take an error in."""
+        self.nobody = self.nobody or isinstance(error, NobodyThere)
+        self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
+
+
 def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     """Both sides, and all troubles on the way: an unreachable API and a wrong password are told together."""
     params = task.params
-    (there, members, _troubles), verdict = task.wait(lambda: _both_sides(params), lambda seen: combine(seen[2]))
+    first = task.first_answer is not None and params.get("wait", True)
+    look = partial(_first_look if first else _both_sides, params)
+    (there, members, _troubles), verdict = task.wait(look, lambda seen: combine(seen[2]))
     # A refusal of one side ends the wait for the other, whose trouble is then refused, too.
     told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
     troubles = [told, judge_connection(params["opensearch"])]
@@ -56,9 +71,22 @@ def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
     return voting_again(state), paths
 
 
-def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, list[Verdict]]:
+def _first_look(params: Mapping[str, Any]) -> tuple[Any, Any, _Troubles]:
+    """The same for a task that has touched nothing yet.
+
+    Raises:
+        NobodyThere: that is all that stands in the way.
+    """
+    seen = _both_sides(params)
+    verdict = combine(seen[2])
+    if seen[2].nobody and verdict.state is State.WAITING:
+        raise NobodyThere(*verdict.without_waiting().deciding())
+    return seen
+
+
+def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, _Troubles]:
     """One look at both sides, and the troubles. A side that does not answer, and pods that go, are waited for."""
-    troubles: list[Verdict] = []
+    troubles = _Troubles()
     there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
     search = params["opensearch"], params["kubernetes"]
     members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
@@ -110,11 +138,11 @@ def _in_kubernetes(
     return there, every.sets, list_budgets(cluster, params["namespace"])
 
 
-def _attempt(troubles: list[Verdict], ask: Callable[[], Any]) -> Any:
+def _attempt(troubles: _Troubles, ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Refusal as error:
-        troubles.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
+        troubles.add(error)
         return None
 
 

@@ -64,7 +64,7 @@ def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
     if namespace:
         client = kubernetes.connect(task.params["kubernetes"])
         for pool in order.more["pools"]:
-            warn(client, namespace, pool["name"], pool["uid"], sentences(verdict))
+            warn(client, namespace, pool["name"], pool["uid"], " ".join(sentences(verdict).splitlines()))
 
 
 SYSTEM = System(

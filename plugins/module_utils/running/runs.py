@@ -14,6 +14,7 @@ from ..common.errors import Refusal
 from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..common.waiting import FIRST_ANSWER
 from ..engine.begin_and_end import Parts, System, begin, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import earlier_of, placed, seconds_a_batch
@@ -93,7 +94,7 @@ def _record(task: Task, **own: Any) -> Outcome:
 
 def _plan(task: Task, system: System) -> Outcome:
     """The plan with a verdict on it. Nothing is changed."""
-    order = system.order(task)
+    order = system.order(replace(task, first_answer=FIRST_ANSWER))
     found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()

@@ -18,6 +18,7 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
+from ..common.waiting import FIRST_ANSWER
 from ..engine.held_lock import ask_to_stop, give_back, see_free, take
 from ..engine.lock import name_for
 from ..engine.lock_watch import Watch
@@ -48,6 +49,9 @@ def run(task: Task) -> Outcome:
     state, given = task.params["state"], task.params["lock"]
     if state == "released":
         return give_back(task, store_of(task.params), given) if given else Outcome(Verdict())
+    if not given:
+        # The task is the first of its playbook, so nothing was touched yet.
+        task = replace(task, first_answer=FIRST_ANSWER)
     lock = _wanted(task)
     watch = Watch(task, store_of({**task.params, "lock": lock}))
     steps: dict[str, Callable[[Task, Watch], Outcome]] = {

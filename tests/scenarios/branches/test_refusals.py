@@ -124,7 +124,7 @@ CASES = {
         variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}, **AT_ONCE},
     ),
     "both-unreachable": Case(
-        ("Kubernetes API at", "Connection refused", "OpenSearch at", "Connection refused", "kubernetes.host"),
+        ("Kubernetes API at", "Connection refused", "kubernetes.host", "OpenSearch at", "refused", "opensearch.hosts"),
         variables={
             "upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET},
             "upgrade_opensearch": {"hosts": [NOWHERE]},

@@ -50,7 +50,7 @@ def test_faults_are_said_at_once_before_anything_is_asked(
     for sentence in (
         f"upgrade_max_unavailble is not a variable of the playbook {playbook}: did you mean upgrade_max_unavailable?",
         "upgrade_gate_timeout is 'soon', and must be a whole number, 1 or more.",
-        "upgrade_opensearch.hosts is empty: name at least one. Nothing was done.",
+        "upgrade_opensearch.hosts is empty: name at least one.",
         "upgrade_groups is missing" if playbook == "opensearch_hosts" else "upgrade_namespace is missing",
         '"inputs_wrong"',
     ):
@@ -103,3 +103,24 @@ def test_good_variables_are_followed_by_a_question_to_a_server(
     _code, output = play(playbook, given, ansible_environment)
     assert "Nothing was done." not in output.replace("Nothing was done in this pass", "")
     assert NOWHERE in output
+
+
+@pytest.mark.parametrize(
+    ("playbook", "address", "said"),
+    [
+        ("plan", NOWHERE, "Connection refused"),
+        ("settle", NOWHERE, "Connection refused"),
+        ("plan", "https://search.invalid:9200", "https://search.invalid:9200 cannot be reached"),
+        ("plan", '"https://search:9200"', 'The address "https://search:9200" of upgrade_kubernetes.host is no URL'),
+    ],
+)
+def test_an_address_that_is_wrong_is_refused_before_the_time_of_the_preflight_is_over(
+    playbook: str, address: str, said: str, ansible_environment: Mapping[str, str]
+) -> None:
+    given = {"upgrade_kubernetes": {"host": address}, "upgrade_opensearch": {"hosts": [NOWHERE]}}
+    wanted = {"target_version": "3.8.0"} if playbook == "plan" else {}
+    environment = {**ansible_environment, "ANSIBLE_STDOUT_CALLBACK": "stateful.upgrade.concise"}
+    code, output = play(playbook, {**given, **wanted, "upgrade_namespace": "search"}, environment)
+    assert code != 0
+    assert said in output
+    assert "did not change within" not in output

@@ -11,12 +11,13 @@ import os
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from socket import gaierror
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ...common.credentials import judge_way, refuse_in_address
-from ...common.errors import HANDSHAKE_BROKEN_OFF, NotServed, Refusal, Unreachable, refusal
+from ...common.credentials import judge_way, refuse_in_address, refuse_no_url
+from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import basic, proxy_for
 from ...common.reading import FOREIGN
@@ -220,6 +221,7 @@ def hosts_of(options: Mapping[str, Any]) -> list[str]:
         )
     for host in hosts:
         refuse_in_address(host, "opensearch.hosts", "opensearch.username and opensearch.password")
+        refuse_no_url(host if host.lower().startswith(SCHEMES) else f"{SCHEMES[0]}{host}", host, "opensearch.hosts")
         if not host.lower().startswith(SCHEMES):
             raise refusal(
                 "opensearch_scheme",
@@ -260,7 +262,7 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
             "If this does not pass, see in its log whether that member hangs or is overloaded."
             " opensearch.request_timeout gives it more time.",
         )
-    cause = _root(error)
+    cause = _in_words(error)
     if isinstance(error, errors.SSLError) and "certificate" in cause:
         return refusal(
             "opensearch_certificate",
@@ -273,7 +275,8 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
             f"A TLS connection to OpenSearch at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
         )
-    return Unreachable.because(
+    nobody = isinstance(_root(error), (ConnectionRefusedError, gaierror))
+    return (NobodyThere if nobody else Unreachable).because(
         "opensearch_unreachable",
         f"OpenSearch at {where} cannot be reached: {cause}.",
         "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
@@ -281,8 +284,8 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
     )
 
 
-def _root(error: BaseException) -> str:
-    """The innermost cause in plain words. HTTP libraries wrap it in other errors, and add addresses of objects."""
+def _root(error: BaseException) -> BaseException:
+    """The innermost cause. HTTP libraries wrap it in other errors."""
     inner: BaseException = error
     for _depth in range(10):
         candidates = (getattr(inner, "reason", None), getattr(inner, "info", None), *inner.args[-1:], inner.__cause__)
@@ -290,6 +293,12 @@ def _root(error: BaseException) -> str:
         if following is None or following is inner:
             break
         inner = following
+    return inner
+
+
+def _in_words(error: BaseException) -> str:
+    """The innermost cause in plain words, without the addresses of objects that libraries add."""
+    inner = _root(error)
     text = str(getattr(inner, "strerror", None) or inner)
     return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
 

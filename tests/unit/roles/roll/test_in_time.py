@@ -45,7 +45,9 @@ def test_no_member_goes_after_the_time(ansible_environment: Mapping[str, str], t
     run = subprocess.run(
         ["ansible-playbook", str(playbook)], env=dict(ansible_environment), capture_output=True, text=True, check=False
     )
-    said = [" ".join(line.split()) for line in run.stdout.splitlines() if line.startswith("fatal: ")]
+    said = [
+        " ".join(line.replace(r"\n", " ").split()) for line in run.stdout.splitlines() if line.startswith("fatal: ")
+    ]
     several = "The time of batch batch-01 is over, so data-1, data-0 stay up. Budget data leaves no room."
     assert [several in line for line in said] == [True, False, True], run.stdout
     assert "so data-0 stays up. Run again" in said[1]

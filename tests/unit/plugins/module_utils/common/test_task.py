@@ -122,7 +122,7 @@ def test_with_wait_it_is_looked_until_time_is_over() -> None:
     assert said == ["waiting: It is slow."]
 
 
-def test_sentences_name_every_cause_and_each_remedy_once() -> None:
+def test_each_reason_is_a_line_with_its_own_cure() -> None:
     verdict = Verdict(
         (
             refused("old", "a is too old.", "Reindex it."),
@@ -132,7 +132,7 @@ def test_sentences_name_every_cause_and_each_remedy_once() -> None:
             refused("broken", "c is broken.", ""),
         )
     )
-    assert sentences(verdict) == "a is too old. b is too old. c is broken. Reindex it."
+    assert sentences(verdict) == "a is too old. Reindex it.\nb is too old. Reindex it.\nc is broken."
 
 
 def test_a_refusal_anywhere_is_a_failed_result() -> None:

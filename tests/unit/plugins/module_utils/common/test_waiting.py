@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NobodyThere, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
     Reason,
     State,
@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines, Stages, Waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import (
+    FIRST_ANSWER,
     MonotonicClock,
     Patience,
     Remaining,
@@ -103,7 +104,38 @@ def away(second: float) -> Verdict:
 def test_an_api_out_of_reach_is_waited_for() -> None:
     wait = Wait()
     assert wait.run(away) == (5.0, PASSED)
-    assert wait.said == [(0.0, "waiting: The API is away.")]
+    assert wait.said == [(0.0, "waiting: The API is away."), (3.0, "The API is away. Bring it back.")]
+
+
+NOWHERE = NobodyThere(refused("api_unreachable", "Nobody listens at search:9200.", "Check opensearch.hosts."))
+BUSY = Unreachable(refused("api_unavailable", "search answers 503.", "Wait."))
+
+
+@pytest.mark.parametrize(
+    ("looks", "first", "ends_at"),
+    [
+        ([NOWHERE] * 30, FIRST_ANSWER, 5.0),  # nobody was ever there
+        ([NOWHERE] * 30, None, 20.0),  # a run under way waits, whoever answered it before
+        ([None, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # somebody was there
+        ([BUSY, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # so was somebody who is busy
+        ([*[NOWHERE] * 4, *[BUSY] * 26], FIRST_ANSWER, 20.0),  # somebody came
+    ],
+)
+def test_an_address_where_nobody_ever_was_is_refused_at_once(
+    looks: Sequence[Unreachable | None], first: float | None, ends_at: float
+) -> None:
+    wait = Wait()
+
+    def look() -> None:
+        error = looks[int(wait.clock.now())]
+        if error is not None:
+            raise error
+
+    slow = Verdict((waiting("slow", "Slow.", "Wait."),))
+    with pytest.raises(Refusal) as caught:
+        wait_for(look, lambda _seen: slow, Patience(20.0, 1.0, first_answer=first), wait.clock, Lines())
+    codes = [reason.code for reason in caught.value.verdict.reasons]
+    assert (wait.clock.now(), "timed_out" in codes) == (ends_at, ends_at == 20.0)
 
 
 def test_an_api_out_of_reach_to_the_end_is_refused() -> None:

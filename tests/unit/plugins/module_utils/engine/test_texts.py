@@ -84,15 +84,19 @@ def test_an_upgrade_that_goes_on_tells_the_numbers_of_the_whole() -> None:
 def test_members_that_are_away_and_remarks_are_told() -> None:
     cured = batch("m-1", special="; not in the cluster, so it is cured first", cures=True)
     remark = {"state": "passed", "code": "odd", "message": "Something is odd.", "remedy": "Look at it."}
+    odd = {**remark, "state": "refused"}
+    old = {"state": "refused", "code": "old", "message": "It is old.", "remedy": ""}
     facts = plan(cured, *THREE, before={"m-1": None, "m-0": "2.19.6", "m-2": "2.18.0"}, left=["x"])
-    facts["verdict"] = {"state": "refused", "reasons": [remark, {**remark, "state": "refused"}, remark]}
+    facts["verdict"] = {"state": "refused", "reasons": [remark, odd, remark, old, odd]}
     lines = plan_lines(facts, Words(notes=("Pool a keeps no data.",)))
     assert "2.18.0, 2.19.6 → 3.8.0" in lines[0]
     assert lines[1].endswith("; not in the cluster, so it is cured first")
-    assert lines[-3:] == [
+    assert lines[-5:] == [
         "  Note: Pool a keeps no data.",
         "  Note: Something is odd. Look at it.",
-        "Plan: it cannot be carried out, for 1 reason:",
+        "Plan: it cannot be carried out, for 2 reasons:",
+        "  - Something is odd. Look at it.",
+        "  - It is old.",
     ]
     facts["verdict"] = {"state": "passed", "reasons": [remark]}
     counts = "Plan: 3 to upgrade, 1 to cure first, 0 already on 3.8.0, 1 left out."
