@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
-from tests.pages.output import PAGE, page
+from tests.pages import output, settings
 
-PAGE.write_text(page(), encoding="utf-8")
+for each in (output, settings):
+    each.PAGE.write_text(each.page(), encoding="utf-8")

@@ -96,6 +96,11 @@ RULES: tuple[Rule, ...] = (
         _PLUGIN,
         "plugins.security.ssl.transport.enabled",
         "opendistro_security.ssl.transport.enabled",
+    ),
+    *_rows(
+        Way.COORDINATED,
+        "members with and without authentication do not accept each other's requests",
+        _PLUGIN,
         "plugins.security.ssl_only",
         "opendistro_security.ssl_only",
     ),
@@ -133,7 +138,7 @@ RULES: tuple[Rule, ...] = (
     *_rows(Way.COORDINATED, _TRANSPORT, _XPACK, "xpack.security.transport.ssl.enabled"),
     *_rows(
         Way.COORDINATED,
-        "members with and without security do not accept each other's requests",
+        "members with and without authentication do not accept each other's requests",
         _XPACK,
         "xpack.security.enabled",
     ),
