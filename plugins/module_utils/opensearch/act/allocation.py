@@ -266,7 +266,8 @@ def _flush_batch(
     done = any(act["action"] == FLUSHED for act in task.journal.as_result())
     if task.check_mode or done or not indices or not task.params["flush"]:
         return settings, ()
-    said = flush(task, client, indices)
+    oldest = min(member.version for member in state.members.values())
+    said = flush(task, client, indices, state.product.flush_of(oldest))
     return read_settings(client), said
 
 

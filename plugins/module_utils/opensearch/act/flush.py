@@ -33,12 +33,15 @@ FLUSHED = "flushed"
 """The name of the act in the journal."""
 
 
-def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> tuple[Reason, ...]:
+def flush(task: Task, client: OpenSearchClient, indices: Collection[str], way: str = "_flush") -> tuple[Reason, ...]:
     """Flush the indices with shards on the batch, so that they start without replaying the translog.
 
     System indices are left out if no user may touch them, not even one who may do everything else
     (`plugins.security.system_indices.permission.enabled` of the security plugin). There is no list of them, so all
     indices whose names begin with a dot count, except those behind data streams.
+
+    `way` is the last part of the path (`Product.flush_of`). A synced flush of an index that is written to fails in
+    part, and is then told like any other.
 
     The result holds the reasons about flushes that failed. After a refused request no further one is sent.
 
@@ -49,7 +52,7 @@ def flush(task: Task, client: OpenSearchClient, indices: Collection[str]) -> tup
     done, lost, said = 0, dict[str, str](), list[Reason]()
     for names in slices(indices):
         try:
-            flushed, failed = _flush_slice(task, client, names)
+            flushed, failed = _flush_slice(task, client, names, way)
         except Refusal as error:
             if not _is_of_server(error) or _is_denial(error):
                 raise
@@ -81,15 +84,15 @@ def slices(indices: Iterable[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str]) -> tuple[int, dict[str, str]]:
+def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str], way: str) -> tuple[int, dict[str, str]]:
     """The number of these indices that were flushed, and the causes for which others were not."""
     ordinary = {name for name in names if not name.startswith(".") or name.startswith(".ds-")}
     try:
-        answer = _flush(task, client, names)
+        answer = _flush(task, client, names, way)
     except Refusal as error:
         if not _is_denial(error) or len(ordinary) == len(names):
             raise
-        answer, names = _flush(task, client, ordinary), ordinary
+        answer, names = _flush(task, client, ordinary, way), ordinary
     forbidden, failed = _failures(answer)
     if kept := sorted(ordinary & forbidden.keys()):
         message = f"OpenSearch does not allow the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}."
@@ -97,14 +100,16 @@ def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str]) -
     return len({*names} - forbidden.keys() - failed.keys()), failed
 
 
-def _flush(task: Task, client: OpenSearchClient, names: Collection[str]) -> Mapping[str, Any]:
+def _flush(task: Task, client: OpenSearchClient, names: Collection[str], way: str) -> Mapping[str, Any]:
     if not names:
         return {}
     task.still_wanted()
     target = ",".join(quote(name, safe="") for name in sorted(names))
-    options = {"expand_wildcards": "open,hidden", "ignore_unavailable": "true"}
+    # The names are whole; a server that knows the synced flush does not know hidden indices yet.
+    kinds = "open,hidden" if way == "_flush" else "open"
+    options = {"expand_wildcards": kinds, "ignore_unavailable": "true"}
     reason = waiting("flushing", f"The flush of {enumerate_few(names)} has not ended.", "It ends by itself.")
-    return answered(task, lambda: client.post_once(f"/{target}/_flush", LONGEST, **options), reason)
+    return answered(task, lambda: client.post_once(f"/{target}/{way}", LONGEST, **options), reason)
 
 
 def _failures(answer: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:

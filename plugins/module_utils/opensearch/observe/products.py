@@ -38,8 +38,6 @@ class Product:
     .ensureVersionBarrier)."""
     synced_flush_before: Version | None = None
     """The first version in which an ordinary flush does all that a synced flush did (`_flush/synced`)."""
-    shutdown_since: Version | None = None
-    """The first version with `_nodes/<id>/shutdown`, by which a member is announced to go; None if none has it."""
 
     @property
     def data_path(self) -> str:
@@ -50,6 +48,10 @@ class Product:
     def installer(self) -> str:
         """The program that installs plugins, as charts and operators run it when a pod starts."""
         return f"{self.server}-plugin"
+
+    def flush_of(self, oldest: Version) -> str:
+        """The last part of the path of the flush after which shards start without comparing their files."""
+        return "_flush/synced" if self.synced_flush_before and oldest < self.synced_flush_before else "_flush"
 
     def elected_in(self, oldest: Version) -> str:
         """The name of the elected manager's field in the cluster state, which every member understands."""
@@ -70,7 +72,6 @@ ELASTICSEARCH = Product(
     delay_since=None,
     major_barrier=False,
     synced_flush_before=Version.parse("7.6.0"),
-    shutdown_since=Version.parse("7.15.0"),
 )
 
 

@@ -193,3 +193,9 @@ def test_names_are_sent_as_an_address_has_them() -> None:
     servers = Guarded()
     flush(Task({}), cast(OpenSearchClient, servers), ["caf\u00e9+100%"])
     assert servers.asked == ["/caf%C3%A9%2B100%25/_flush"]
+
+
+def test_a_synced_flush_is_asked_for_where_only_that_helps() -> None:
+    servers = Guarded()
+    assert flush(Task({}), cast(OpenSearchClient, servers), ["orders"], "_flush/synced") == ()
+    assert servers.asked == ["/orders/_flush/synced"]

@@ -56,6 +56,15 @@ def test_the_field_of_the_elected_manager(oldest: str, product: object, field: s
     assert product_of(version).elected_in(version) == field
 
 
+@pytest.mark.parametrize(
+    ("oldest", "path"),
+    [("7.5.2", "_flush/synced"), ("7.6.0", "_flush"), ("8.19.4", "_flush"), ("1.3.20", "_flush"), ("3.8.0", "_flush")],
+)
+def test_the_flush_before_a_member_goes(oldest: str, path: str) -> None:
+    version = Version.parse(oldest)
+    assert product_of(version).flush_of(version) == path
+
+
 def test_the_members_say_which_server_they_are() -> None:
     state = state_of({"m-0": "8.19.4"})
     assert (state.product, str(state.named("m-0").version)) == (ELASTICSEARCH, "8.19.4")  # type: ignore[union-attr]
