@@ -40,6 +40,7 @@ BATCHES = st.builds(
     took=ITEMS,
     waited=ITEMS,
     cures=st.booleans(),
+    outdated=st.lists(TEXTS, max_size=2).map(tuple),
 )
 POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
 RECORDS = st.builds(
@@ -338,3 +339,27 @@ def test_the_newest_of_a_long_history_are_kept() -> None:
     for number in range(KEPT + 5):
         record = noted(record, Event.STOPPED, str(number), "t")
     assert [entry.message for entry in record.history] == [str(number) for number in range(5, KEPT + 5)]
+
+
+def replacing(*going: str, away: str = "") -> Json:
+    """A plan that replaces members on the version that they run; one that is away says no cause."""
+    facts = plan(*going)
+    facts["before"].update({name: None if name == away else f"{NEW} (template changed)" for name in going})
+    for each in facts["batches"]:
+        each["outdated"] = [name for name in each["members"] if name != away]
+    return facts
+
+
+def test_members_that_are_replaced_on_their_version_are_noted_also_while_they_are_away() -> None:
+    first = begun(None, replacing("c", "b", "a"), "evening", "ops", "t1")
+    assert first is not None
+    assert [each.outdated for each in first.batches] == [("c",), ("b",), ("a",)]
+    assert [(pool.status, pool.left) for pool in first.pools] == [("pending", ("a", "b", "c"))]
+    killed = batch_changed(first, "batch-01.c", "upgrading", "t2", (), ())
+    again = begun(killed, replacing("c", "b", "a", away="c"), "night", "ops", "t3")
+    assert again is not None
+    assert [each.outdated for each in again.batches] == [("c",), ("b",), ("a",)]
+    # A member that is away in another upgrade, or was to be upgraded, is none of them.
+    other = begun(None, replacing("c", "b", away="c"), "night", "ops", "t3")
+    assert other is not None
+    assert [each.outdated for each in other.batches] == [(), ("b",)]

@@ -187,6 +187,17 @@ def test_without_a_record_the_end_tells_what_it_knows() -> None:
     ]
 
 
+def test_the_end_counts_replaced_members_apart() -> None:
+    both = record(done("a", outdated=("a",)), done("b"), done("c", outdated=("c",)))
+    assert " · 1 upgraded to 3.8.0, 2 replaced (template changed) · " in ending(both)[0]
+    kept = [{"name": "a", "action": "kept", "total_seconds": None}]
+    lines = ending(record(done("a", took=kept, outdated=("a",)), done("b", outdated=("b",))))
+    assert " · 1 replaced (template changed) · " in lines[0]
+    assert lines[1:] == ["  a   replaced by somebody else"]
+    took = [{"name": "a", "action": "replaced", "total_seconds": 9}]
+    assert " · 1 replaced (template changed) · " in ending(None, took=took, outdated=["a"])[0]
+
+
 def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
     went, kept = {"action": "replaced", "total_seconds": 5}, {"action": "kept", "total_seconds": None}
     batches = (
