@@ -92,6 +92,9 @@ def test_a_batch_under_way_lasts_until_the_last_change_and_one_to_come_is_left_o
     made = report_of(record(TWO[0], under_way, batch(4, "", "", state="pending"), phase=Phase.UPGRADING))
     assert [(each.name, each.seconds, each.away) for each in made.bars] == [("batch-1", 10, 4.0), ("batch-3", 10, 0.0)]
     assert made.members == 3
+    assert made.replaced == 0
+    changed = (replace(TWO[0], outdated=TWO[0].members), TWO[1])
+    assert report_of(record(*changed)).replaced == 1
 
 
 def test_the_longest_waits_come_first_and_no_more_than_some() -> None:
