@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from ...common.attempts import until_unchanged
-from ...common.errors import Conflict, Denied, Refusal
+from ...common.errors import Conflict, Denied
 from ...common.task import Task, passed_or_raise
 from ...common.verdict import Reason, remark
 from ...kubernetes.client import Json, KubernetesClient
@@ -33,8 +33,7 @@ from ..judge.configuration import (
     with_contents,
     without_previous,
 )
-from ..judge.configuration_file import settings_in
-from ..judge.settings_table import changes_between
+from ..judge.configuration_diff import names_of
 from ..observe.secrets import list_secrets, read_secret, secret_path, used_secrets
 from ..observe.state import POOL, PREVIOUS, UNUSED_SINCE, ConfigurationSecret
 
@@ -156,20 +155,8 @@ def _told(secret: ConfigurationSecret | None, data: Data) -> dict[str, dict[str,
         content = data.get(name)
         told[name] = {} if content is None else {"checksum": checksum(content)}
         if content is not None and name in present:
-            told[name]["settings"] = _changed_settings(present[name], content, name)
+            told[name]["settings"] = names_of(present[name], content, name)
     return told
-
-
-def _changed_settings(before: bytes, after: bytes, member: str) -> list[str]:
-    """The names of the settings that differ; none if one of the contents cannot be read."""
-    try:
-        return list(changes_between(_settings(before, member), _settings(after, member)).named())
-    except (Refusal, UnicodeDecodeError):
-        return []
-
-
-def _settings(content: bytes, member: str) -> dict[str, str]:
-    return settings_in(content.decode("utf-8"), f"member {member}")
 
 
 def collect(task: Task, client: KubernetesClient, namespace: str, now: datetime) -> tuple[bool, tuple[Reason, ...]]:

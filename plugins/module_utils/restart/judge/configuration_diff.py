@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The changed settings between contents of configurations, for results, journals and diff mode. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...common.errors import Refusal
+from .configuration import Contents, checksum
+from .configuration_file import settings_in
+from .setting_rules import Way
+from .settings_table import Changes, changes_between
+
+
+def changes_of(
+    before: bytes,
+    after: bytes,
+    member: str,
+    given: Mapping[str, Way] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+) -> Changes:
+    """The changes of settings between two contents. `given` and `elsewhere` are those of `changes_between`.
+
+    Raises:
+        Refusal: the servers would not start with one of them.
+    """
+    return changes_between(_settings(before, member), _settings(after, member), given, elsewhere)
+
+
+def names_of(before: bytes, after: bytes, member: str) -> list[str]:
+    """The names of the settings that differ; none if one of the contents cannot be read."""
+    try:
+        return list(changes_of(before, after, member).named())
+    except Refusal:
+        return []
+
+
+def contents_diff(present: Contents, wanted: Contents) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The data for diff mode before and after: of each changed member its checksum, and the settings that differ.
+
+    Values that may be secrets are hidden, and so is a content that cannot be read.
+    """
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for member, content in sorted(wanted.items()):
+        was = present.get(member)
+        if was == content:
+            continue
+        try:
+            old, new = changes_of(was or b"", content, member).shown()
+        except Refusal:
+            old, new = {}, {}
+        after[member] = {"checksum": checksum(content), "settings": new}
+        if was is not None:
+            before[member] = {"checksum": checksum(was), "settings": old}
+    return before, after
+
+
+def _settings(content: bytes, member: str) -> dict[str, str]:
+    # A byte that is no UTF-8 becomes a character that no YAML has, which is refused without its value.
+    return settings_in(content.decode("utf-8", "surrogateescape"), f"member {member}")
