@@ -44,6 +44,10 @@ SHARDS = 10
 SNAPSHOTS = 1000
 """In one repository."""
 ALL_NAMES, AGES, INDICES = "/_snapshot/nightly/_all", "ages", "indices"
+SETTINGS_OF_INDICES = "/_cluster/state/metadata"
+"""The request for settings that the target does not have any more: no index has one."""
+STARTED_WITH = {f"some.setting.of.a.member.{number}": "a value of its own" for number in range(25)}
+"""The settings of each member."""
 LETTERS = string.ascii_letters + string.digits
 GIB = 1024**3
 HEALTH = {
@@ -93,7 +97,14 @@ class Cluster:
         answers = {
             "/_cluster/health": HEALTH,
             "/_nodes/_all/_none": {"nodes": nodes},
+            "/_nodes/_all/settings": {
+                "_nodes": {"failed": 0},
+                "nodes": {
+                    identity: {"name": node["name"], "settings": STARTED_WITH} for identity, node in nodes.items()
+                },
+            },
             "/_cluster/state": state,
+            SETTINGS_OF_INDICES: {},
             "/_cluster/settings": {"persistent": {}, "transient": {}, "defaults": settings},
             "/_nodes/data:true/stats/fs": {"_nodes": {"failed": 0}, "nodes": stats},
             "/_tasks": {"nodes": {}},
@@ -105,7 +116,7 @@ class Cluster:
     def answer(self, path: str) -> bytes:
         """The answer to GET, compressed; it is counted."""
         kind = path.partition("?")[0]
-        kind = "/_cluster/state" if kind.startswith("/_cluster/state") else kind
+        kind = "/_cluster/state" if kind.startswith("/_cluster/state") and kind != SETTINGS_OF_INDICES else kind
         if kind.startswith("/_snapshot/"):
             kind = ALL_NAMES if kind == ALL_NAMES else INDICES if "indices" in path else AGES
         plain = self.answers[kind]
