@@ -110,6 +110,27 @@ def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cl
     assert "disk_threshold on 3" in message
 
 
+def test_a_setting_that_the_target_does_not_know_is_named_where_it_is_set(cluster: Cluster, tasks: Tasks) -> None:
+    """An index that has it is refused: with 3.8.0 its replica failed on the upgraded member, and stayed away."""
+    look: dict[str, Any] = {"moment": "before_upgrade", "expected": MEMBERS, "target_version": TO}
+    extensions = {"index.store.hybrid.mmap.extensions": ["nvd"]}
+    with index(cluster, "mapped", shards=1, replicas=1):
+        cluster.ask("/mapped/_close", "POST")
+        cluster.ask("/mapped/_settings", "PUT", extensions)
+        cluster.ask("/mapped/_open", "POST")
+        refused = tasks.one("cluster_health_gate", **look)
+        cluster.ask("/mapped/_close", "POST")
+        cluster.ask("/mapped/_settings", "PUT", dict.fromkeys(extensions))
+        cluster.ask("/mapped/_open", "POST")
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": {FORGOTTEN: "false"}})
+        passes = tasks.one("cluster_health_gate", **look)
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": {FORGOTTEN: None}})
+    assert said(refused) == [("refused", "index_setting_removed")]
+    assert "index.store.hybrid.mmap.extensions: mapped." in sentences(refused, "index_setting_removed")[0]
+    assert said(passes) == [("passed", "cluster_setting_removed")]
+    assert FORGOTTEN in sentences(passes, "cluster_setting_removed")[0]
+
+
 def test_members_above_a_watermark_are_refused_by_name(cluster: Cluster, tasks: Tasks) -> None:
     look: dict[str, Any] = {"moment": "before_upgrade", "expected": MEMBERS, "target_version": TO}
     with full_disks(cluster):
