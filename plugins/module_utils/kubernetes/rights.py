@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..common.reading import flag, within
+from ..common.errors import Refusal
+from ..common.reading import flag, text, within
 from ..common.verdict import Verdict, combine, refused, remark
 from .answers import reading, role_rule
 from .client import KubernetesClient
+from .paths import CORE, in_namespace
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,65 @@ def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Ri
     Raises:
         Refusal: the API does not answer the question.
     """
-    missing = [right for right in dict.fromkeys(needed) if not _has(client, namespace, right)]
-    verdicts = (
-        _judge([right for right in missing if right.explains is explains], namespace) for explains in (False, True)
+    wanted = list(dict.fromkeys(needed))
+    missing = [right for right in wanted if not _has(client, namespace, right)]
+    if not missing:
+        return Verdict()
+    # A Role is in a namespace that exists. Without any right, the name of the namespace may be misspelt.
+    there = not namespace or len(missing) < len(wanted) or _exists(client, namespace)
+    if there is False:
+        return _no_namespace(client, namespace)
+    asked = _Asked(_who(client), namespace, misspelt=there is None)
+    return combine(
+        _judge([right for right in missing if right.explains is explains], asked) for explains in (False, True)
     )
-    return combine(verdicts)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The user and the namespace that rights were asked for."""
+
+    user: str
+    """Empty if the API server does not tell it, as those before Kubernetes 1.28."""
+    namespace: str
+    misspelt: bool
+    """Whether the user cannot see if there is such a namespace."""
+
+    @property
+    def who(self) -> str:
+        return f"The user {self.user} of the Kubernetes API" if self.user else "The user of the Kubernetes API"
+
+
+def _who(client: KubernetesClient) -> str:
+    """The name of the user, which every user that is logged in may ask for; empty if it is not told."""
+    try:
+        answer = client.post(_WHO, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+        with reading("to create selfsubjectreviews"):
+            return within(answer, "status.userInfo", lambda user: text(user, "username", ""), {})
+    except Refusal:
+        return ""
+
+
+def _exists(client: KubernetesClient, namespace: str) -> bool | None:
+    """Whether there is such a namespace; None if the user may not see it."""
+    try:
+        return client.get(in_namespace(CORE, namespace).rstrip("/")) is not None
+    except Refusal:
+        return None
+
+
+def judge_namespace(client: KubernetesClient, namespace: str) -> Verdict:
+    """A refusal if there is no such namespace. A user who may not see that passes."""
+    return _no_namespace(client, namespace) if _exists(client, namespace) is False else Verdict()
+
+
+def _no_namespace(client: KubernetesClient, namespace: str) -> Verdict:
+    reason = refused(
+        "namespace_missing",
+        f"There is no namespace {namespace} in the Kubernetes cluster at {client.host}.",
+        "Correct the name of the namespace, or choose another cluster with kubernetes.context or kubernetes.host.",
+    )
+    return Verdict((reason,))
 
 
 def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
@@ -71,19 +128,23 @@ def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
         return within(answer, "status", lambda status: flag(status, "allowed", default=False), {})
 
 
-def _judge(missing: Sequence[Right], namespace: str) -> Verdict:
+def _judge(missing: Sequence[Right], asked: _Asked) -> Verdict:
     """The verdict for missing rights, of which either all are optional or none is."""
     if not missing:
         return Verdict()
     resources: dict[tuple[str, str], list[str]] = {}
     for right in missing:
         resources.setdefault((right.group, right.resource), []).append(right.verb)
+    namespace = asked.namespace
     where = f"in namespace {namespace}" if namespace else "in the whole cluster"
     kind = f"Role in namespace {namespace}" if namespace else "ClusterRole"
     said = ", ".join(f"{'/'.join(verbs)} {resource}" for (_group, resource), verbs in resources.items())
     rules = ", ".join(role_rule(verbs, group, resource) for (group, resource), verbs in resources.items())
-    message = f"The user of the Kubernetes API may not {said} {where}"
+    message = f"{asked.who} may not {said} {where}"
     remedy = f"Add to a {kind} bound to it: {rules}."
+    if asked.misspelt and not missing[0].explains:
+        message += ". Whether there is such a namespace is not shown to this user"
+        remedy = f"Check the name of the namespace. {remedy}"
     if missing[0].explains:
         message += ". An upgrade without this right explains less of a stuck pod, or respects no PodDisruptionBudgets"
         return Verdict((remark("kubernetes_rights", f"{message}.", remedy),))

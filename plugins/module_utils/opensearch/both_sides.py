@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from ..common.errors import NobodyThere, Refusal, Unreachable
-from ..common.task import Task
+from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
 from ..kubernetes.owners import judge_owned, missing, pods_left
 from ..kubernetes.pods import list_budgets
-from ..kubernetes.rights import missing_rights
+from ..kubernetes.rights import judge_namespace, missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.judge import judge_revision, pod_is_current
@@ -134,6 +134,8 @@ def _in_kubernetes(
             raise
         troubles.append(rights)
         return None
+    if not every.sets:
+        passed_or_raise(judge_namespace(cluster, params["namespace"]))
     troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], asked)]
     return there, every.sets, list_budgets(cluster, params["namespace"])
 

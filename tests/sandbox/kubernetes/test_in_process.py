@@ -11,7 +11,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
     Unreachable,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pods_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right, missing_rights
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import (
+    Right,
+    judge_namespace,
+    missing_rights,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set
 
@@ -81,12 +85,25 @@ def test_the_product_sees_a_pool_that_lives() -> None:
     assert kubernetes.until(lambda: "data-1" in seen() and seen()["data-1"].uid != uid and seen()["data-1"].ready)
 
 
+def test_a_namespace_that_is_not_there_is_told() -> None:
+    kubernetes = Kubernetes(Clock())
+    client = InProcess(kubernetes.server, TOKENS["admin"]).client()
+    assert judge_namespace(client, "search").passed
+    (reason,) = judge_namespace(client, "serach").reasons
+    assert (reason.code, reason.message.startswith("There is no namespace serach in")) == ("namespace_missing", True)
+
+
 def test_a_user_without_rights_is_told_so() -> None:
     kubernetes = Kubernetes(Clock())
     client = InProcess(kubernetes.server, TOKENS["upgrader"]).client()
     with pytest.raises(Denied, match="upgrader is not allowed to list pods in namespace search"):
         client.list(PODS.path("search"))
     verdict = missing_rights(client, "search", [Right("list", "", "pods")])
-    assert verdict.reasons[0].code == "kubernetes_rights"
+    (reason,) = verdict.reasons
+    assert reason.code == "kubernetes_rights"
+    assert reason.message.startswith("The user upgrader of the Kubernetes API may not list pods in namespace search.")
+    # Nobody tells this user whether there is such a namespace.
+    assert reason.remedy.startswith("Check the name of the namespace. Add to a Role in namespace search")
+    assert judge_namespace(client, "serach").passed
     with pytest.raises(Refusal, match="401"):
         InProcess(kubernetes.server, "unknown").client().list(PODS.path("search"))

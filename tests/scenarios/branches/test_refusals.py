@@ -308,7 +308,7 @@ def test_rights_that_only_explain_are_not_needed(standing: Cluster, run: Run) ->
     with user_without(standing, "silent", ("list", "events"), ("get", "pods/log")) as options:
         played = run(TO, "--check", upgrade_kubernetes=options, **NARROW)
     assert played.code == 0
-    assert "Note: The user of the Kubernetes API may not get pods/log, list events" in played.output
+    assert "of the Kubernetes API may not get pods/log, list events" in played.output
     assert standing.fingerprint() == before
 
 
