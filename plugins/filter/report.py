@@ -42,6 +42,8 @@ _value:
     - C(changes) are the settings and objects that were changed, and how often each was put back. C(health) of a bar is
       the health that its gate has found, C(health) of the report that of the last gate. C(compared) has a name and the
       figures of this upgrade and of the one before, if there was one.
+    - C(counts) are the things that the system has counted, such as the documents of each index. C(said) are the
+      sentences about them, and C(rows) the parts with their numbers before and after, those with fewer now first.
   type: dict
 """
 

@@ -87,6 +87,8 @@ extends_documentation_fragment:
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info), C(cluster:monitor/health),
     and the others that M(stateful.upgrade.cluster_health_gate) names."
+  - "With O(state=begun) and O(state=ended), for the documents of each index in the report, C(indices:monitor/stats).
+    Without it the report says that they were not counted."
   - "With O(kept_in=opensearch) also C(cluster:admin/component_template/get)."
   - "With O(state=begun) and O(state=ended) also those that M(stateful.upgrade.upgrade_lock),
     M(stateful.upgrade.shard_allocation) and M(stateful.upgrade.upgrade_record) name."

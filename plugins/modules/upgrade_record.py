@@ -68,6 +68,14 @@ options:
     description: The word for the health of the cluster, as the gate before the batch, or the last gate, has found it.
     type: str
     default: ''
+  counted:
+    description:
+      - With O(state=begun) and O(state=ended), the things that the system has counted, such as the documents of
+        each index. The record keeps them for its report, and no decision depends on them.
+      - C(things) and C(parts) are the words for what is counted and for what holds it. C(each) has the number for
+        each part, or C(missing) says why there is none.
+    type: dict
+    default: {}
   acts:
     description: The C(actions) of the tasks so far. The record counts those that change something or put it back.
     type: list
@@ -167,7 +175,10 @@ records:
       outside: []
       lock: {run: 20261121-020000-3f2a5b6c, who: ops@bastion, doing: '', processes: alive}
 record:
-  description: The record as written, with the fields of those in RV(records).
+  description:
+    - The record as written, with the fields of those in RV(records).
+    - With O(state=batch) it has no other batch than this one, only the last entry of C(history), and neither
+      C(acts), C(waited) nor C(counts).
   returned: when written
   type: dict
   sample: {phase: Completed, deployed_version: 3.8.0}

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..common.errors import Refusal
 from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
@@ -44,6 +45,18 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Counting:
+    """The things that a system counts at the begin and at the end of an upgrade, for its report."""
+
+    things: str
+    """The word for what is counted."""
+    parts: str
+    """The word for what holds it."""
+    count: Callable[[Task], Mapping[str, int]]
+    """Counts the things of each part, with one look."""
+
+
+@dataclass(frozen=True)
 class System:
     """The part of a system in the module that plans, begins and ends its runs."""
 
@@ -67,6 +80,8 @@ class System:
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
     has_target: bool = True
     """Whether its runs lead to a version that the user names."""
+    counting: Counting | None = None
+    """None if nothing is counted."""
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:
@@ -110,6 +125,22 @@ def with_arguments(task: Task, **own: Any) -> Task:
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
     """The outcome of another module's work in this task."""
     return run(replace(task, params=contract.arguments(task.params, **own)))
+
+
+def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
+    """The things of each part, or the cause for which they were not counted, since no upgrade ends for a figure.
+
+    Raises:
+        Refusal: the run may not look any more.
+    """
+    if counting is None:
+        return {}
+    task.may_look()
+    words = {"things": counting.things, "parts": counting.parts}
+    try:
+        return {**words, "each": dict(counting.count(task))}
+    except Refusal as error:
+        return {**words, "missing": error.verdict.reasons[0].message}
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..common.errors import refusal
-from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, text, texts, whole
+from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
 from ..common.words import shortened
+from .counts import Counts, parse_counts
 from .figures import longest_first
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
@@ -110,6 +111,8 @@ class Record:
     """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
     last: Items = ()
     """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
+    counts: Counts | None = None
+    """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
@@ -156,6 +159,7 @@ def _record(raw: Json) -> Record:
         health=text(raw, "health", ""),
         waited=listed(raw, "waited", _shallow, ()),
         last=listed(raw, "last", _shallow, ()),
+        counts=parse_counts(part(raw, "counts", {})),
         schema=whole(raw, "schema", SCHEMA),
     )
 
@@ -225,6 +229,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         outside=outside_of(plan),
         system=plan.get("system", ""),
         waited=earlier.waited if earlier is not None else (),
+        counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
     count = len(going)

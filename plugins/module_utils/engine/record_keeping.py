@@ -15,6 +15,7 @@ from ..common.moments import now_seconds, now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark
 from .acts import counted
+from .counts import Counts, counted_after, counted_before
 from .held_lock import who
 from .lock import Lock
 from .lock_watch import life_of
@@ -197,9 +198,19 @@ def note(task: Task, store: RecordStore) -> Outcome:
         # It is never needed, and what a person might want to see is not written over.
         return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
     _tell_done(task, after)
-    shown = [each.as_result() if each is not None else {} for each in (before, after)]
+    shown = [_shown(task, each) for each in (before, after)]
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
     return Outcome(_missing(task, after), before != after, shown[0], shown[1], more=more)
+
+
+def _shown(task: Task, record: Record | None) -> dict[str, Any]:
+    """The record for the result. Every batch has one, so that a whole record in each would fill the controller."""
+    if record is None:
+        return {}
+    if task.params["state"] == "batch":
+        batches = tuple(each for each in record.batches if each.name == task.params["batch"])
+        record = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
+    return record.as_result()
 
 
 def _tell_done(task: Task, record: Record | None) -> None:
@@ -219,20 +230,28 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
     params, at = task.params, now_text()
     if params["state"] == "begun":
         return lambda previous: _beside(
-            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin"
+            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
         )
     if params["state"] == "batch":
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
     return lambda record: _beside(
-        _seen(ended(record, Event(params["event"]), params["summary"], at), params), task, "the end"
+        _seen(ended(record, Event(params["event"]), params["summary"], at), params), task, "the end", counted_after
     )
 
 
-def _beside(record: Record | None, task: Task, during: str) -> Record | None:
-    """The record with what this task and those that it tells of have waited for beside the batches."""
+def _beside(
+    record: Record | None,
+    task: Task,
+    during: str,
+    counted_at: Callable[[Counts | None, Mapping[str, Any], str], Counts | None],
+) -> Record | None:
+    """The record with what this task and those that it tells of have counted, and waited for beside the batches."""
+    if record is None:
+        return None
+    counts = counted_at(record.counts, task.params["counted"], record.updated)
     waited = [*task.params["waited"], *task.waited.as_result()]
-    return record and waited_for(record, during, waited)
+    return waited_for(replace(record, counts=counts), during, waited)
 
 
 def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:

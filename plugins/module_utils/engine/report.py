@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .acts import PUT_BACK, stays
+from .counts import Compared, compared
 from .figures import figure, moment, number
 from .pace import figures_of
 from .phases import Phase
@@ -100,6 +101,8 @@ class Report:
     """The settings and objects that were changed, in the order of their first changes."""
     health: str
     """The health at the end of the last run; empty if it was not kept."""
+    counts: Compared | None
+    """The things that the system has counted before and after, such as documents."""
     compared: tuple[tuple[str, float | None, float | None], ...]
     """Names, figures now and figures then of the upgrade before; empty without one."""
     replaced: int = 0
@@ -136,6 +139,7 @@ def report_of(record: Record) -> Report:
         waits=waits_of(record)[:MOST_WAITS],
         changes=_changes(record),
         health=record.health,
+        counts=compared(record.counts),
         compared=_compared(record),
         replaced=len({name for batch in record.batches for name in batch.outdated}),
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+from .counts import without_parts
 from .figures import longest_first
 from .record import BatchRecord, Record
 
@@ -24,14 +25,26 @@ def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are bytes.
 
     Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
-    longest, then the stages of each member, then both. Then all history but its end goes, and at last the batches do.
+    longest, then the stages of each member. Then only the sums of the counts are left, then nothing of waits and
+    members. Then all history but its end goes, and at last the batches do.
     """
-    for shorter in (*map(_each_batch, (_longest_wait, _members_alone, _no_detail)), _end_of_history, _each_batch(None)):
+    for shorter in (
+        _each_batch(_longest_wait),
+        _each_batch(_members_alone),
+        _sums_alone,
+        _each_batch(_no_detail),
+        _end_of_history,
+        _each_batch(None),
+    ):
         too_much = len(_dumped(asdict(record))) - most
         if too_much <= 0:
             break
         record = shorter(record, too_much)
     return _dumped(asdict(record))
+
+
+def _sums_alone(record: Record, _too_much: int) -> Record:
+    return replace(record, counts=without_parts(record.counts))
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:

@@ -11,12 +11,14 @@ from typing import Any
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict
-from ..engine.begin_and_end import System, part_of
+from ..engine.begin_and_end import Counting, System, part_of
 from ..kubernetes import client as kubernetes
 from ..kubernetes.warning_events import warn
 from ..pools import image_pull
 from . import health_gate, image_plugins, pool_order, shard_allocation
+from .observe.client import connect
 from .observe.cluster import uuid_for
+from .observe.documents import count_documents
 
 
 def _uuid(task: Task) -> str:
@@ -58,6 +60,10 @@ def _put_back(task: Task) -> Outcome:
     return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored")
 
 
+def _documents(task: Task) -> dict[str, int]:
+    return count_documents(connect(task.params["opensearch"], task.params["kubernetes"]))
+
+
 def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
     """Tell the refusal as an event of each pool, if the pools are in a namespace."""
     namespace = task.params["namespace"]
@@ -81,4 +87,5 @@ SYSTEM = System(
     preflight=_preflight,
     put_back=_put_back,
     announce=_announce,
+    counting=Counting("documents", "indices", _documents),
 )

@@ -15,9 +15,10 @@ from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
-from ..engine.begin_and_end import Parts, System, begin, end, judge_same, part_of
+from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import earlier_of, placed, seconds_a_batch
+from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
 from . import upgrade_lock, upgrade_record
@@ -80,10 +81,14 @@ def _parts_of(system: System) -> Parts:
         return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, upgrade_lock.run, state="released")
 
     def note_begin(task: Task, plan: Outcome) -> Outcome:
-        return _record(task, state="begun", plan={**plan.more, "before": plan.before, "system": system.name})
+        found = counted(task, system.counting) if plan.more["batches"] else {}
+        return _record(
+            task, state="begun", plan={**plan.more, "before": plan.before, "system": system.name}, counted=found
+        )
 
     def note_end(task: Task) -> Outcome:
-        return _record(task, state="ended")
+        found = counted(task, system.counting) if task.params["event"] == Event.COMPLETED.value else {}
+        return _record(task, state="ended", counted=found)
 
     return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release, system.first)
 

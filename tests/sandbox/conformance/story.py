@@ -172,7 +172,11 @@ def documents(teller: Teller) -> None:
     teller.tell("POST /_mget", {"docs": [*wanted, {"_index": "no", "_id": "9"}]}, "docs.found,docs._id,docs.error.type")
     teller.tell("GET /logs/_count")
     teller.tell("POST /logs/_search?request_cache=false", {"size": 10}, "timed_out,_shards,hits.total,hits.hits._id")
+    counts = "GET /_stats/docs?expand_wildcards=open,hidden&filter_path=_shards.failed,indices.*.primaries.docs.count"
+    teller.tell(counts)
     teller.tell("DELETE /logs/_doc/1?refresh=true", fields=fields)
+    teller.tell(counts)
+    teller.tell("GET /_stats/docs?filter_path=indices.logs.total.docs.count")
 
 
 def explanations(teller: Teller) -> None:

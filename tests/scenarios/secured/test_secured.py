@@ -35,6 +35,7 @@ READING = [each for each in DOCUMENTED[ROLE]["cluster_permissions"] if each.star
 ON_SHARDS = "indices:admin/flush[s]"
 FLUSH, CHANGE = "indices:admin/flush", "cluster:admin/settings/update"
 EXPLAIN = "cluster:monitor/allocation/explain"
+COUNT = "indices:monitor/stats"
 EXCLUDE, INCLUDE = (f"cluster:admin/voting_config/{each}_exclusions" for each in ("add", "clear"))
 CHECKED = {"cluster:monitor/nodes/stats", "cluster:monitor/tasks/lists"}
 """The permissions that only one check needs, which can be skipped."""
@@ -54,7 +55,9 @@ def user_without(permission: str) -> str:
 
 
 FEWER = {
-    **{user_without(each): without(each) for each in (*READING, FLUSH, CHANGE, EXCLUDE, INCLUDE)},
+    **{user_without(each): without(each) for each in (*READING, FLUSH, CHANGE, INCLUDE)},
+    # No upgrade needs the documents to be counted.
+    user_without(EXCLUDE): without(EXCLUDE, COUNT),
     user_without(ON_SHARDS): {
         **without(),
         "index_permissions": [{"index_patterns": ["*"], "allowed_actions": [FLUSH]}],
@@ -152,6 +155,12 @@ def test_each_permission_to_act_that_is_missing_is_named_before_any_member_goes(
         assert cluster.fingerprint() == before
 
 
+def counts(cluster: Secured, tasks: Tasks) -> dict[str, Any]:
+    """The documents before and after the last upgrade, as its record has them."""
+    (read,) = tasks.play(step("upgrade_record", namespace=cluster.namespace))
+    return dict(read["records"][-1]["counts"])
+
+
 def outdated(cluster: Secured) -> Iterator[str]:
     """The members that are not upgraded."""
     return (name for name, version in cluster.versions().items() if version == FROM)
@@ -168,7 +177,7 @@ def elect(cluster: Secured, member: str) -> None:
 
 @pytest.mark.parametrize(("permission", "kept_in"), [(INCLUDE, "kubernetes"), (EXCLUDE, "opensearch")])
 def test_who_may_not_vote_out_or_back_in_goes_on_with_the_elected_manager_as_it_is(
-    permission: str, kept_in: str, cluster: Secured, ansible_environment: Mapping[str, str]
+    permission: str, kept_in: str, cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
 ) -> None:
     elected, way = next(outdated(cluster)), cluster.by_password(user_without(permission))
     elect(cluster, elected)
@@ -181,9 +190,13 @@ def test_who_may_not_vote_out_or_back_in_goes_on_with_the_elected_manager_as_it_
     assert all(permission in line for line in lines)
     assert cluster.excluded() == []
     assert cluster.versions()[elected] == TO
+    missing = [counts(cluster, tasks)[moment]["missing"] for moment in ("before", "after")]
+    assert [COUNT in each for each in missing] == [permission == EXCLUDE] * 2, missing
 
 
-def test_the_documented_permissions_are_enough(cluster: Secured, ansible_environment: Mapping[str, str]) -> None:
+def test_the_documented_permissions_are_enough(
+    cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
+) -> None:
     (last,) = outdated(cluster)
     elect(cluster, last)
     before = cluster.fingerprint()
@@ -200,3 +213,6 @@ def test_the_documented_permissions_are_enough(cluster: Secured, ansible_environ
     assert cluster.fingerprint().settings == before.settings
     cluster.ask(f"/{INDEX}/_refresh", "POST")
     assert json.loads(cluster.ask(f"/{INDEX}/_count"))["count"] == DOCUMENTS
+    found = counts(cluster, tasks)
+    assert [found[moment]["each"][INDEX] for moment in ("before", "after")] == [DOCUMENTS] * 2, found
+    assert (found["before"]["missing"], found["after"]["missing"]) == ("", "")

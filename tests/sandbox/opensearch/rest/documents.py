@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.sandbox.opensearch.allocation import store_of
 from tests.sandbox.opensearch.errors import ServerError, no_index
 from tests.sandbox.opensearch.model import Index
-from tests.sandbox.opensearch.rest.indices import find
+from tests.sandbox.opensearch.rest.indices import broadcast, find
 from tests.sandbox.opensearch.rest.routes import NAMING, Call, Route, answered
 from tests.sandbox.web import Answer, Pending
 
@@ -158,6 +159,23 @@ def _count(call: Call) -> Answer:
     return answered({"count": len(found), "_shards": shards})
 
 
+def _stats(call: Call) -> Answer:
+    """The documents of each index, in its primaries and in all copies; a copy that does not serve has none to tell."""
+    indices = [index for index in find(call) if index.open]
+    found = {}
+    for index in indices:
+        serving = [copy for copy in index.copies if call.cluster.documents.serves(copy)]
+        stores = [(copy.primary, store) for copy in serving if (store := store_of(call.state, copy)) is not None]
+        primaries = [len(store.documents) for primary, store in stores if primary]
+        every = [len(store.documents) for _primary, store in stores]
+        found[index.name] = {"primaries": _counted(primaries), "total": _counted(every)}
+    return answered({"_shards": broadcast(copy for index in indices for copy in index.copies), "indices": found})
+
+
+def _counted(documents: Sequence[int]) -> dict[str, Any]:
+    return {"docs": {"count": sum(documents), "deleted": 0}} if documents else {}
+
+
 _WRITE = frozenset({"refresh", "timeout", "wait_for_active_shards", "routing", "op_type", "require_alias"})
 _READ = frozenset({"realtime", "refresh", "routing", "preference", "_source"})
 _SEARCH = NAMING | {"request_cache", "size", "q", "preference", "routing", "search_type", "rest_total_hits_as_int"}
@@ -175,4 +193,5 @@ ROUTES = (
     Route(("GET", "POST"), "/{index}/_search", _search, _SEARCH, manager=False),
     Route(("GET", "POST"), "/_count", _count, _SEARCH, manager=False),
     Route(("GET", "POST"), "/{index}/_count", _count, _SEARCH, manager=False),
+    Route(("GET",), "/_stats/docs", _stats, NAMING, manager=False),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.filter.report import report
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.counts import counted_after, counted_before
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
@@ -123,7 +124,9 @@ def test_a_figure_that_is_none_counts_nothing(strange: Any) -> None:
 
 
 def test_nothing_has_begun_yet() -> None:
-    assert report_of(record()) == Report((), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", ())
+    assert report_of(record()) == Report(
+        (), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", None, ()
+    )
 
 
 @pytest.mark.parametrize("strange", ["yesterday", "", "2026-99-99T00:00:00Z"])
@@ -216,6 +219,20 @@ def test_an_upgrade_is_compared_with_the_one_before_once_it_is_completed() -> No
     )
     assert report_of(replace(seen(), phase=Phase.UPGRADING)).compared == ()
     assert report_of(record(*TWO)).compared == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"), [("html", "<td>a&lt;b</td>"), ("md", "| a<b | 9 | 8 | fewer than before |")]
+)
+def test_the_pages_show_what_was_counted(form: str, shown: str) -> None:
+    words = {"things": "documents", "parts": "tables"}
+    counts = counted_before(None, {**words, "each": {"a<b": 9, "c": 1}}, "then")
+    counts = counted_after(counts, {**words, "each": {"a<b": 8, "c": 1}}, "now")
+    page = drawn(form, replace(record(*TWO), counts=counts))
+    assert "Documents before and after" in page
+    assert shown in page
+    assert "1 of these tables has fewer documents than before." in page
+    assert "before and after" not in drawn(form, record(*TWO))
 
 
 @pytest.mark.parametrize("count", [2, 100])

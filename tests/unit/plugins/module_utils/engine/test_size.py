@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.counts import counted_before, without_parts
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
@@ -64,6 +65,21 @@ def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
     assert kept.batches[0].waited[0]["seconds"] == 9.5
     assert kept.batches[-1] == whole.batches[-1]
     assert kept.batches[0].took[0]["total_seconds"] == 12.5
+
+
+def test_the_counts_of_ten_thousand_parts_are_kept_and_give_way_to_the_batches_where_they_do_not_fit() -> None:
+    def of(count: int, length: int) -> Record:
+        each = {f"{number:06d}".rjust(length, "x"): number for number in range(count)}
+        counts = counted_before(None, {"things": "documents", "parts": "tables", "each": each}, "then")
+        return replace(record(*(batch(number) for number in range(50))), counts=counts)
+
+    many, too_many = of(10_000, 30), of(10_000, 250)
+    assert parse_record(record_text(many, MOST), "here").counts == many.counts
+    text = record_text(too_many, MOST)
+    kept = parse_record(text, "here")
+    assert len(text.encode()) <= MOST
+    assert kept.counts == without_parts(too_many.counts)
+    assert kept.batches[-1].took[0]["total_seconds"] == 12.5
 
 
 @pytest.mark.parametrize("message", ["x", "ł", '"\\', "\U0001f600"])

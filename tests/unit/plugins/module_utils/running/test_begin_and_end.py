@@ -24,7 +24,13 @@ from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Runs, nothing
 
 Json = dict[str, Any]
-PLAN: Json = {"digest": "p1", "cluster_uuid": "uuid", "target_version": "3.8.0", "pools": [], "batches": []}
+PLAN: Json = {
+    "digest": "p1",
+    "cluster_uuid": "uuid",
+    "target_version": "3.8.0",
+    "pools": [],
+    "batches": [{"name": "batch-01.data-0"}],
+}
 BEFORE = {"data-0": "2.19.6"}
 PUT_BACK = {"persistent cluster.routing.allocation.enable": "primaries"}
 PARTS: dict[str, tuple[Any, Contract, Outcome]] = {
@@ -52,7 +58,10 @@ class Begins(Runs):
         self.then: dict[str, Callable[[], None]] = {}
         """The acts of others once a part is asked."""
         monkeypatch.setattr(guard, "store_of", lambda _params: self.store)
+        self.counts: dict[str, int] | Refusal = {"logs": 3}
         monkeypatch.setattr(upgrade_plan, "uuid_for", lambda _task: "uuid")
+        monkeypatch.setattr(upgrade_plan, "connect", lambda *_options: None)
+        monkeypatch.setattr(upgrade_plan, "count_documents", lambda _client: self._counted())
         for name, (room, contract, outcome) in PARTS.items():
             monkeypatch.setattr(room, "run", self._standing_for(name, contract, outcome))
 
@@ -69,6 +78,11 @@ class Begins(Runs):
             return Outcome(self.fails[name]) if name in self.fails else outcome
 
         return run
+
+    def _counted(self) -> dict[str, int]:
+        if isinstance(self.counts, Refusal):
+            raise self.counts
+        return self.counts
 
     def plan(self, state: str, check_mode: bool = False, **params: Any) -> Json:
         spec = CONTRACT.argument_spec
@@ -170,6 +184,22 @@ def test_the_end_is_recorded_under_the_lock_which_is_given_back(begins: Begins) 
     assert (name, params["state"], params["event"], params["summary"]) == ("record", "ended", "completed", "Done.")
     assert (holder, begins.held_by()) == (lock["run"], None)
     assert (result["verdict"]["state"], result["record"]) == ("passed", {"phase": "Upgrading"})
+
+
+@pytest.mark.parametrize("event", ["paused", "completed"])
+@pytest.mark.parametrize("denied", [False, True])
+def test_documents_are_counted_at_the_begin_and_when_the_upgrade_is_completed(
+    begins: Begins, denied: bool, event: str
+) -> None:
+    """No upgrade ends for a figure."""
+    words = {"things": "documents", "parts": "indices"}
+    if denied:
+        begins.counts = Refusal(*NO.reasons)
+    found = {**words, "missing": "It says no."} if denied else {**words, "each": {"logs": 3}}
+    lock = begins.plan("begun")["lock"]
+    assert begins.made[-1][1]["counted"] == found
+    assert begins.plan("ended", lock=lock, event=event)["verdict"]["state"] == "passed"
+    assert begins.made[-1][1]["counted"] == (found if event == "completed" else {})
 
 
 def test_what_is_no_verdict_gives_the_lock_back_too(begins: Begins) -> None:

@@ -35,6 +35,7 @@ DEFAULTS: Json = {
     "summary": "",
     "health": "",
     "acts": [],
+    "counted": {},
     "deadline": 0,
     "wait": True,
     "wait_timeout": 10,
@@ -94,6 +95,19 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     (shown,) = records.task("read")["records"]
     assert shown == {"name": "lock", "lock": None, **ended["record"]}
     assert records.api.objects[PATH]["data"]["summary"].startswith("Completed: to 3.8.0, updated ")
+
+
+def test_a_record_keeps_what_was_counted_and_a_batch_does_not_return_it(records: Records) -> None:
+    counted = {"things": "documents", "parts": "indices", "each": {"logs": 3}}
+    gate = {"code": "recovering", "message": "Shards recover.", "seconds": 40.0}
+    begun = records.task("begun", plan=PLAN, counted=counted)
+    assert begun["record"]["counts"]["before"]["each"] == {"logs": 3}
+    done = records.task(**BATCH, batch_state="done")
+    assert done["record"]["counts"] is None
+    assert [each["name"] for each in done["record"]["batches"]] == [BATCH["batch"]]
+    ended = records.task("ended", event="completed", counted={**counted, "each": {"logs": 2}}, waited=[gate])
+    assert (ended["record"]["counts"]["after"]["each"], ended["record"]["counts"]["fewer"]) == ({"logs": 2}, 1)
+    assert ended["record"]["waited"] == [{**gate, "during": "the end"}]
 
 
 def test_what_changes_nothing_is_not_told_as_an_act(records: Records) -> None:

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The documents of each index, as its primaries count them."""
+
+from __future__ import annotations
+
+from ...common.reading import Json, Unreadable, named, part, whole, within
+from .answers import reading
+from .client import OpenSearchClient
+
+REQUEST = "GET /_stats/docs"
+
+
+def count_documents(client: OpenSearchClient) -> dict[str, int]:
+    """The documents of each open index that its last refresh has made visible, nested ones included.
+
+    Of all statistics only this one is asked for: `_cat/indices` asks each shard for every one (server source,
+    RestIndicesAction). Closed indices count nothing. An index without a primary that serves is left out.
+
+    Raises:
+        Refusal: there is no answer, or not every shard has answered.
+    """
+    paths = "_shards.failed,indices.*.primaries.docs.count"
+    answer = client.get("/_stats/docs", expand_wildcards="open,hidden", filter_path=paths)
+    with reading(REQUEST):
+        return parse_documents(answer)
+
+
+def parse_documents(answer: Json) -> dict[str, int]:
+    """The documents of each index in the answer to `_stats/docs`.
+
+    Raises:
+        Unreadable: it is no such answer, or a shard has failed to answer.
+    """
+    failed = within(answer, "_shards", lambda shards: whole(shards, "failed"))
+    if failed:
+        raise Unreadable(f"is {failed}, so the counts would lack shards", "_shards.failed")
+
+    def of(_name: str, index: Json) -> int:
+        return within(part(index, "primaries"), "docs", lambda docs: whole(docs, "count"))
+
+    return named(answer, "indices", of, {})
