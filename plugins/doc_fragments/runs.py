@@ -46,6 +46,9 @@ options:
     type: list
     elements: dict
     default: []
+  green_seconds:
+    description: With O(state=ended), the seconds after which the cluster was green after the last batch.
+    type: int
   waited:
     description: With O(state=ended), the waits of the last tasks, as the modules return them.
     type: list

@@ -36,7 +36,8 @@ RETURN = r"""
 _value:
   description:
     - C(bars) has the batches with C(begin) and C(end) on an axis of C(length) seconds. C(away) is the longest absence
-      of a member of the batch, and C(shares) are the seconds of its phases.
+      of a member of the batch, and C(shares) are the seconds of its phases. C(green_seconds) are those from its
+      end until the next gate found the cluster green; null if no gate has seen that.
     - C(pauses) are the pauses that the axis leaves out. C(at_work) are the seconds without them.
     - C(phases) are the seconds of each phase over all members, C(waits) the longest waits.
     - C(changes) are the settings and objects that were changed, and how often each was put back. C(health) of a bar is

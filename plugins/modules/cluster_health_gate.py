@@ -101,6 +101,9 @@ options:
   wait_limit:
     description: The most seconds to wait, however much progress there is. By default there is no limit.
     type: int
+  since:
+    description: The moment from which RV(green_seconds) counts, in seconds since 1970.
+    type: int
   zone_attribute:
     description: The node attribute that names the zone of a member, for the figures of the check V(disk).
     type: str
@@ -200,6 +203,13 @@ verdict:
     state: waiting
     reasons:
       - {state: waiting, code: recovering, message: "Shards recover (2): logs[0], logs[1].", remedy: ''}
+green_seconds:
+  description:
+    - Seconds from O(since) until the first look of this gate that found the cluster green, with no change pending.
+    - It is null if O(since) is not given, or if no look has found the cluster green.
+  returned: success, except at V(before_stop) and V(joined)
+  type: int
+  sample: 13
 going:
   description: The members of O(batch) that may go. These are all of them unless the batch was split.
   returned: success, except at V(before_stop) and V(joined)

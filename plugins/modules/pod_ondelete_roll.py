@@ -76,6 +76,11 @@ options:
   usual_seconds:
     description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
     type: float
+  green_seconds:
+    description:
+      - Seconds after which the cluster was green after the batch before. The line of the first member that goes down
+        says so.
+    type: int
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict

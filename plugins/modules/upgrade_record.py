@@ -68,6 +68,11 @@ options:
     description: The word for the health of the cluster, as the gate before the batch, or the last gate, has found it.
     type: str
     default: ''
+  green_seconds:
+    description:
+      - Seconds after which the cluster was green after the batch before, or with O(state=ended) after the last one, as
+        the gate after it has found. The record keeps it beside that batch.
+    type: int
   counted:
     description:
       - With O(state=begun) and O(state=ended), the things that the system has counted, such as the documents of
@@ -148,7 +153,7 @@ records:
       the target version yet. C(outside) are such members of the cluster that are in none of the pools.
     - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
-      upgrade completes and no member is left.
+      upgrade completes and no member is left. C(deployed) says it in words, with the version on the way.
     - C(phase) is V(New) (planned, nobody has agreed), V(Pending) (agreed to, no batch has begun), V(Upgrading),
       V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or V(Aborted).
       C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade that is
@@ -166,6 +171,7 @@ records:
       system: opensearch
       target_version: 3.8.0
       deployed_version: 2.19.6
+      deployed: 2.19.6, on the way to 3.8.0
       phase: Upgrading
       reason: ''
       run: 20261121-020000-3f2a5b6c

@@ -20,7 +20,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_tex
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace import done_text, placed, usual_absence
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import Words, plan_lines
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import Record, batch_changed, begun, ended
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+    Record,
+    batch_changed,
+    begun,
+    ended,
+    green_after,
+)
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import Voice, label_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "output.md"
@@ -99,7 +105,7 @@ def upgrade(plan: Mapping[str, Any], away: Sequence[float], gate: float) -> tupl
     for number, batch in enumerate(batches):
         record = _batch(log, record, batch, away[number % len(away)], gate if number else 0.0)
     log.seconds += gate
-    record = ended(record, Event.COMPLETED, "", log.at())
+    record = ended(green_after(record, gate, ""), Event.COMPLETED, "", log.at())
     assert record is not None
     end = Ending("3.8.0", found="the cluster is green", record=record, record_name="stateful-upgrade-0a1b2c3d4e")
     return plan_lines({**plan, "batches": batches}, words), log.lines, ending_lines(end, words)
@@ -109,10 +115,10 @@ def _batch(log: Log, record: Record, batch: Mapping[str, Any], away: float, gate
     voice = Voice(log, label_of({"upgrade_batch": batch}, own=True), (), now=log.now)
     log.seconds += gate
     waited = [{"code": "recovering", "message": "Shards of traffic-0 recover.", "seconds": gate}] if gate else []
-    change = batch_changed(record, batch["name"], "upgrading", log.at(), (), ())
+    change = batch_changed(green_after(record, gate, batch["name"]), batch["name"], "upgrading", log.at(), (), ())
     assert change is not None
     for member in batch["members"][:1]:
-        voice.progress(f"{member} goes down")
+        voice.progress(f"{member} goes down" + (f", green within {gate:.0f} s of the batch before" if gate else ""))
     usually = usual_absence(change)
     for second in range(round(away)):
         voice.waits(Waiting("Pod has started and is not Ready yet.", float(second), "starting", usually))

@@ -99,7 +99,7 @@ def _done(end: Ending) -> Iterator[str]:
     yield _count(end) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
     yield "everything put back"
     if end.found:
-        yield end.found
+        yield end.found + _so_soon(record)
     if record:
         yield from _longest_wait(record)
     if record and end.record_name:
@@ -120,6 +120,13 @@ def _outdated(end: Ending) -> set[str]:
     """The members that ran the target version already, over all runs of the upgrade."""
     batches = end.record.batches if end.record else ()
     return {name for batch in batches for name in batch.outdated} | {*end.outdated}
+
+
+def _so_soon(record: Record | None) -> str:
+    """The words for the seconds after which all was whole after the last batch."""
+    done = [batch for batch in record.batches if batch.state == "done"] if record else []
+    seconds = max(done, key=lambda batch: batch.ended).green_seconds if done else None
+    return "" if seconds is None else f" within {duration(seconds)} of the last batch"
 
 
 def _longest_wait(record: Record) -> Iterator[str]:

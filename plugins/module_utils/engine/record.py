@@ -18,7 +18,7 @@ from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
 from ..common.words import shortened
 from .counts import Counts, parse_counts
-from .figures import longest_first
+from .figures import figure, longest_first
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
 
@@ -63,6 +63,8 @@ class BatchRecord:
     """The word of the system for its health when the gate of this batch had passed."""
     outdated: tuple[str, ...] = ()
     """Its members that ran the target version already, and were replaced for another reason: a changed template."""
+    green_seconds: float | None = None
+    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,12 @@ class Record:
     """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
+
+    @property
+    def deployed(self) -> str:
+        """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
+        going = self.deployed_version not in {"", self.target_version}
+        return f"{self.deployed_version}, on the way to {self.target_version}" if going else self.deployed_version
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -179,6 +187,7 @@ def _batch(raw: Json) -> BatchRecord:
         cures=flag(raw, "cures", default=False),
         health=text(raw, "health", ""),
         outdated=texts(raw, "outdated", ()),
+        green_seconds=figure(raw, "green_seconds"),
     )
 
 
@@ -339,6 +348,16 @@ def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]])
     """The record with the waits of a part of the run beside the batches."""
     told = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
     return replace(record, waited=told[:MOST_WAITS])
+
+
+def green_after(record: Record, seconds: float | None, batch: str) -> Record:
+    """The record in which the batch before this one, or the last one of the run if it names none, was green so soon."""
+    ours = [each for each in record.batches if each.run == record.run and each.state == "done" and each.name != batch]
+    if seconds is None or not ours:
+        return record
+    former = max(ours, key=lambda each: each.ended)
+    batches = tuple(replace(each, green_seconds=seconds) if each is former else each for each in record.batches)
+    return replace(record, batches=batches)
 
 
 def one_sentence(text: str) -> str:

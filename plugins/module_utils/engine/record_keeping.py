@@ -21,7 +21,7 @@ from .lock import Lock
 from .lock_watch import life_of
 from .pace import done_text, usual_absence, with_last
 from .phases import Event
-from .record import Record, batch_changed, begun, ended, parse_record, waited_for
+from .record import Record, batch_changed, begun, ended, green_after, parse_record, waited_for
 from .size import record_text
 
 ATTEMPTS = 10
@@ -156,7 +156,12 @@ def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -
     records, broken = read_records(store)
     locks, denied = seen
     shown = [
-        {"name": name, **records[name].as_result(), "lock": _holder(locks.get(name))}
+        {
+            "name": name,
+            **records[name].as_result(),
+            "deployed": records[name].deployed,
+            "lock": _holder(locks.get(name)),
+        }
         for name in sorted(records, key=lambda name: records[name].updated)
     ]
     unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
@@ -263,4 +268,5 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
         replace(each, health=health) if health and each.name == params["batch"] else each for each in record.batches
     )
     whole = health if health and not params["batch"] else record.health
-    return replace(record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole)
+    seen = replace(record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole)
+    return green_after(seen, params["green_seconds"], params["batch"] or "")

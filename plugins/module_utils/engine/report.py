@@ -49,6 +49,8 @@ class Bar:
     """The seconds of each phase of that absence."""
     health: str
     """The health that the gate of the batch has found; empty if it was not kept."""
+    green_seconds: float | None
+    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Changed:
 class Report:
     """All that a report shows of one upgrade."""
 
+    deployed: str
+    """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
     bars: tuple[Bar, ...]
     pauses: tuple[Pause, ...]
     length: float
@@ -129,6 +133,7 @@ def report_of(record: Record) -> Report:
     cut = sum(pause.seconds for pause in pauses)
     whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
     return Report(
+        deployed=record.deployed,
         bars=bars,
         pauses=pauses,
         length=max((each.end for each in bars), default=0.0),
@@ -218,4 +223,5 @@ def _bar(span: _Span, begin: float) -> Bar:
         away=number(longest, "total_seconds"),
         shares=tuple((name, number(longest, f"{name}_seconds")) for name in PHASES),
         health=span.batch.health,
+        green_seconds=span.batch.green_seconds,
     )

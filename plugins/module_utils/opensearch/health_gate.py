@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
+from ..common.moments import now_seconds
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
@@ -59,6 +60,7 @@ CONTRACT = Contract(
         "skip_upgraded": {"type": "bool", "default": False},
         "hands_over": {"type": "bool", "default": False},
         "wait_limit": {"type": "int"},
+        "since": {"type": "int"},
         "zone_attribute": {"type": "str", "default": ZONE},
         "batches": {"type": "list", "elements": "list", "default": []},
         **RESTRICTING,
@@ -107,7 +109,8 @@ def run(task: Task) -> Outcome:
     for reason in verdict.reasons:
         if reason.code in {SPLIT, UPGRADED}:
             task.progress(reason.message)
-    return Outcome(verdict, before=_summary(seen), next=_next(scope, verdict), more={"going": split.going})
+    more = {"going": split.going, "green_seconds": looking.green_after(task.params["since"])}
+    return Outcome(verdict, before=_summary(seen), next=_next(scope, verdict), more=more)
 
 
 class _Looking:
@@ -118,6 +121,11 @@ class _Looking:
         self._held = polls(scope.moment)
         self._before: Look | None = None
         self._measured = self._asked = -math.inf
+        self._green_at: int | None = None
+
+    def green_after(self, since: int | None) -> int | None:
+        """Seconds from that moment, since 1970, until the first look that found the cluster green."""
+        return None if since is None or self._green_at is None else max(0, self._green_at - since)
 
     def again(self) -> Look:
         """The next look. The progress of recoveries is asked of every member, so only now and then."""
@@ -135,6 +143,8 @@ class _Looking:
             due={*((RECOVERIES,) if measures else ()), *((MANAGED,) if asks else ())},
             snapshot_age=self._scope.snapshot_age,
         )
+        if self._green_at is None and self._before.health.green:
+            self._green_at = now_seconds()
         if measures and under_way(self._before.state):
             # A user without the right, or without an answer, does not ask again.
             self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()

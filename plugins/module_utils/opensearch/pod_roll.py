@@ -36,6 +36,7 @@ CONTRACT = Contract(
         **RESTRICTING,
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
         "usual_seconds": {"type": "float"},
+        "green_seconds": {"type": "int"},
     }
 )
 

@@ -19,7 +19,7 @@ from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.voice import Stages
-from ..common.words import enumerate_few
+from ..common.words import duration, enumerate_few
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_budgets
@@ -291,8 +291,14 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
             done.deleted.remove(pod.name)
             task.progress(f"{pod.name} was deleted by something else at this moment")
             continue
-        task.progress(f"{pod.name} goes down")
+        task.progress(f"{pod.name} goes down{_green_before(task) if number == 0 else ''}")
     return Verdict()
+
+
+def _green_before(task: Task) -> str:
+    """The words for the seconds after the batch before within which all was green. Nobody knew them at its own line."""
+    seconds = task.params.get("green_seconds")
+    return "" if seconds is None else f", green within {duration(seconds)} of the batch before"
 
 
 def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:

@@ -45,7 +45,7 @@ def contract_of(system: System) -> Contract:
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]
-                for name in ("event", "summary", "health", "acts", "waited")
+                for name in ("event", "summary", "health", "acts", "waited", "green_seconds")
             },
         },
         required_if=[

@@ -40,6 +40,7 @@ CONTRACT = Contract(
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
         "summary": {"type": "str", "default": ""},
         "health": {"type": "str", "default": ""},
+        "green_seconds": {"type": "int"},
         "counted": {"type": "dict", "default": {}},
         "acts": {"type": "list", "elements": "dict", "default": []},
         "deadline": {"type": "int", "default": 0},

@@ -91,7 +91,7 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
         {"name": "search", "status": "upgraded", "left": []},
     ]
     record = {"name": "upgrade-1", "phase": "Upgrading", "target_version": "3.8.0", "lock": {"processes": "alive"}}
-    shown = {**record, "deployed_version": "2.19.6", "pools": pools, "outside": ["other-0"]}
+    shown = {**record, "deployed": "2.19.6, on the way to 3.8.0", "pools": pools, "outside": ["other-0"]}
     lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
     assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
     assert [line for line in lines if line.startswith("  pool ")] == [
@@ -126,7 +126,7 @@ def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: s
 def test_status_tells_of_a_version_that_all_members_run() -> None:
     pools = [{"name": "data", "status": "upgraded", "left": []}]
     record = {"name": "upgrade-1", "phase": "Completed", "target_version": "3.8.0", "lock": None}
-    shown = {**record, "deployed_version": "3.8.0", "pools": pools, "outside": []}
+    shown = {**record, "deployed": "3.8.0", "pools": pools, "outside": []}
     lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
     assert lines[1:3] == ["  deployed 3.8.0", "  pool data: upgraded"]
 

@@ -225,6 +225,11 @@ class Health:
     in_flight_fetch: int
     pending_tasks: int
 
+    @property
+    def green(self) -> bool:
+        """Whether it is green, and no change of it is pending."""
+        return self.status == "green" and not self.timed_out
+
 
 HEALTH = frozenset({"green", "yellow", "red"})
 

@@ -20,6 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     batch_changed,
     begun,
     ended,
+    green_after,
     noted,
     one_sentence,
     parse_record,
@@ -41,6 +42,7 @@ BATCHES = st.builds(
     waited=ITEMS,
     cures=st.booleans(),
     outdated=st.lists(TEXTS, max_size=2).map(tuple),
+    green_seconds=st.none() | st.floats(0, 1e6),
 )
 POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
 RECORDS = st.builds(
@@ -59,6 +61,7 @@ RECORDS = st.builds(
     pools=st.lists(POOLS, max_size=2).map(tuple),
     outside=st.lists(TEXTS, max_size=2).map(tuple),
     deployed_version=TEXTS,
+    waited=ITEMS,
 )
 
 
@@ -363,3 +366,19 @@ def test_members_that_are_replaced_on_their_version_are_noted_also_while_they_ar
     other = begun(None, replacing("c", "b", away="c"), "night", "ops", "t3")
     assert other is not None
     assert [each.outdated for each in other.batches] == [(), ("b",)]
+
+
+def test_how_soon_all_was_green_is_kept_beside_the_batch_that_was_done_last() -> None:
+    record = begun(None, plan("a", "b", "c"), "r1", "ops", "t0")
+    for at, batch in (("t1", "batch-01.a"), ("t2", "batch-02.b")):
+        record = batch_changed(record, batch, "done", at, (), ())
+    assert record is not None
+
+    def kept(seconds: float | None, before: str) -> list[float | None]:
+        return [each.green_seconds for each in green_after(record, seconds, before).batches]
+
+    assert kept(13, "batch-03.c") == [None, 13, None]
+    assert kept(13, "batch-02.b") == [13, None, None], "the batch itself is not the one before it"
+    assert kept(13, "") == [None, 13, None]
+    assert kept(None, "batch-03.c") == [None] * 3
+    assert green_after(replace(record, run="r2"), 13, "") == replace(record, run="r2"), "a pause lies between two runs"

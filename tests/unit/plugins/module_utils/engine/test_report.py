@@ -125,7 +125,7 @@ def test_a_figure_that_is_none_counts_nothing(strange: Any) -> None:
 
 def test_nothing_has_begun_yet() -> None:
     assert report_of(record()) == Report(
-        (), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", None, ()
+        "", (), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", None, ()
     )
 
 
@@ -172,7 +172,7 @@ def test_more_batches_than_a_timeline_can_show_are_drawn_by_their_seconds() -> N
 def test_markdown_names_the_batches_and_the_waits() -> None:
     page = drawn("md", record(*TWO))
     assert "# opensearch to 3.8.0: Completed" in page
-    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |" in page
     assert "- 2.0 s, batch-2: <logs-2> recovers." in page
 
 
@@ -186,7 +186,10 @@ def seen() -> Record:
     act = {"target": "persistent a.b", "times": 2, "first": "2026-11-23T02:00:01Z", "last": "2026-11-23T02:00:20Z"}
     last = {"target_version": "2.19.6", "seconds": 900, "batches": 2, "members": 2, "usual_seconds": None}
     return replace(
-        record(*(replace(each, health=health) for each, health in zip(TWO, ("green", "yellow"), strict=True))),
+        record(
+            replace(TWO[0], health="green"),
+            replace(TWO[1], health="yellow", green_seconds=13.0),
+        ),
         acts=(
             {**act, "action": "set"},
             {**act, "action": "restored", "times": 1},
@@ -247,9 +250,17 @@ def test_the_page_shows_health_changes_and_the_comparison(count: int) -> None:
     assert ">900</td>" in page
 
 
+@pytest.mark.parametrize(("form", "shown"), [("md", "| deployed | {} |"), ("html", ". Deployed: {}.")])
+def test_the_deployed_version_is_told_with_the_one_on_the_way(form: str, shown: str) -> None:
+    going = replace(record(*TWO, phase=Phase.UPGRADING), deployed_version="2.19.6")
+    assert shown.format("2.19.6, on the way to 3.8.0") in drawn(form, going)
+    assert shown.format("3.8.0") in drawn(form, replace(going, deployed_version="3.8.0"))
+    assert "eployed" not in drawn(form, record(*TWO))
+
+
 def test_markdown_tells_them_too() -> None:
     page = drawn("md", seen())
-    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow |" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow | 13 |" in page
     assert "- persistent a.b: changed 2 times, put back 1 time" in page
     assert "- image of pool data: changed 1 time, stays" in page
     assert "| seconds from begin to end | 600 | 900 |" in page

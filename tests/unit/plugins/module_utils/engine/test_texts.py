@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -209,6 +210,12 @@ def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
     lines = ending(record(*batches, ended="?"), record_name="")
     assert lines[0] == "Done · 3 upgraded to 3.8.0 in 2 runs · everything put back · the cluster is green"
     assert lines[1:] == ["  b   upgraded by somebody else"]
+
+
+def test_the_end_says_how_soon_all_was_whole_after_the_last_batch() -> None:
+    first, last = done("a", ended="2026-11-21T02:01:00Z"), done("b", ended="2026-11-21T02:02:00Z")
+    (line,) = ending(record(replace(last, green_seconds=13.0), replace(first, green_seconds=40.0)))
+    assert " · the cluster is green within 13 s of the last batch · " in line
 
 
 def test_the_longest_wait_is_the_first_one_of_the_report_wherever_it_was() -> None:

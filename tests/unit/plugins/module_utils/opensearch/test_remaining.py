@@ -91,6 +91,17 @@ def test_what_recovers_is_not_given_up_as_long_as_bytes_advance(monkeypatch: pyt
     assert 300 < asked < 340, "every member is asked for it, so only every half minute"
 
 
+@pytest.mark.parametrize(("ago", "green"), [(40, 40), (None, None)])
+def test_a_gate_tells_how_soon_all_was_green(
+    monkeypatch: pytest.MonkeyPatch, ago: int | None, green: int | None
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(health_gate, "now_seconds", lambda: 1_000_000 + int(clock.now()))
+    servers = Recovering(clock, lambda second: max(0, 30 - int(second)))
+    since = None if ago is None else 1_000_000 - (ago - 30)
+    assert gate(monkeypatch, clock, servers, since=since)["green_seconds"] == green
+
+
 @pytest.mark.parametrize("denied", [False, True])
 def test_what_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch, denied: bool) -> None:
     """As is what only bytes would show to advance, where the user may not ask for them."""

@@ -181,6 +181,17 @@ def test_an_orphaned_task_deletes_nothing() -> None:
     assert world.deleted == []
 
 
+def test_the_first_member_of_a_batch_tells_how_soon_the_one_before_was_green() -> None:
+    said = list[str]()
+    turn(World(), "data-2", "data-1", voice=Lines(said.append), params={"green_seconds": 13})
+    assert [line for line in said if "goes down" in line] == [
+        "data-2 goes down, green within 13 s of the batch before",
+        "data-1 goes down",
+    ]
+    turn(World(), "data-2", voice=Lines(said.append), params={"green_seconds": None})
+    assert "data-2 goes down" in said
+
+
 def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
     world, said = World(), list[str]()
     away = Unreachable(refused("kubernetes_unreachable", "The API is away.", ""))

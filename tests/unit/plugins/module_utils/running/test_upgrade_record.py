@@ -36,6 +36,7 @@ DEFAULTS: Json = {
     "health": "",
     "acts": [],
     "counted": {},
+    "green_seconds": None,
     "deadline": 0,
     "wait": True,
     "wait_timeout": 10,
@@ -93,7 +94,7 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     assert (ended["before"]["deployed_version"], ended["record"]["deployed_version"]) == ("2.19.6", "3.8.0")
     assert [each["action"] for each in ended["actions"]] == ["write_record"]
     (shown,) = records.task("read")["records"]
-    assert shown == {"name": "lock", "lock": None, **ended["record"]}
+    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", **ended["record"]}
     assert records.api.objects[PATH]["data"]["summary"].startswith("Completed: to 3.8.0, updated ")
 
 
@@ -245,7 +246,7 @@ def test_without_a_namespace_it_is_kept_in_a_file_and_kubernetes_is_not_asked(re
     records.task(**BATCH, batch_state="done", results=[{"name": "a", "total_seconds": 3}], **on_hosts)
     ended = records.task("ended", event="completed", **on_hosts)
     (shown,) = records.task("read", lock=None, **on_hosts)["records"]
-    assert shown == {"name": "lock", "lock": None, **ended["record"]}
+    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", **ended["record"]}
     assert (shown["phase"], shown["deployed_version"]) == ("Completed", "3.8.0")
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["lock.3.json", "lock.4.json"]
     assert records.api.asked == []
