@@ -43,7 +43,8 @@ def test_a_stale_request_never_ends_or_starts_a_process_again(place: Place) -> N
         running.await_status(running=False)
         running.start(request_id="r1")
         pid = running.await_status(running=True)["pid"]
-        assert running.stop(request_id="r1").said["pid"] == pid
+        stale = running.stop(request_id="r1").said
+        assert (stale["changed"], stale["stopped_by_request"], stale["pid"]) == (False, False, pid)
         running.stop(request_id="r2")
         running.await_status(running=False)
         stale = running.start(request_id="r1").said
