@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -55,6 +55,8 @@ class Launch:
     cwd: Path
     as_lab: bool = False
     """Whether it begins as the lab's own user and not as that of the pods, to give up its rights by itself."""
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    """Host path by path in the container, for the commands of users."""
 
 
 class Image(Protocol):
@@ -66,6 +68,9 @@ class Image(Protocol):
 
     def takes(self, command: Sequence[str]) -> bool:
         """Whether it sees to this command of a pod itself."""
+
+    def prepare(self, context: ContainerContext) -> Mapping[str, Path]:
+        """Make the files of the image that differ from container to container; host path by path in the image."""
 
     def launch(self, context: ContainerContext) -> Launch:
         """Give the process; may write files into the scratch directory and the mounts."""
@@ -80,6 +85,9 @@ class WithoutFolders:
 
     def takes(self, _command: Sequence[str]) -> bool:
         return False
+
+    def prepare(self, _context: ContainerContext) -> Mapping[str, Path]:
+        return {}
 
 
 class TakesCommand(WithoutFolders):
@@ -120,9 +128,15 @@ def resolve(image: str) -> Image:
 def launch(image: Image, context: ContainerContext) -> Launch:
     """The image's process, or the command with which the pod replaces it, its mounts under their host paths."""
     if context.command and not image.takes(context.command):
-        words = found_on_host((*context.command, *context.args), {**image.folders, **paths_on_host(context)})
-        return Launch(words, {**context.env}, context.scratch)
-    return image.launch(context)
+        folders = {**image.folders, **image.prepare(context), **paths_on_host(context)}
+        words = found_on_host((*context.command, *context.args), folders)
+        return Launch(words, {**context.env}, context.scratch, folders=folders)
+    try:
+        launched = image.launch(context)
+    except LabError as error:
+        # A server says so itself if it cannot read its configuration, and ends.
+        return Launch(("sh", "-c", 'echo "$0" >&2; exit 1', str(error)), {**context.env}, context.scratch)
+    return replace(launched, folders={**image.folders, **paths_on_host(context)})
 
 
 def paths_on_host(context: ContainerContext) -> dict[str, Path]:

@@ -71,6 +71,10 @@ class ElasticsearchImage:
         """Sees to its entry point itself."""
         return is_entry(command)
 
+    def prepare(self, _context: ContainerContext) -> Mapping[str, Path]:
+        """Gives nothing: a command that runs the entry point among others does not work with this image."""
+        return {}
+
     def launch(self, context: ContainerContext) -> Launch:
         """Gives the Java process, or a shell that becomes it; writes its configuration first.
 

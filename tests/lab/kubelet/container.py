@@ -148,8 +148,7 @@ class Container:
             self._ended(Terminated(128, "StartError", started, timestamp(), identity, message))
             return True
         self._process = process
-        folders = {**image.folders, **images.paths_on_host(context)}
-        self._executor = Executor(self.place, launch, process, self._group, folders)
+        self._executor = Executor(self.place, launch, process, self._group)
         self.place.report("Normal", "Created", f"Container created: {self.name}")
         self.place.report("Normal", "Started", f"Container started: {self.name}")
         self.place.note("container-started", container=self.name, process=process.record.pid, image=self.image)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -40,14 +40,11 @@ class Executor:
         launch: Launch,
         process: Process,
         group: Path | None = None,
-        folders: Mapping[str, Path] | None = None,
     ) -> None:
-        """`folders` gives the host path by path in the container, for the commands of users."""
         self._place = place
         self._launch = launch
         self._process = process
         self._group = group
-        self._folders = folders or {}
 
     async def run(self, command: Sequence[str], timeout: float) -> tuple[int, str]:
         """Exit code and output; a command that takes longer than `timeout` seconds is killed."""
@@ -69,7 +66,7 @@ class Executor:
         # Without a namespace of its own, its signals would reach other processes of the same user.
         if why := process_namespace.obstacle():
             raise OSError(1, f"the lab runs commands of users in process namespaces only: {why}")
-        words = found_on_host(command, self._folders)
+        words = found_on_host(command, self._launch.folders)
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             code = await self._ended(words, (output, errors), None)
             return Ended(128 - code if code < 0 else code, _read(output), _read(errors))

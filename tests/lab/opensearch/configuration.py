@@ -49,7 +49,7 @@ class Server:
 OPENSEARCH = Server("/usr/share/opensearch", "opensearch.yml", {"bootstrap.system_call_filter": False})
 
 
-def member_settings(server: Server, context: ContainerContext) -> dict[str, Any]:
+def member_settings(server: Server, context: ContainerContext, *, with_file: bool = True) -> dict[str, Any]:
     """Gives the member's settings by full name; a variable wins over the mounted file, both over the defaults."""
     data = context.mounts.get(f"{server.installation}/data")
     settings: dict[str, Any] = {
@@ -67,11 +67,21 @@ def member_settings(server: Server, context: ContainerContext) -> dict[str, Any]
         settings["plugins.security.disabled"] = True
     if zone := context.env.get("LAB_ZONE"):
         settings["node.attr.zone"] = zone
-    settings.update(_mounted_settings(server, context))
+    if with_file:
+        settings.update(_mounted_settings(server, context))
     settings.update(_environment_settings(context.env))
     if settings["network.host"] == _EVERYWHERE:
         settings["network.host"] = context.address
     return settings
+
+
+def as_options(settings: Mapping[str, Any]) -> list[str]:
+    """Gives settings as options of the server, which win over its file. No option can say that a list is empty."""
+    texts = {
+        name: ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else value
+        for name, value in settings.items()
+    }
+    return [f"-E{name}={text}" for name, text in sorted(texts.items()) if text != ""]
 
 
 def is_entry(command: Sequence[str]) -> bool:
@@ -119,7 +129,10 @@ def _mounted_settings(server: Server, context: ContainerContext) -> dict[str, An
     path = _copied(context) or path
     if path is None or not path.is_file():
         return {}
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise LabError(f"The mounted {path} is no YAML: {error}") from error
     if not isinstance(content, (dict, type(None))):
         raise LabError(f"The mounted {path} is not a mapping of settings; write one setting a line as name: value.")
     return _flat(content or {})

@@ -18,6 +18,7 @@ from tests.lab.images import ContainerContext, Image, ImageNotFound, Launch
 from tests.lab.opensearch.configuration import (
     LOGGING,
     OPENSEARCH,
+    as_options,
     is_entry,
     made,
     member_settings,
@@ -33,6 +34,7 @@ DEFAULT_HEAP = "-Xms256m -Xmx256m"
 """The heap unless OPENSEARCH_JAVA_OPTS is given."""
 ARCHIVE, NO_ARCHIVE = "LAB_CLASS_ARCHIVE", "none"
 """The variable of a container that starts without the lab's class archive, as a server elsewhere does."""
+_ENTRY = "/usr/share/opensearch/opensearch-docker-entrypoint.sh"
 # Many short-lived members share few cores: a small collector and a quick compiler boot faster than the defaults.
 _JVM_OPTIONS = (
     "-XX:+UseSerialGC",
@@ -69,11 +71,33 @@ class OpenSearchImage:
         Raises:
             LabError: the mounted opensearch.yml is not a mapping.
         """
-        configuration, temporary = (made(context.scratch / name, context.scratch) for name in ("config", "tmp"))
         settings = member_settings(OPENSEARCH, context)
+        configuration = self._configuration(context, render(settings))
+        return Launch((*self._java(context, configuration), *context.args), context.env, context.scratch)
+
+    def prepare(self, context: ContainerContext) -> Mapping[str, Path]:
+        """Makes the folder of the configuration, and an entry point that starts the server with what is in there.
+
+        A process manager starts it again and again in one container. The settings of the lab are options, since another
+        file may be put into the place of opensearch.yml before each start.
+        """
+        options = as_options(member_settings(OPENSEARCH, context, with_file=False))
+        configuration = self._configuration(context, "")
+        entry = context.scratch / "entry"
+        words = " ".join(shlex.quote(word) for word in (*self._java(context, configuration), *options))
+        write(entry, f'#!/bin/sh\nexec {words} "$@"\n', context.scratch)
+        entry.chmod(0o755)
+        return {_ENTRY: entry, f"{OPENSEARCH.installation}/config": configuration}
+
+    def _configuration(self, context: ContainerContext, settings: str) -> Path:
+        configuration = made(context.scratch / "config", context.scratch)
         take_mounted(OPENSEARCH, context.mounts, configuration, context.scratch)
-        write(configuration / "opensearch.yml", render(settings), context.scratch)
+        write(configuration / "opensearch.yml", settings, context.scratch)
         write(configuration / "log4j2.properties", LOGGING, context.scratch)
+        return configuration
+
+    def _java(self, context: ContainerContext, configuration: Path) -> tuple[str, ...]:
+        temporary = made(context.scratch / "tmp", context.scratch)
         options = [
             *shlex.split(context.env.get("OPENSEARCH_JAVA_OPTS", DEFAULT_HEAP)),
             *_JVM_OPTIONS,
@@ -83,8 +107,7 @@ class OpenSearchImage:
         if (archive := archive_path(self.home)).exists() and context.env.get(ARCHIVE) != NO_ARCHIVE:
             options.append(f"-XX:SharedArchiveFile={archive}")
         options += [f"-Dopensearch.path.conf={configuration}", "-cp", class_path(self.home)]
-        argv = (str(java_path()), *options, "org.opensearch.bootstrap.OpenSearch", *context.args)
-        return Launch(argv, context.env, context.scratch)
+        return (str(java_path()), *options, "org.opensearch.bootstrap.OpenSearch")
 
     def _version_options(self) -> list[str]:
         """Gives what guards the process: up to 2.x a security manager, which Java 18 and later allow only when told."""
