@@ -29,6 +29,13 @@ options:
   confirmed:
     description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
     type: str
+  shown:
+    description:
+      - With O(state=begun), the members of each batch of the plan that was shown. If they go in another order,
+        which the digest does not cover, the task says so.
+    type: list
+    elements: list
+    default: []
   event:
     description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
     type: str

@@ -55,7 +55,8 @@ def _upgrade(
     with step(f"OpenSearch {options.target}"):
         fetched.result()
     variables = cluster.variables(options.target)
-    surroundings = {**environment(), "ANSIBLE_STDOUT_CALLBACK": "stateful.upgrade.concise"}
+    quiet = {"ANSIBLE_LOCALHOST_WARNING": "no", "ANSIBLE_INVENTORY_UNPARSED_WARNING": "no"}
+    surroundings = {**environment(), **quiet, "ANSIBLE_STDOUT_CALLBACK": "stateful.upgrade.concise"}
     consented = {**variables, "upgrade_confirm": _planned(variables, surroundings)}
     print(
         f"\n$ ansible-playbook {PLAYBOOK} -e target_version={options.target} "

@@ -18,6 +18,7 @@ from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
 from .pace import placed
+from .plan_text import other_order
 
 Work = Callable[[Task], Outcome]
 
@@ -172,6 +173,8 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
     if not verdict.passed:
         return replace(plan, verdict=verdict)
+    if said := other_order(task.params.get("shown") or (), plan.more["batches"]):
+        task.progress(said)
     restored = parts.put_back(task)
     verdict = combine((verdict, restored.verdict))
     if verdict.passed and parts.first is not None:

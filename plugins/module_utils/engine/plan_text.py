@@ -71,6 +71,20 @@ def refusals(verdict: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(" ".join(filter(None, (one["message"], one["remedy"]))) for one in reasons))
 
 
+def other_order(shown: Sequence[Sequence[str]], batches: Sequence[Mapping[str, Any]]) -> str:
+    """The sentence about an order that is not the one that was shown; empty if it is. The digest covers no order."""
+    going = {member for batch in batches for member in batch["members"]}
+    left = [each for each in ([name for name in names if name in going] for names in shown) if each]
+    for number, (batch, before) in enumerate(zip(batches, left, strict=False), 1):
+        if list(batch["members"]) != before:
+            goes = "goes" if len(batch["members"]) == 1 else "go"
+            where = "first" if number == 1 else f"in batch {number}"
+            special = batch["reason"].removeprefix(batch.get("kind", "")).lstrip(";, ")
+            why = f": {special}" if special else ""
+            return f"{first_few(batch['members'])} {goes} {where}, which is not the order that was shown{why}."
+    return ""
+
+
 def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
     """The line of a plan without any batch."""
     target, left, outdated = plan["target_version"], plan["left"], plan.get("outdated") or ()

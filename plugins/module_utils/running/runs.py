@@ -42,6 +42,7 @@ def contract_of(system: System) -> Contract:
             "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
+            "shown": {"type": "list", "elements": "list", "default": []},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]

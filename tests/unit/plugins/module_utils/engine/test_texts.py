@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import Ending, ending_lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import MOST_ROWS, Words, plan_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import (
+    MOST_ROWS,
+    Words,
+    other_order,
+    plan_lines,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
     BatchRecord,
     Record,
@@ -65,6 +70,22 @@ def test_a_plan_of_three_members() -> None:
         "  changes and puts back: update strategy of 1 pool, 3 cluster settings     stays: image of 1 pool",
         "Plan: 3 to upgrade, 0 already on 3.8.0.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ([["m-1"], ["m-0"], ["m-2"]], ""),
+        ([], ""),
+        ([["gone"], ["m-1"], ["m-0"], ["m-2"]], ""),
+        ([["m-1"], ["m-0"]], ""),
+        ([["m-0"], ["m-1"], ["m-2"]], "m-1 goes first, which is not the order that was shown: its pod is not Ready."),
+        ([["m-1"], ["m-2"], ["m-0"]], "m-0 goes in batch 2, which is not the order that was shown."),
+    ],
+)
+def test_an_order_that_was_not_shown_is_told_in_one_line(shown: list[list[str]], said: str) -> None:
+    batches = [batch("m-1", special="; its pod is not Ready"), batch("m-0"), batch("m-2")]
+    assert other_order(shown, batches) == said
 
 
 def test_a_prediction_without_any_measurement_is_called_a_guess() -> None:
