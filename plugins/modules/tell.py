@@ -17,6 +17,11 @@ author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
+  deed:
+    description: The deed that the plan and the end are about.
+    type: str
+    choices: [upgrade, restart]
+    default: upgrade
   lines:
     description: The lines themselves.
     type: list

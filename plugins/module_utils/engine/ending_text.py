@@ -77,7 +77,7 @@ def _outcome(end: Ending, words: Words) -> Iterator[str]:
         yield end.waiting_lead or NOTHING_MORE_NOW
         yield from (f"  {one['message']}" for one in end.waiting)
     elif end.planned:
-        yield " · ".join(_done(end))
+        yield " · ".join(_done(end, words))
 
 
 def _failed(end: Ending, words: Words) -> Iterator[str]:
@@ -91,12 +91,12 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
         yield f"{put_back} Cure the cause and run the playbook again: finished {words.unit}s are left alone."
 
 
-def _done(end: Ending) -> Iterator[str]:
+def _done(end: Ending, words: Words) -> Iterator[str]:
     record = end.record
     seconds = seconds_between(record.started, record.updated) if record else None
     runs = {batch.run for batch in record.batches if batch.run} if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
-    yield _count(end) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
+    yield _count(end, words) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
     yield "everything put back"
     if end.found:
         yield end.found + _so_soon(record)
@@ -106,11 +106,11 @@ def _done(end: Ending) -> Iterator[str]:
         yield f"record {end.record_name}"
 
 
-def _count(end: Ending) -> str:
+def _count(end: Ending, words: Words) -> str:
     there, outdated = _upgraded(end), _outdated(end)
     upgraded, replaced = len(there - outdated), len(there & outdated)
     parts = [
-        f"{upgraded:,} upgraded to {end.target_version}" if upgraded or not replaced else "",
+        f"{upgraded:,} {words.done(end.target_version)}" if upgraded or not replaced else "",
         f"{replaced:,} replaced (template changed)" if replaced else "",
     ]
     return ", ".join(filter(None, parts))

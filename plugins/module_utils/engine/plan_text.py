@@ -16,6 +16,9 @@ MOST_ROWS = 12
 """Batches that are all shown. Of more, those between the first and the last few are summed up."""
 FIRST, LAST = 4, 3
 """Batches that are shown at the begin and at the end of a plan that is summed up."""
+UPGRADE, RESTART = "upgrade", "restart"
+DEEDS = (UPGRADE, RESTART)
+"""The deeds that a plan may be for."""
 WIDEST = 44
 """Characters of the widest column of members that the others are aligned to."""
 
@@ -33,6 +36,12 @@ class Words:
     """Things that are changed and stay."""
     notes: Sequence[str] = ()
     """Sentences about what is special."""
+    deed: str = UPGRADE
+    """One of `DEEDS`."""
+
+    def done(self, target: str) -> str:
+        """The deed once it is done."""
+        return f"upgraded to {target}" if self.deed == UPGRADE else "restarted"
 
     def units(self, count: int) -> str:
         """So many units."""
@@ -60,7 +69,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_rows(batches, words),
         *_touched(words),
         *notes,
-        _counts(plan, going),
+        _counts(plan, words, going),
         *(f"  - {one}" for one in refusals(plan["verdict"])),
     ]
 
@@ -108,7 +117,7 @@ def _header(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
     parts = [
         f"Plan {plan['digest']}",
         " ".join(filter(None, (name, system))),
-        f"{whence} → {plan['target_version']}",
+        f"{whence} → {plan['target_version']}" if words.deed == UPGRADE else str(plan["target_version"]),
         ", ".join(filter(None, (count, counted(len(batches), "batch"), _predicted(plan)))),
     ]
     return "   ".join(filter(None, parts))
@@ -165,7 +174,7 @@ def _touched(words: Words) -> Iterator[str]:
         yield "  " + "     ".join((*changes, *stays))
 
 
-def _counts(plan: Mapping[str, Any], going: Collection[str]) -> str:
+def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> str:
     refused = refusals(plan["verdict"])
     if refused:
         return f"Plan: it cannot be carried out, for {counted(len(refused), 'reason')}:"
@@ -174,10 +183,10 @@ def _counts(plan: Mapping[str, Any], going: Collection[str]) -> str:
     replaced = {*(plan.get("outdated") or ())} & {*going}
     upgraded = len(going) - len(replaced)
     parts = [
-        f"{upgraded:,} to upgrade" if upgraded or not replaced else "",
+        f"{upgraded:,} to {words.deed}" if upgraded or not replaced else "",
         f"{len(replaced):,} to replace (template changed)" if replaced else "",
         f"{len(cured):,} to cure first" if cured else "",
-        f"{there:,} already on {plan['target_version']}",
+        f"{there:,} already on {plan['target_version']}" if words.deed == UPGRADE else f"{there:,} to leave alone",
         f"{len(plan['left']):,} left out" if plan["left"] else "",
     ]
     return f"Plan: {', '.join(filter(None, parts))}."

@@ -68,6 +68,9 @@ CONTRACT = Contract(
     }
 )
 
+TO_RESTART = "to restart"
+"""The words after the version of a member whose process is to be restarted."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -88,7 +91,12 @@ def run(task: Task) -> Outcome:
     """Observe, judge and plan. Nothing is changed, so check mode does the same."""
     params = task.params
     target = target_of(params["target_version"])
-    drawn = _from_hosts(task) if _on_hosts(params) else _from_sets(task, target)
+    return planned(task, _from_hosts(task) if _on_hosts(params) else _from_sets(task, target), target)
+
+
+def planned(task: Task, drawn: Drawn, target: Version, further: Sequence[str] = ()) -> Outcome:
+    """The plan for these pools. `further` are conditions that the digest covers as well."""
+    params = task.params
     state = drawn.state
     passed_or_raise(judge_product([(member.name, member.version) for member in state.members.values()], target))
     pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
@@ -125,6 +133,7 @@ def run(task: Task) -> Outcome:
         *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
+        *further,
     ]
     digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
     stay = {*_outdated(pools, target)} - {*going}
@@ -175,9 +184,12 @@ def _from_sets(task: Task, target: Version) -> Drawn:
         {pool.name: pool.target_image for pool in pools},
         {one.name for one in (*seen.sets, *seen.others)},
     )
-    verdict = combine(
-        (*troubles, *owners, images, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools))
-    )
+    return drawn_from(seen, pools, combine((*troubles, *owners, images)))
+
+
+def drawn_from(seen: Seen, pools: tuple[Pool, ...], verdict: Verdict) -> Drawn:
+    """The pools of both sides, and the verdict on how they fit each other."""
+    verdict = combine((verdict, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
 
 
@@ -219,7 +231,12 @@ def _outcome(
     versions = [member.version for pool in pools for member in pool.members if member.version is not None]
     running = {m.name: str(m.version) for m in state.members.values()}
     outdated = _outdated(pools, target)
-    known = {**running, **{name: f"{running[name]} ({TEMPLATE_CHANGED})" for name in outdated}}
+    due = [m.name for pool in pools for m in pool.members if m.due and m.name in running]
+    known = {
+        **running,
+        **{name: f"{running[name]} ({TO_RESTART})" for name in due},
+        **{name: f"{running[name]} ({TEMPLATE_CHANGED})" for name in outdated},
+    }
     before = {member.name: known.get(member.name) for pool in pools for member in pool.members}
     going = {name for batch in batches for name in batch.members}
     covered = "that is planned for " if left else ""

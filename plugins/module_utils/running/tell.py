@@ -14,7 +14,7 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
 from ..common.words import printable
 from ..engine.ending_text import Ending, ending_lines
-from ..engine.plan_text import Words, plan_lines
+from ..engine.plan_text import DEEDS, UPGRADE, Words, plan_lines
 from ..engine.record import Record, parse_record
 
 _TEXTS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
@@ -45,6 +45,7 @@ CONTRACT = Contract(
         },
         "unit": {"type": "str", "default": "member"},
         "system": {"type": "str", "default": ""},
+        "deed": {"type": "str", "default": UPGRADE, "choices": [*DEEDS]},
         "changes": _TEXTS,
         "stays": _TEXTS,
         "notes": _TEXTS,
@@ -58,7 +59,7 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Make the lines and say them."""
     params = task.params
-    words = Words(params["unit"], params["system"], params["changes"], params["stays"], params["notes"])
+    words = Words(params["unit"], params["system"], params["changes"], params["stays"], params["notes"], params["deed"])
     if params["plan"] is not None:
         lines = plan_lines(params["plan"], words)
     elif params["ending"] is not None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from kubernetes import client
 
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import ROLE, Cluster, bound
+from tests.scenarios.playbook import play
 from tests.scenarios.tasks import Tasks, step
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 LAST = MEMBERS[-1]
+RESTART = "stateful.upgrade.restart"
 PREFIX = "upgrade.stateful/"
 RIGHTS = ROLE.parents[2] / "restart/files/role.yml"
 """The Role that a restart needs beside that of an upgrade."""
@@ -64,4 +67,27 @@ def test_one_process_is_restarted_once_and_its_pod_stays(standing: Cluster, task
     assert standing.fingerprint() == before
     after = processes(standing)
     assert {name for name in MEMBERS if after[name] != processes_before[name]} == {LAST}
+    assert marks(standing) == {name: [] for name in MEMBERS}
+
+
+def test_the_playbook_restarts_all_members_one_after_the_other(
+    standing: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    before, first = standing.fingerprint(), processes(standing)
+    variables = {name: value for name, value in standing.variables("").items() if name != "target_version"}
+    planned = play(RESTART, variables, ansible_environment)
+    assert planned.code != 0
+    assert "was not confirmed" in planned.message
+    assert processes(standing) == first
+    digest = re.search(r"Plan (p\w{11})", planned.output)
+    assert digest, planned.output
+    done = play(RESTART, {**variables, "upgrade_confirm": digest[1]}, ansible_environment)
+    print(done.output)
+    assert done.code == 0, done.message
+    assert "3 restarted" in done.output
+    standing.until_green()
+    assert standing.fingerprint() == before
+    after = processes(standing)
+    assert {name for name in MEMBERS if after[name] == first[name]} == set()
     assert marks(standing) == {name: [] for name in MEMBERS}

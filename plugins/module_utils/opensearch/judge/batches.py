@@ -55,8 +55,7 @@ class Batch:
 def batches_of(
     pools: Iterable[Pool], target: Version, only: Collection[str], cutting: Cutting, placement: Placement
 ) -> tuple[Batch, ...]:
-    """The batches in order, from pools in order. Members that are as the plan wants them are left out, as are
-    those not in `only`.
+    """The batches in order, from pools in order, without members that are as the plan wants them, or not in `only`.
 
     Broken members of all pools come first, each alone: no other member goes while one is away.
     Raises ValueError if `max_unavailable` is neither a number nor a percentage.
@@ -71,7 +70,8 @@ def batches_of(
     ]
     broken = [member for member in going if member.version is None]
     cured = [member for member in broken if known[member.pool].cures(member)]
-    rest = [member for member in going if member.version is not None or member in cured]
+    there = (member for member in going if member.version is not None or member in cured)
+    rest = sorted(there, key=lambda member: not member.under_way)
     if cutting.batching == "serial":
         steps: list[Step] = [(member,) for member in rest]
     else:
@@ -231,6 +231,8 @@ def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], *,
         return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is cured first"
+    if first.under_way:
+        return f"{words}; an interrupted run has begun with it"
     if not first.ready and not pools[first.pool].by_partition:
         return f"{words}; its pod is not Ready, so it goes before the others of its pool"
     if first.elected and pools[first.pool].by_partition:

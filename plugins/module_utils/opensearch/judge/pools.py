@@ -56,9 +56,14 @@ class Member:
     attributes: frozenset[str] = frozenset()
     """Its node attributes, each as name=value; none while it is not in the cluster."""
 
+    due: bool = False
+    """Whether it is to go although nothing of it is behind: its process is to be restarted."""
+    under_way: bool = False
+    """Whether a run that was interrupted has begun with it, so that it goes before all others."""
+
     def behind(self, target: Version) -> bool:
-        """Whether it is to be replaced: it is not on the target version, or its pod is outdated."""
-        return self.version != target or self.outdated
+        """Whether it is to go: it is not on the target version, its pod is outdated, or it is due."""
+        return self.version != target or self.outdated or self.due
 
     def replaced_on(self, target: Version) -> bool:
         """Whether nothing but its pod is outdated, so that it is replaced on the version that it runs."""

@@ -16,7 +16,7 @@ from ...kubernetes.client import KubernetesClient
 from ...kubernetes.pods import list_pods, pod_path
 from ...kubernetes.state import Pod, StatefulSet
 from ...kubernetes.stateful_sets import path_of
-from ..judge.phases import MEMBER, PHASE_OF_OPERATOR, PROCESS, SCHEDULED, Phase, may_become, phase_of
+from ..judge.phases import MEMBER, PHASE_OF_OPERATOR, PROCESS, RUN, SCHEDULED, Phase, may_become, phase_of
 
 ATTEMPTS = 10
 """Conflicts in a row before a mark is given up. Every status update changes the resourceVersion that guards it."""
@@ -49,7 +49,8 @@ class Marks:
                 return False
             if not may_become(before, phase):
                 raise self._moved(found, before, phase)
-            self._write(found, phase, _notes(phase, process, member))
+            scheduled = {RUN: self.task.run or None} if phase in SCHEDULED else {}
+            self._write(found, phase, {**scheduled, **_notes(phase, process, member)})
             return True
 
         return until_unchanged(attempt, ATTEMPTS)
@@ -68,7 +69,7 @@ class Marks:
             if before is not None and before not in SCHEDULED:
                 raise self._moved(found, before, None)
             if before is not None:
-                self._write(found, None, {})
+                self._write(found, None, {RUN: None})
             return before is not None
 
         return until_unchanged(attempt, ATTEMPTS)
@@ -114,5 +115,5 @@ class Marks:
 
 def _notes(phase: Phase | None, process: str, member: str) -> dict[str, str | None]:
     if phase is None:
-        return {PROCESS: None, MEMBER: None}
+        return {PROCESS: None, MEMBER: None, RUN: None}
     return {PROCESS: process, MEMBER: member} if process else {}

@@ -26,6 +26,8 @@ STOPPED = "upgrade.stateful/stop"
 """The annotation of a pod whose process a person wants stopped, until the annotation is removed."""
 PROCESS = "upgrade.stateful/restart-process"
 """The annotation that names the process to end, so that a stale read never ends its successor."""
+RUN = "upgrade.stateful/restart-run"
+"""The annotation with the run that has scheduled a pod. A pod that a person has scheduled has none."""
 MEMBER = "upgrade.stateful/restart-member"
 """The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
 
@@ -75,6 +77,8 @@ class Marked:
     """The same process as the cluster knows it."""
     stays_stopped: bool = False
     """Whether a person wants its process stopped."""
+    run: str = ""
+    """The run that has scheduled it; empty if a person has."""
 
     @property
     def next_phase(self) -> Phase | None:
@@ -140,7 +144,7 @@ def marked(
     stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
     own = phase_of(annotations, key)
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
-    return Marked(name, uid, own or of_pool, process, member, stays_stopped)
+    return Marked(name, uid, own or of_pool, process, member, stays_stopped, annotations.get(RUN, ""))
 
 
 def next_of(pods: Sequence[Marked]) -> Next:

@@ -1,0 +1,73 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The request of a restart: the pods that are due, from the marks of all pods. Pure.
+
+Pods that are marked are the request: a person has scheduled them, or a run that was killed. Without any mark it is
+every pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from .phases import UNDER_WAY, Marked, Phase
+
+
+@dataclass(frozen=True)
+class Request:
+    """The pods that are to be restarted."""
+
+    names: frozenset[str]
+    under_way: frozenset[str] = frozenset()
+    """Those with which an interrupted run has begun."""
+    by_person: tuple[str, ...] = ()
+    """Those that a person has scheduled."""
+    stay_stopped: tuple[str, ...] = ()
+    """The pods that a person wants stopped."""
+
+    @property
+    def condition(self) -> str:
+        """The words for the request that consent covers. A run that goes on has the same as the one that was killed."""
+        return f"restart of {' '.join(self.by_person)}" if self.by_person else "restart of all"
+
+
+def request_of(pods: Sequence[Marked]) -> Request:
+    """The request in the marks of all pods of the cluster."""
+    stay = tuple(pod.name for pod in pods if pod.stays_stopped)
+    free = [pod for pod in pods if not pod.stays_stopped]
+    marked = [pod for pod in free if pod.phase is not None]
+    return Request(
+        names=frozenset(pod.name for pod in marked or free),
+        under_way=frozenset(pod.name for pod in marked if pod.phase in UNDER_WAY),
+        by_person=tuple(sorted(pod.name for pod in marked if not pod.run and pod.phase not in UNDER_WAY)),
+        stay_stopped=stay,
+    )
+
+
+@as_verdict
+def judge_request(request: Request, pods: Sequence[Marked], versions: Collection[str]) -> Iterator[Reason]:
+    """Whether the request can be carried out one batch after the other, and remarks on what it leaves out."""
+    if len(versions) > 1:
+        yield refused(
+            "versions_mixed",
+            f"The members run {' and '.join(sorted(versions))}: an upgrade is under way.",
+            "Finish the upgrade first. It restarts every member that it upgrades.",
+        )
+    together = [pod.name for pod in pods if pod.phase in {Phase.SCHEDULE_COORDINATED, Phase.STOP_COORDINATED}]
+    if together:
+        yield refused(
+            "restart_together",
+            f"{enumerate_few(together)} are to restart all at once, which needs a way that keeps a process stopped.",
+            "Set the phase schedule-rolling on them, so that they restart one after the other.",
+        )
+    if request.stay_stopped:
+        yield remark(
+            "process_stays_stopped",
+            f"The processes of {enumerate_few(request.stay_stopped)} are left alone, since their pods are annotated to"
+            " stay stopped.",
+            "Remove the annotation upgrade.stateful/stop to have them restarted, too.",
+        )

@@ -1,0 +1,276 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module restart_plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: restart_plan
+short_description: Plan the restart of the processes of an OpenSearch cluster, and begin and end its run
+description:
+  - Orders the members whose processes are to be restarted. These are the ones that are marked with a phase
+    (M(stateful.upgrade.process_restart)), by a person or by a run that was killed. If none is marked, they are all.
+  - At the same time it asks the gate C(before_upgrade) of M(stateful.upgrade.cluster_health_gate), and checks whether
+    the lock (M(stateful.upgrade.upgrade_lock)) is free, and whether the user has all rights.
+  - One verdict tells everything that stands in the way. Planning changes nothing.
+  - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  state:
+    description:
+      - V(planned) plans, and looks for everything that stands in the way.
+      - V(begun) takes the lock, plans again, puts back the changes that an interrupted run has left, marks the pods of
+        the plan, and records the begin of the run. If the plan is not the O(confirmed) one any more, or anything else
+        goes wrong, the lock is given back.
+      - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
+    type: str
+    choices: [planned, begun, ended]
+    default: planned
+  namespace:
+    description: The namespace of the cluster's pods. Needed unless O(state=ended).
+    type: str
+  target_version:
+    description: It has no effect, since a restart changes no version.
+    type: str
+  pools:
+    description:
+      - Names of the StatefulSets that are the pools of the cluster.
+      - The default is the StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
+    type: list
+    elements: str
+    default: []
+  label_selector:
+    description: Consider only StatefulSets with these labels.
+    type: str
+  members:
+    description: Restart only these members in this run. The default is all that are to be restarted.
+    type: list
+    elements: str
+    default: []
+  container:
+    description:
+      - The container that runs OpenSearch. The default is the only one, or the only one whose image is called
+        opensearch.
+    type: str
+  order:
+    description: Names of pools in the order in which they go, as in M(stateful.upgrade.pool_order).
+    type: list
+    elements: str
+    default: []
+  batching:
+    description: The members that go down together, as in M(stateful.upgrade.pool_order).
+    type: str
+    choices: [serial, zones, disjoint]
+    default: serial
+  zone_attribute:
+    description: The node attribute that names the zone of a member.
+    type: str
+    default: zone
+  max_unavailable:
+    description: The most members of a pool that go down together, as a number or as a percentage of the pool.
+    type: str
+  hand_over:
+    description: Whether an elected manager hands over to another one before its batch goes down.
+    type: bool
+    default: true
+  restart_by:
+    description: The way in which a process is stopped and started, as in M(stateful.upgrade.process_restart).
+    type: str
+    choices: [kubelet]
+    default: kubelet
+  annotation:
+    description: The key of the annotation that holds the phase.
+    type: str
+    default: upgrade.stateful/restart-phase
+  archived:
+    description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
+    type: str
+    choices: [remove, refuse]
+    default: remove
+  announce:
+    description: It has no effect for this system.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait for an answer of OpenSearch and of the Kubernetes API, then for the cluster to be fit for the
+        restart, and for the lock to be free.
+    default: 120
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+    details: The difference shows each member before and after; with O(state=begun) the settings put back.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs
+  - stateful.upgrade.runs.record
+  - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.checks
+seealso:
+  - module: stateful.upgrade.process_restart
+  - module: stateful.upgrade.upgrade_plan
+"""
+
+EXAMPLES = r"""
+- name: Plan the restart of all members
+  stateful.upgrade.restart_plan:
+    namespace: search
+    opensearch:
+      hosts: [https://search.example.com:9200]
+  register: plan
+
+- name: Begin to carry it out
+  stateful.upgrade.restart_plan:
+    state: begun
+    namespace: search
+    confirmed: "{{ plan.digest }}"
+  register: begun
+
+- name: End the run
+  stateful.upgrade.restart_plan:
+    state: ended
+    namespace: search
+    lock: "{{ begun.lock }}"
+    event: completed
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the restart may begin, with all refusals at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The version of each member, with a word for those that are to be restarted; empty with O(state=ended).
+  returned: always
+  type: dict
+  sample: {data-0: 3.8.0, data-1: 3.8.0 (to restart)}
+target_version:
+  description: The version of all members.
+  returned: unless O(state=ended)
+  type: str
+  sample: 3.8.0
+cluster_uuid:
+  description: The UUID of the cluster.
+  returned: unless O(state=ended)
+  type: str
+  sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+cluster_name:
+  description: The name of the cluster.
+  returned: unless O(state=ended)
+  type: str
+  sample: search
+deployed_version:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: str
+  sample: 2.19.6
+pools:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+batches:
+  description:
+    - The same as that of M(stateful.upgrade.pool_order). C(place) is the place of the batch in the whole restart, over
+      all its runs, such as V(2/3).
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+members:
+  description: Names of all members, of the pools and of the cluster.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: [data-0, data-1]
+broken:
+  description: Members of the pools that are not in the cluster.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+outdated:
+  description: Always empty, since nothing is replaced.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+left:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+digest:
+  description: The same as that of M(stateful.upgrade.pool_order).
+  returned: unless O(state=ended)
+  type: str
+  sample: p5f0c1d2e3a4
+predicted_seconds:
+  description: The seconds that the batches will take; null if there are none.
+  returned: with O(state=planned)
+  type: int
+  sample: 720
+prediction:
+  description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
+  returned: with O(state=planned)
+  type: str
+  sample: measured
+earlier:
+  description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
+  returned: with O(state=planned)
+  type: dict
+  sample: {started: '2026-11-21T02:00:00Z', done: 2}
+lock:
+  description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
+  returned: with O(state=begun), if the run has begun
+  type: dict
+  sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
+record:
+  description: The record as written.
+  returned: with O(state=ended)
+  type: dict
+  sample: {phase: Completed}
+actions:
+  description: Each act with its time.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+waited:
+  description: Each reason that was waited for, with its seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+next:
+  description: The next step.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.restart.restart_plan import SYSTEM
+from ..module_utils.running.entry import run_as_module
+from ..module_utils.running.runs import contract_of, work_of
+
+CONTRACT = contract_of(SYSTEM)
+run = work_of(SYSTEM)
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()
