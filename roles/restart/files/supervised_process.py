@@ -24,6 +24,8 @@ LINES, LONGEST = 20, 1_000
 REMEMBERED = 64
 """The most requests that are remembered as carried out."""
 CHUNK = 65_536
+AGAIN = 1.0
+"""Seconds until a process that its parent has left behind is told again to end."""
 
 
 class Refused(Exception):
@@ -208,6 +210,7 @@ class Process:
         self._stopping = self._leaving = False
         self._kill_at = float("inf")
         self._told = set[int]()
+        self._tell_again = 0.0
 
     def status(self) -> dict[str, object]:
         """The whole state, for an answer."""
@@ -299,6 +302,9 @@ class Process:
                 left = descendants()
                 if not left:
                     return self._ended(self._code)
+                if time.monotonic() >= self._tell_again:
+                    # A signal between fork and exec may be lost with the trap of a shell.
+                    self._told, self._tell_again = set(), time.monotonic() + AGAIN
                 send(signal.SIGTERM, left - self._told)
                 self._told |= left
                 self._kill_at = min(self._kill_at, time.monotonic() + self._patience)

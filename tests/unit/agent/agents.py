@@ -14,7 +14,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -127,6 +127,24 @@ class Agent:
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         return int(children[0])
 
+    def processes(self) -> dict[int, str]:
+        """The processes below it, by their numbers on this machine, with their states."""
+        found, left = dict[int, str](), [self.pid]
+        while left:
+            for thread in Path(f"/proc/{left.pop()}/task").glob("*/children"):
+                children = [int(child) for child in thread.read_text().split()]
+                left += children
+                for child in children:
+                    with suppress(FileNotFoundError, ProcessLookupError):  # it may just have ended
+                        found[child] = Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2][0]
+        return found
+
+    def kill(self) -> None:
+        """Ends it and all that it has started, as the end of a container does."""
+        for pid in [self.pid] if namespace() else [self.pid, *self.processes()]:
+            os.kill(pid, signal.SIGKILL)
+        self._process.wait(PATIENCE)
+
     def log(self) -> str:
         """The log of its container."""
         return self._log.read_text(errors="replace")
@@ -219,5 +237,4 @@ def agent(place: Place, command: Sequence[str] = ("sh", "-c", SERVER), options: 
         yield running
     finally:
         if process.poll() is None:
-            running.signal(signal.SIGKILL if namespace() else signal.SIGTERM)
-            process.wait(PATIENCE)
+            running.kill()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -17,19 +16,6 @@ sh -c 'trap "echo the server ends; exit 5" TERM; echo serving; while :; do tail 
 
 DEAF = "trap '' TERM; echo deaf; while :; do tail -f /dev/null; done"
 DEAF_SERVER = f'sh -c "{DEAF}" & wait'
-
-
-def processes(running: Agent) -> dict[int, str]:
-    """The processes below an agent, by their numbers on this machine, with their states."""
-    found, left = dict[int, str](), [running.pid]
-    while left:
-        number = left.pop()
-        for thread in Path(f"/proc/{number}/task").glob("*/children"):
-            children = [int(child) for child in thread.read_text().split()]
-            left += children
-            for child in children:
-                found[child] = Path(f"/proc/{child}/stat").read_text().rpartition(") ")[2][0]
-    return found
 
 
 def test_it_is_the_first_process_where_this_machine_permits(place: Place) -> None:
@@ -77,7 +63,7 @@ def test_orphans_are_reaped(place: Place) -> None:
     orphans = "for each in 1 2 3 4 5; do (true & (sh -c 'echo orphan' &) &) ; done; exec tail -f /dev/null"
     with agent(place, ["sh", "-c", orphans]) as running:
         running.await_log("orphan", times=5)
-        running.await_that("one process", lambda: list(processes(running).values()) == ["S"] or None)
+        running.await_that("one process", lambda: list(running.processes().values()) == ["S"] or None)
 
 
 def test_a_server_that_its_shell_leaves_behind_ends_in_good_order_before_the_process_counts_as_stopped(
@@ -89,7 +75,7 @@ def test_a_server_that_its_shell_leaves_behind_ends_in_good_order_before_the_pro
         seen = running.await_status(running=False)
         assert "the server ends" in running.log()
         assert (seen["exit_code"], seen["stopping"]) == (143, False)
-        assert processes(running) == {}
+        assert running.processes() == {}
 
 
 def test_a_container_that_has_to_stop_lets_such_a_server_end_too(place: Place) -> None:
@@ -109,7 +95,7 @@ def test_what_does_not_end_is_killed_after_the_patience(place: Place, command: s
         assert running.start().said["error"] == "The process is about to end; ask again when it has ended."
         assert not running.stop(patience=0).said["changed"]
         running.await_status(running=False, stopping=False)
-        assert processes(running) == {}
+        assert running.processes() == {}
 
 
 def test_a_stopped_process_leaves_the_container_up_and_the_signals_that_end_it_do(place: Place) -> None:
