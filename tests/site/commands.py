@@ -36,6 +36,7 @@ _IMAGE = "tests/unit/test_gitops.py::test_the_definition_of_the_image_makes_a_co
 _TEMPLATE = (
     "tests/scenarios/branches/test_template_changed.py::test_each_pod_is_replaced_once_and_the_pool_is_left_alone"
 )
+_RESTART = "tests/scenarios/branches/test_restart.py::"
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -51,6 +52,24 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("podman push ", "gitops.md", "No registry is there.", _IMAGE),
     Elsewhere(
         "kubectl ", "gitops.md", "The test builds the folders of Kustomize and looks at each file.", _KUSTOMIZATION
+    ),
+    Elsewhere(
+        "ansible-playbook stateful.upgrade.restart ",
+        "restart.md",
+        "It needs a Role beside that of an upgrade, which the test binds.",
+        f"{_RESTART}test_the_playbook_restarts_all_members_one_after_the_other",
+    ),
+    Elsewhere(
+        "rights=",
+        "restart.md",
+        "The test binds the same file.",
+        f"{_RESTART}test_one_process_is_restarted_once_and_its_pod_stays",
+    ),
+    Elsewhere(
+        "kubectl ",
+        "restart.md",
+        "The test annotates by the API.",
+        f"{_RESTART}test_those_that_are_marked_go_and_no_others",
     ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(

@@ -37,11 +37,30 @@ def processes(cluster: Cluster) -> dict[str, str]:
     return {node["name"]: node["ephemeral_id"] for node in nodes.values()}
 
 
+def annotate(cluster: Cluster, name: str, **annotations: str) -> None:
+    """Annotations by a person, or by a run that was killed."""
+    found = {f"{PREFIX}{key.replace('_', '-')}": text for key, text in annotations.items()}
+    with cluster.ground.client() as api:
+        client.CoreV1Api(api).patch_namespaced_pod(name, cluster.namespace, {"metadata": {"annotations": found}})
+
+
+def start_of(cluster: Cluster, name: str) -> str:
+    """The name of the present start of a pod's container."""
+    with cluster.ground.client() as api:
+        pod: Any = client.CoreV1Api(api).read_namespaced_pod(name, cluster.namespace)
+    return str(pod.status.container_statuses[0].container_id)
+
+
 def marks(cluster: Cluster) -> dict[str, list[str]]:
     """The annotations of restarts, by pod."""
     with cluster.ground.client() as api:
         found: Any = [client.CoreV1Api(api).read_namespaced_pod(name, cluster.namespace).metadata for name in MEMBERS]
     return {each.name: [key for key in each.annotations or {} if key.startswith(PREFIX)] for each in found}
+
+
+def of_restart(cluster: Cluster) -> dict[str, Any]:
+    """The variables of the playbook, which has no version."""
+    return {name: value for name, value in cluster.variables("").items() if name != "target_version"}
 
 
 def options(cluster: Cluster, *batch: str, **more: Any) -> dict[str, Any]:
@@ -75,7 +94,7 @@ def test_the_playbook_restarts_all_members_one_after_the_other(
 ) -> None:
     standing.ground.apply(bound(RIGHTS, standing.namespace))
     before, first = standing.fingerprint(), processes(standing)
-    variables = {name: value for name, value in standing.variables("").items() if name != "target_version"}
+    variables = of_restart(standing)
     planned = play(RESTART, variables, ansible_environment)
     assert planned.code != 0
     assert "was not confirmed" in planned.message
@@ -90,4 +109,35 @@ def test_the_playbook_restarts_all_members_one_after_the_other(
     assert standing.fingerprint() == before
     after = processes(standing)
     assert {name for name in MEMBERS if after[name] == first[name]} == set()
+    assert marks(standing) == {name: [] for name in MEMBERS}
+
+
+def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_environment: Mapping[str, str]) -> None:
+    """A run was killed after its mark and before its signal, and a person has asked for one more."""
+    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    first, other, killed = processes(standing), *(name for name in MEMBERS if name != standing.elected())
+    annotate(standing, other, restart_phase="schedule-rolling")
+    annotate(
+        standing,
+        killed,
+        restart_phase="stop",
+        restart_process=start_of(standing, killed),
+        restart_member=first[killed],
+        restart_run="of-before",
+    )
+    variables = of_restart(standing)
+    planned = play(
+        "stateful.upgrade.plan", {**variables, "upgrade_system": "stateful.upgrade.restart"}, ansible_environment
+    )
+    assert planned.code == 0, planned.message
+    rows = re.findall(r"^  (\d)   (\S+)", planned.output, re.M)
+    assert rows == [("1", killed), ("2", other)], planned.output
+    digest = re.search(r"Plan (p\w{11})", planned.output)
+    assert digest, planned.output
+    done = play(RESTART, {**variables, "upgrade_confirm": digest[1]}, ansible_environment)
+    assert done.code == 0, done.message
+    assert "2 restarted" in done.output
+    standing.until_green()
+    after = processes(standing)
+    assert {name for name in MEMBERS if after[name] != first[name]} == {killed, other}
     assert marks(standing) == {name: [] for name in MEMBERS}
