@@ -83,7 +83,7 @@ def _due(pool: Pool, request: Request) -> Pool:
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
     of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
-    of_gate["wait_limit"] = params["wait_timeout"]
+    of_gate |= {"wait_limit": params["wait_timeout"], "target_version": more["target_version"]}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     yield Part(_rights, params)
 

@@ -51,10 +51,10 @@ class Executor:
         with tempfile.TemporaryFile() as output:
             try:
                 code = await self._ended(command, output, timeout)
-            except OSError as error:
-                return 126, f"{command[0]}: {error.strerror}"
             except asyncio.TimeoutError:
                 return 124, f"command timed out after {timeout:g}s"
+            except OSError as error:
+                return 126, f"{command[0]}: {error.strerror}"
             return code, _read(output).decode(errors="replace")
 
     async def for_user(self, command: Sequence[str]) -> Ended:

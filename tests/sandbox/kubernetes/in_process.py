@@ -139,7 +139,9 @@ class _Access:
         answer = self._api.answer(Request("GET", parts.path, dict(query), None, headers, query))
         if not isinstance(answer, Messages):
             said = answer.text.encode()
-            raise WebSocketBadStatusException("Handshake status %d %s", answer.status, resp_body=said)
+            # The package for websockets formats the message by itself.
+            handshake = "Handshake status %d %s"
+            raise WebSocketBadStatusException(handshake, answer.status, resp_body=said)
         return _Channels([*answer.messages])
 
     def headers(self) -> dict[str, str]:

@@ -41,7 +41,7 @@ def test_the_report_has_the_documents_the_longest_wait_and_how_soon_all_was_gree
 
 def told(output: str, found: dict[str, Any]) -> None:
     """The end of the run and its lines tell the figures of the report."""
-    later = [bar["green_seconds"] for bar in found["bars"]]
+    later = [one["green_seconds"] for one in found["bars"]]
     assert None not in later, later
     assert len(re.findall(r"goes down, green within .* of the batch before", output)) == len(later) - 1
     longest, (said,) = found["waits"][0], re.findall(r" · (longest wait .*?) · record ", output)

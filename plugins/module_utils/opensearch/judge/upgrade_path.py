@@ -15,7 +15,7 @@ from ...common.words import enumerate_few
 from ..observe.products import ELASTICSEARCH, OPENSEARCH, product_of
 from ..observe.version import Version
 
-_Since = tuple[str, str | None]
+_Since = tuple[str, "str | None"]
 
 _OLDEST: Mapping[str, tuple[_Since, ...]] = {
     OPENSEARCH.name: (("2.0.0", "1.0.0"), ("3.0.0", "2.19.0"), ("4.0.0", None)),

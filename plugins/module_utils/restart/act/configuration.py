@@ -41,7 +41,7 @@ ATTEMPTS = 10
 """Conflicts in a row before a write is given up."""
 
 Contents = Mapping[str, bytes]
-Make = Callable[[ConfigurationSecret | None], Data]
+Make = Callable[["ConfigurationSecret | None"], Data]
 """The keys to write, from the Secret as it is now."""
 
 

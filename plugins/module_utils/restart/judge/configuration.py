@@ -125,7 +125,7 @@ def expected_checksums(current: Contents, wanted: Contents, members: Iterable[st
     return {name: checksum(known[name]) for name in members if name in known}
 
 
-Data = dict[str, bytes | None]
+Data = dict[str, "bytes | None"]
 """Keys to write; None removes one."""
 
 

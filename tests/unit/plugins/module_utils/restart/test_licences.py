@@ -69,9 +69,9 @@ def test_a_trial_can_begin_without_tls() -> None:
 def test_a_restart_of_all_is_planned_exactly_if_the_protection_changes_and_in_both_directions(
     before: Licence, after: Licence, current: dict[str, str], wanted: dict[str, str], major: int
 ) -> None:
+    ends = ((before, current), (after, wanted))
     there, back = (
-        licence_change(before, after, current, wanted, major),
-        licence_change(after, before, wanted, current, major),
+        licence_change(since, then, old, new, major) for (since, old), (then, new) in (ends, tuple(reversed(ends)))
     )
     same = protection(current, before, major) == protection(wanted, after, major)
     assert there.way is back.way is (Way.DYNAMIC if same else Way.COORDINATED)

@@ -81,7 +81,7 @@ class Begins(Runs):
 
     def _counted(self) -> dict[str, int]:
         if isinstance(self.counts, Refusal):
-            raise self.counts
+            raise Refusal(*self.counts.verdict.reasons)
         return self.counts
 
     def plan(self, state: str, check_mode: bool = False, **params: Any) -> Json:
