@@ -29,7 +29,7 @@ PLAN: Json = {
     "cluster_uuid": "uuid",
     "target_version": "3.8.0",
     "pools": [],
-    "batches": [{"name": "batch-01.data-0"}],
+    "batches": [{"name": "batch-01.data-0", "members": ["data-0"]}],
 }
 BEFORE = {"data-0": "2.19.6"}
 PUT_BACK = {"persistent cluster.routing.allocation.enable": "primaries"}
