@@ -46,12 +46,18 @@ def test_a_password_in_a_url_is_refused_without_it(api: Api) -> None:
     assert "very-secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("scheme", ["", "//", "ftp://", "https:", "search.example.com:9200,http://"])
-def test_an_address_says_whether_there_is_tls(scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "code"),
+    [
+        ("", "opensearch_scheme"),
+        *((each, "address_not_url") for each in ("//", "ftp://", "https:", "search.example.com:9200,http://")),
+    ],
+)
+def test_an_address_says_whether_there_is_tls(scheme: str, code: str) -> None:
     with pytest.raises(Refusal) as caught:
         connect({"hosts": ["https://search.example.com:9200", f"{scheme}search.example.com:9200"]})
     (reason,) = caught.value.verdict.reasons
-    assert reason.code == "opensearch_scheme"
+    assert reason.code == code
     assert f"{scheme}search.example.com:9200" in reason.message
 
 
