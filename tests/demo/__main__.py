@@ -52,6 +52,7 @@ def _upgrade(
 ) -> Figures:
     with step(f"{options.documents} documents"):
         seed(cluster.target, directory, documents=options.documents)
+        cluster.until_ready()
     with step(f"OpenSearch {options.target}"):
         fetched.result()
     variables = cluster.variables(options.target)

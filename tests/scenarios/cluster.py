@@ -135,6 +135,17 @@ class Cluster:
         assert self.health()["status"] == "green", self.health()
         assert report is None or report.unharmed, report and report.table()
 
+    def until_ready(self) -> None:
+        """Wait until every pod is Ready: one that is not would change the order of a plan."""
+
+        def ready() -> bool:
+            with self.ground.client() as api:
+                pods = _core(api).list_namespaced_pod(self.namespace).items
+            held = [{each.type: each.status for each in pod.status.conditions or []} for pod in pods]
+            return all(each.get("Ready") == "True" for each in held)
+
+        until(f"The pods of {self.namespace} to be Ready", ready, BOOT)
+
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the cluster now."""
         with self.ground.client() as api:

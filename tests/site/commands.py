@@ -37,6 +37,7 @@ _TEMPLATE = (
     "tests/scenarios/branches/test_template_changed.py::test_each_pod_is_replaced_once_and_the_pool_is_left_alone"
 )
 _RESTART = "tests/scenarios/branches/test_restart.py::"
+_AGENT = "tests/unit/agent/test_example.py::test_the_options_of_the_example_and_of_the_page_are_those_of_the_agent"
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -71,6 +72,8 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "The test annotates by the API.",
         f"{_RESTART}test_those_that_are_marked_go_and_no_others",
     ),
+    Elsewhere("cd ~/.ansible", "restart_agent.md", "The test reads the files where they are.", _AGENT),
+    Elsewhere("kubectl ", "restart_agent.md", "The test holds the manifest to the program.", _AGENT),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
         "ansible-galaxy collection install",

@@ -27,7 +27,7 @@ from ..opensearch.observe.look import Seen
 from . import process_restart
 from .judge.phases import Marked, judge_singles, judge_words, marked, phase_of
 from .judge.request import Request, judge_request, request_of
-from .rights import ROLE
+from .rights import BY_KUBELET
 
 
 def _order(task: Task) -> Outcome:
@@ -90,7 +90,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
 
 def _rights(task: Task) -> Outcome:
     client = kubernetes.connect(task.params["kubernetes"])
-    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], ROLE)))
+    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], BY_KUBELET)))
 
 
 def _put_back(task: Task) -> Outcome:

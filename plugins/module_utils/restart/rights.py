@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from ..kubernetes.rights import EXECUTE, Right
 
+BY_KUBELET = (Right("patch", "", "pods"), *EXECUTE)
+"""The rights for the phases of pods that stay, and for signals in them."""
 ROLE = (
     *(Right(verb, "", "secrets") for verb in ("get", "create", "patch")),
-    *(Right(verb, "", "pods") for verb in ("get", "patch")),
-    *EXECUTE,
+    Right("get", "", "pods"),
+    *BY_KUBELET,
 )
-"""The rights for configurations in Secrets, for labels and phases of pods that stay, and for signals in them."""
+"""Those, and the rights for configurations in Secrets and for the labels of pods."""
 COLLECTING = tuple(Right(verb, "", "secrets") for verb in ("list", "delete"))
 """The further rights for collecting Secrets that no pod uses. A user who may list them can read them all."""
