@@ -57,6 +57,8 @@ class _Trail:
     ended: float | None = None
     asked: float | None = None
     """The moment in which its process was last asked to end."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """The restarts of each container when this task began to follow the pod."""
 
 
 @dataclass
@@ -80,7 +82,7 @@ class Follower:
         self.task.still_wanted()
         self.marks.set(pod, mark.next_phase, process.identity, member)
         now = self.task.clock.now()
-        self._trails[pod.name] = _Trail(now, now, mark.next_phase)
+        self._trails[pod.name] = _Trail(now, now, mark.next_phase, restarts=_restarts(pod))
         self.task.progress(f"{pod.name} goes down")
 
     def look(self) -> View:
@@ -94,14 +96,14 @@ class Follower:
         found = {name: self._process(mark, pod, members) for name, (mark, pod) in there.items()}
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
-            trail = self._trails.setdefault(name, self._new(mark))
+            trail = self._trails.setdefault(name, self._new(mark, pod))
             others = [(batch.marks[each], found[each]) for each in there if each != name]
             verdicts.append(self._step(batch, mark, pod, found[name], others, trail))
         return View(self._after(batch), combine(verdicts))
 
-    def _new(self, mark: Marked) -> _Trail:
+    def _new(self, mark: Marked, pod: Pod) -> _Trail:
         now = self.task.clock.now()
-        return _Trail(now, now, mark.phase, followed=True)
+        return _Trail(now, now, mark.phase, followed=True, restarts=_restarts(pod))
 
     def _process(self, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
         process = self.way.look(pod)
@@ -147,9 +149,12 @@ class Follower:
             return Verdict()
         slow = self.task.clock.now() - trail.phase_since > SLOW
         events = list_events(self.looking.client, pod.namespace, "Pod", pod.name, pod.uid) if slow else ()
+        pod = _since(pod, trail.restarts)
         seen = Sighting(pod.name, "", pod, self.task.clock.now() - trail.phase_since, events=events)
         # The pod stays, so it is of the revision that it had.
-        return judge_replacement(replace(pool, update_revision=pod.revision), seen)
+        verdict = judge_replacement(replace(pool, update_revision=pod.revision), seen)
+        # The end that was asked for is no crash, however the kubelet tells it.
+        return Verdict(tuple(each for each in verdict.reasons if each.code != "container_crashed" or _crashed(pod)))
 
     def _after(self, batch: Batch) -> Batch:
         ended = {name for name, trail in self._trails.items() if trail.ended is not None}
@@ -176,6 +181,23 @@ class Follower:
             return {"events": [e.sentence() for e in events[-EVENTS:]], "log": last_lines(self.looking.client, pod)}
         except (Refusal, Unreachable, KeyError):
             return {"events": [], "log": []}
+
+
+def _restarts(pod: Pod) -> dict[str, int]:
+    return {each.name: each.restart_count for each in pod.containers}
+
+
+def _since(pod: Pod, before: Mapping[str, int]) -> Pod:
+    """The pod with its restarts since then, without the one that was asked for."""
+    containers = (
+        replace(each, restart_count=max(0, each.restart_count - before.get(each.name, 0) - 1))
+        for each in pod.containers
+    )
+    return replace(pod, containers=tuple(containers))
+
+
+def _crashed(pod: Pod) -> bool:
+    return any(each.restart_count for each in pod.containers)
 
 
 def _pod_missing(name: str) -> Reason:

@@ -124,3 +124,24 @@ def test_a_member_of_before_that_is_still_listed_is_not_taken_for_its_successor(
     result = there.restart("data-1", wait=False)
     assert codes(result) == ["process_starting"]
     assert there.phases() == {"data-1": "start"}
+
+
+def test_a_process_that_does_not_start_again_stops_the_run_and_its_log_is_told(there: World) -> None:
+    scheduled(there).crashes = 6
+    result = there.restart("data-1")
+    assert codes(result) == ["process_starting", "container_crashes"]
+    (member,) = result["members"]
+    assert (member["phase"], member["total_seconds"], member["log"]) == ("start", None, ["last words of data-1"])
+    # The next run goes on with it, and stops it no second time.
+    there.on_tick = there.on_tick[-2:]
+    assert codes(there.restart("data-1")) == []
+    assert there.stopped == ["data-1/1"]
+
+
+def test_restarts_of_before_are_no_crashes(there: World) -> None:
+    """A container that people have restarted often waits for the back-off of the kubelet, and is well."""
+    there.pods["data-1"]["status"]["containerStatuses"][0]["restartCount"] = 9
+    scheduled(there).crashes = 1
+    result = there.restart("data-1")
+    assert codes(result) == []
+    assert {each["code"] for each in result["waited"]} == {"pod_starting", "process_starting", "process_stopping"}

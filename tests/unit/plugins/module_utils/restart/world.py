@@ -47,6 +47,8 @@ class World:
     kill_at: int | None = None
     """The act at which the run is killed; the even ones before it is made, the odd ones after."""
     on_tick: list[Callable[[], None]] = field(default_factory=list)
+    crashes: int = 0
+    """The restarts of a process that ends again as soon as it was started; 0 for one that runs."""
     name: str = "scripted"
     keeps_container: bool = False
     keeps_stopped: bool = False
@@ -127,14 +129,30 @@ class World:
             self.stopped.append(process.identity)
             self.running.discard(name)
             del self.servers.state["nodes"][identity(name)]
-            self.on_tick += [lambda: self._started(name), lambda: self._joined(name)]
+            self.pods[name]["status"]["containerStatuses"] = [objects.terminated(143, "Error", self._restarts(name))]
+            self._ready(name, ready=False)
+            crashes = [lambda: self._crash(name)] * self.crashes
+            self.on_tick += [*crashes, lambda: self._started(name), lambda: self._joined(name)]
 
         self._act(end)
 
     def start(self, pod: Pod, expected: str) -> None:
         """The kubelet starts it by itself."""
 
+    def _restarts(self, name: str) -> int:
+        (status,) = self.pods[name]["status"]["containerStatuses"]
+        return int(status["restartCount"])
+
+    def _ready(self, name: str, ready: bool) -> None:
+        self.pods[name]["status"]["conditions"][0]["status"] = "True" if ready else "False"
+
+    def _crash(self, name: str) -> None:
+        last = {"exitCode": 1, "reason": "Error"}
+        status = objects.waiting("CrashLoopBackOff", "back-off", self._restarts(name) + 1, last)
+        self.pods[name]["status"]["containerStatuses"] = [status]
+
     def _started(self, name: str) -> None:
+        self.pods[name]["status"]["containerStatuses"] = [objects.running(restarts=self._restarts(name) + 1)]
         self.processes[name] += 1
         self.running.add(name)
 
@@ -142,6 +160,7 @@ class World:
         ephemeral = f"ephemeral-{name}-{self.processes[name]}"
         self.servers.state["nodes"][identity(name)] = {"name": name, "ephemeral_id": ephemeral}
         self.servers.nodes[identity(name)] = {**info(name), "ephemeral_id": ephemeral}
+        self._ready(name, ready=True)
 
     def restart(self, *batch: str, check: bool = False, **params: Any) -> Json:
         """One run of the module on a batch."""
