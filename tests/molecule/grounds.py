@@ -28,7 +28,7 @@ from tests.sandbox.longhorn.kinds import NAMESPACE
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.runs import shipped_rights
 from tests.sandbox.sandbox import Sandbox
-from tests.scenarios.cluster import USER, Cluster
+from tests.scenarios.cluster import RESTART_ROLE, USER, Cluster, bound
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
 
 ORIGIN = "2.19.6"
@@ -74,6 +74,7 @@ def pods() -> Iterator[Reached]:
     """Real members as pods of StatefulSets, on a Kubernetes API in memory; gives how the playbooks reach them."""
     with Lab.up("molecule", lab_directory(), in_memory=True) as lab:
         cluster = Cluster.start(lab, "search", three_combined, ORIGIN)
+        lab.apply(bound(RESTART_ROLE, "search"))
         yield {
             "namespace": cluster.namespace,
             "kubeconfig": str(lab.kubeconfig(USER)),

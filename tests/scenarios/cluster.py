@@ -19,6 +19,8 @@ from tests.lab.waiting import until
 from tests.scenarios.ground import Ground
 
 ROLE = Path(__file__).parents[2] / "roles/opensearch/files/role.yml"
+RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
+"""The Role that a restart of processes needs beside that of an upgrade."""
 BOOT = 240.0
 """Seconds a cluster may take to be green on a busy machine."""
 USER = "upgrader"

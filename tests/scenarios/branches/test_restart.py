@@ -13,7 +13,7 @@ import pytest
 from kubernetes import client
 
 from tests.scenarios.circumstances import POOL, index
-from tests.scenarios.cluster import ROLE, Cluster, bound
+from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.playbook import play
 from tests.scenarios.tasks import Tasks, step
 
@@ -21,13 +21,11 @@ MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 LAST = MEMBERS[-1]
 RESTART = "stateful.upgrade.restart"
 PREFIX = "upgrade.stateful/"
-RIGHTS = ROLE.parents[2] / "restart/files/role.yml"
-"""The Role that a restart needs beside that of an upgrade."""
 
 
 @pytest.fixture
 def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
-    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
     return Tasks(standing, tmp_path, ansible_environment)
 
 
@@ -92,7 +90,7 @@ def test_one_process_is_restarted_once_and_its_pod_stays(standing: Cluster, task
 def test_the_playbook_restarts_all_members_one_after_the_other(
     standing: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
-    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
     before, first = standing.fingerprint(), processes(standing)
     variables = of_restart(standing)
     planned = play(RESTART, variables, ansible_environment)
@@ -114,7 +112,7 @@ def test_the_playbook_restarts_all_members_one_after_the_other(
 
 def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_environment: Mapping[str, str]) -> None:
     """A run was killed after its mark and before its signal, and a person has asked for one more."""
-    standing.ground.apply(bound(RIGHTS, standing.namespace))
+    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
     first, other, killed = processes(standing), *(name for name in MEMBERS if name != standing.elected())
     annotate(standing, other, restart_phase="schedule-rolling")
     annotate(
