@@ -97,5 +97,5 @@ def _not_the_server(pod: Pod, container: str, name: str) -> Refusal:
         "first_process_unknown",
         f"The first process of container {container} of pod {pod.name} is {name} and not the server, so a signal to it"
         " would not restart the server.",
-        "Restart by the agent (restart_by: agent), or replace the pod (restart_by: pod).",
+        "Replace the pod instead: module stateful.upgrade.pod_ondelete_roll does it with the same proof.",
     )

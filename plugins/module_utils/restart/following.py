@@ -79,7 +79,6 @@ class Follower:
             Refusal: it could not be noted, or the way cannot be used with this pod.
         """
         process = self.task.ask(lambda: self.way.look(pod))
-        self.task.still_wanted()
         self.marks.set(pod, mark.next_phase, process.identity, member)
         now = self.task.clock.now()
         self._trails[pod.name] = _Trail(now, now, mark.next_phase, restarts=_restarts(pod))

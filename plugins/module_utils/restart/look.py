@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -56,6 +56,14 @@ class Batch:
         return found.name if found else ""
 
 
+def annotations_of(pools: Iterable[StatefulSet], pods: Iterable[Pod]) -> dict[str, Mapping[str, str]]:
+    """The annotations of pools and pods, by the words for each of them in a sentence."""
+    return {
+        **{f"StatefulSet {pool.name}": pool.annotations for pool in pools},
+        **{f"pod {pod.name}": pod.annotations for pod in pods},
+    }
+
+
 class Looking:
     """The looks at one batch."""
 
@@ -80,7 +88,7 @@ class Looking:
             (
                 judge_members(pools, self._names),
                 *(verdict for pool in pools for verdict in (judge_controller(pool), judge_owned(pool, there.pods))),
-                judge_words(self._words(pools, found), self._key),
+                judge_words(annotations_of(pools, found.values()), self._key),
             )
         )
         if not verdict.passed:
@@ -89,13 +97,6 @@ class Looking:
         marks = {name: marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in of_pods}
         phases = {pool.name: phase_of(pool.annotations, self._key) for pool in pools}
         return Batch(self._names, pools, there, verdict, found, marks, phases)
-
-    @staticmethod
-    def _words(pools: Sequence[StatefulSet], pods: Mapping[str, Pod]) -> dict[str, Mapping[str, str]]:
-        return {
-            **{f"StatefulSet {pool.name}": pool.annotations for pool in pools},
-            **{f"pod {name}": pod.annotations for name, pod in pods.items()},
-        }
 
     def judge_surroundings(self, seen: Batch) -> Verdict:
         """Whether the other pods of the pools, and the disruption budgets, let the batch go now."""

@@ -86,8 +86,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks) -> Outcome:
     scheduled = task.params["state"] == "scheduled"
     for name, mark in batch.marks.items():
         if scheduled and mark.phase is None:
-            of_pool = next((batch.phases[pool.name] for pool in batch.pools if pool.ordinal(name) is not None), None)
-            marks.set(batch.pods[name], of_pool or Phase(task.params["phase"]))
+            marks.set(batch.pods[name], batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"]))
         elif not scheduled and mark.phase in SCHEDULED:
             marks.clear(batch.pods[name])
     for pool in batch.pools:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from ..common.errors import Refusal
@@ -18,8 +19,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import missing_rights
 from ..opensearch import health_gate, pool_order, shard_allocation
 from ..opensearch.both_sides import see
-from ..opensearch.judge.given_order import place_of
-from ..opensearch.judge.pools import Pool, order_pools
+from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
 from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.cluster import uuid_for
@@ -27,6 +27,7 @@ from ..opensearch.observe.look import Seen
 from . import process_restart
 from .judge.phases import Marked, judge_singles, judge_words, marked, phase_of
 from .judge.request import Request, judge_request, request_of
+from .look import annotations_of
 from .rights import BY_KUBELET
 
 
@@ -35,7 +36,7 @@ def _order(task: Task) -> Outcome:
     seen, troubles = see(replace(task, params={**task.params, "prove_images": False}))
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
-    words = judge_words(_annotations(seen), task.params["annotation"])
+    words = judge_words(annotations_of(seen.sets, chain(*seen.pods.values())), task.params["annotation"])
     if not words.passed:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
@@ -45,10 +46,7 @@ def _order(task: Task) -> Outcome:
     target = target_of(max(versions)) if versions else target_of("0.0.0")
     params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
-    pools = order_pools(
-        (_due(pool_of_set(one, seen, params, target), request) for one in seen.sets if seen.pods[one.name]),
-        lambda pool: place_of(pool, params["order"]),
-    )
+    pools = tuple(_due(pool_of_set(one, seen, params, target), request) for one in seen.sets if seen.pods[one.name])
     verdict = combine((*troubles, judge_request(request, marks, versions)))
     drawn = pool_order.drawn_from(seen, pools, verdict)
     planned = pool_order.planned(given, drawn, target, (request.condition, f"by {task.params['restart_by']}"))
@@ -56,11 +54,6 @@ def _order(task: Task) -> Outcome:
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
     return replace(planned, verdict=combine((planned.verdict, alone)), more={**planned.more, "outdated": []})
-
-
-def _annotations(seen: Seen) -> dict[str, Mapping[str, str]]:
-    of_pods = {f"pod {pod.name}": pod.annotations for pods in seen.pods.values() for pod in pods}
-    return {**{f"StatefulSet {one.name}": one.annotations for one in seen.sets}, **of_pods}
 
 
 def _marks(seen: Seen, key: str) -> list[Marked]:

@@ -107,7 +107,7 @@ def _write(task: Task, client: KubernetesClient, place: Place, make: Make, actio
     """Write the keys that `make` gives for the Secret as it is, in one request that fails if it has changed since.
 
     Raises:
-        Refusal: the Secret is not ours, cannot be changed or would be too large, or the write was not made.
+        Refusal: the Secret is somebody else's, cannot be changed or would be too large, or the write was not made.
     """
 
     def attempt() -> bool:

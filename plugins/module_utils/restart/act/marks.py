@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...common.attempts import until_unchanged
@@ -40,11 +40,8 @@ class Marks:
             Conflict: the pod was replaced, or its phase was changed, and the step is none from there.
             Unreachable: the answer was lost. The next look tells whether the mark was made.
         """
-        looked = [pod]
 
-        def attempt() -> bool:
-            found = looked.pop() if looked else self._look_again(pod)
-            before = phase_of(found.annotations, self.key)
+        def step(found: Pod, before: Phase | None) -> bool:
             if before is phase:
                 return False
             if not may_become(before, phase):
@@ -53,7 +50,7 @@ class Marks:
             self._write(found, phase, {**scheduled, **_notes(phase, process, member)})
             return True
 
-        return until_unchanged(attempt, ATTEMPTS)
+        return self._made(pod, step)
 
     def clear(self, pod: Pod) -> bool:
         """Take the phase from a pod to whose process nothing was done. The result says whether there was one.
@@ -61,18 +58,15 @@ class Marks:
         Raises:
             Conflict: its restart has begun meanwhile.
         """
-        looked = [pod]
 
-        def attempt() -> bool:
-            found = looked.pop() if looked else self._look_again(pod)
-            before = phase_of(found.annotations, self.key)
+        def step(found: Pod, before: Phase | None) -> bool:
             if before is not None and before not in SCHEDULED:
                 raise self._moved(found, before, None)
             if before is not None:
                 self._write(found, None, {RUN: None})
             return before is not None
 
-        return until_unchanged(attempt, ATTEMPTS)
+        return self._made(pod, step)
 
     def take_from(self, pool: StatefulSet) -> None:
         """Take the phase from a StatefulSet, once each of its pods has it.
@@ -80,13 +74,17 @@ class Marks:
         Raises:
             Conflict: it was changed meanwhile.
         """
-        if not self.task.check_mode:
-            self.task.still_wanted()
-        annotations: dict[str, str | None] = {self.key: None, PHASE_OF_OPERATOR: None}
-        metadata = {"uid": pool.uid, "resourceVersion": pool.resource_version, "annotations": annotations}
-        with self.task.journal.doing(("marked_pool", pool.name, {"uid": pool.uid, "phase": ""})):
-            path = path_of(pool.namespace, pool.name)
-            self.client.patch(path, {"metadata": metadata}, "merge", dry_run=self.task.check_mode)
+        self._annotate("marked_pool", path_of(pool.namespace, pool.name), pool, None, {})
+
+    def _made(self, pod: Pod, step: Callable[[Pod, Phase | None], bool]) -> bool:
+        """Make a step from the phase of a pod, which is looked at again after each conflict."""
+        looked = [pod]
+
+        def attempt() -> bool:
+            found = looked.pop() if looked else self._look_again(pod)
+            return step(found, phase_of(found.annotations, self.key))
+
+        return until_unchanged(attempt, ATTEMPTS)
 
     def _look_again(self, pod: Pod) -> Pod:
         found = [each for each in list_pods(self.client, pod.namespace) if each.uid == pod.uid]
@@ -96,13 +94,17 @@ class Marks:
         return found[0]
 
     def _write(self, pod: Pod, phase: Phase | None, notes: Mapping[str, str | None]) -> None:
+        self._annotate("marked_pod", pod_path(pod.namespace, pod.name), pod, phase, notes)
+
+    def _annotate(
+        self, action: str, path: str, seen: Pod | StatefulSet, phase: Phase | None, notes: Mapping[str, str | None]
+    ) -> None:
         if not self.task.check_mode:
             self.task.still_wanted()
-        annotations = {self.key: phase.value if phase else None, PHASE_OF_OPERATOR: None, **notes}
-        metadata = {"uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations}
-        details = {"uid": pod.uid, "phase": phase.value if phase else ""}
-        with self.task.journal.doing(("marked_pod", pod.name, details)):
-            path = pod_path(pod.namespace, pod.name)
+        said = phase.value if phase else None
+        annotations = {self.key: said, PHASE_OF_OPERATOR: None, **notes}
+        metadata = {"uid": seen.uid, "resourceVersion": seen.resource_version, "annotations": annotations}
+        with self.task.journal.doing((action, seen.name, {"uid": seen.uid, "phase": said or ""})):
             self.client.patch(path, {"metadata": metadata}, "merge", dry_run=self.task.check_mode)
 
     @staticmethod

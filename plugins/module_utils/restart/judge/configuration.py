@@ -191,7 +191,7 @@ def judge_secret(name: str, secret: ConfigurationSecret | None, members: Collect
 def judge_writing(
     name: str, secret: ConfigurationSecret | None, pool: str, written: Mapping[str, bytes | None]
 ) -> Iterator[Reason]:
-    """Whether these keys can be written to a Secret, which must be ours, of this pool, changeable and large enough."""
+    """Whether these keys can be written to a Secret: it has the pool's label, is changeable and large enough."""
     if secret is not None and secret.pool != pool:
         whose = f"holds the configuration of {secret.pool}" if secret.pool else f"has no label {POOL}"
         yield refused(

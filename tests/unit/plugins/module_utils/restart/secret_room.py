@@ -59,7 +59,7 @@ def task_of(**given: Any) -> Task:
 
 
 def put_secret(api: InProcess, contents: dict[str, bytes], labels: dict[str, str] | None = None, **more: Any) -> None:
-    """A Secret that is there already, by default one of ours."""
+    """A Secret exists already. By default it has the label of a pool."""
     metadata = {"name": PLACE.name, "labels": {"upgrade.stateful/configuration": "data"} if labels is None else labels}
     data = {key: base64.b64encode(content).decode() for key, content in contents.items()}
     api.put_there(PATH, {"metadata": metadata, "data": data, **more})
