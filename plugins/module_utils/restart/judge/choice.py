@@ -1,0 +1,304 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way of a run, chosen from all that is asked of the pools: nothing, processes, all at once, or new pods. Pure.
+
+Each member gets the least that is enough for it. A pod is replaced where its configuration cannot come to it, where a
+setting is part of the pod, and where its template has changed. All processes stop at once where a setting, a person or
+a licence needs it; a run that does so replaces no pod, since a new pod starts as soon as it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark
+from ...common.words import enumerate_few
+from .pod_spec import Mounted, judge_mounted
+from .setting_rules import Way
+from .settings_table import Changes, judge_changes
+
+
+class RunBy(str, Enum):
+    """The demand of the user."""
+
+    AUTO = "auto"
+    """Each member by the least that is enough."""
+    PROCESS = "process"
+    """Every pod stays, or the run is refused."""
+    POD = "pod"
+    """Every pod is replaced."""
+
+
+class Course(str, Enum):
+    """The way of a run."""
+
+    NOTHING = "nothing"
+    DYNAMIC = "dynamic"
+    """Nothing restarts: the members take all changes while they run."""
+    ROLLING = "rolling"
+    COORDINATED = "coordinated"
+    REPLACED = "replaced"
+    """At least one pod is replaced; the processes of the other members restart in their pods, all by batches."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All that is asked of one pool."""
+
+    pool: str
+    members: frozenset[str]
+    due: frozenset[str]
+    """Its members that differ from the wish, or are marked, or are to restart in any case."""
+    marked: frozenset[str] = frozenset()
+    """Those that restart whatever their changes need: they are marked, or no configuration was given."""
+    changes: Mapping[str, Changes] = field(default_factory=dict)
+    """The changes of settings, of each due member whose configuration becomes another one."""
+    cause: str = ""
+    """The reason why a new configuration takes a new pod, whatever changes in it; empty if it does not."""
+    outdated: frozenset[str] = frozenset()
+    """The members whose pods are of an older template than the pool has."""
+    same_version: bool = True
+    """Whether a new pod of the pool is known to run the version that its members run."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One changed setting as the plan tells it, whatever the number of its members. It has no values."""
+
+    name: str
+    sentence: str
+    way: Way
+    why: str
+    source: str
+    whose: str
+    """The pools and members for which it changes, in words."""
+
+    def as_result(self) -> dict[str, str]:
+        """Plain data for a result."""
+        return {
+            "name": self.name,
+            "sentence": self.sentence,
+            "way": self.way.value,
+            "why": self.why,
+            "source": self.source,
+            "members": self.whose,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The way of a run."""
+
+    course: Course
+    due: frozenset[str]
+    """The members that go."""
+    replaced: frozenset[str]
+    """Those of them whose pods are replaced."""
+    lines: tuple[Line, ...]
+    verdict: Verdict
+
+    @property
+    def condition(self) -> str:
+        """The words for the way that consent covers. They stay the same while the members are done."""
+        return f"by {self.course.value}" if self.course is Course.COORDINATED else "in batches"
+
+    def by(self, members: Collection[str]) -> str:
+        """The way of one batch: `pod` if one of its members needs it, else `process`."""
+        return "pod" if self.replaced & {*members} else "process"
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data for a result."""
+        return {
+            "course": self.course.value,
+            "replaced": sorted(self.replaced),
+            "changes": [line.as_result() for line in self.lines],
+        }
+
+
+def chosen_way(
+    asked: Sequence[Asked], by: RunBy, *, together: Collection[str] = (), everywhere: Collection[str] = ()
+) -> Choice:
+    """The way of a run, with all refusals at once.
+
+    `together` are the causes for which the due processes stop at once, in words, such as the phase of their pods.
+    `everywhere` are those for which all processes of the cluster do, such as a licence; a setting that needs it is one.
+    """
+    due = frozenset(name for each in asked for name in _going(each, by))
+    every = _all_changes(asked)
+    everywhere = [*everywhere, *(each.name for each in every.by(Way.COORDINATED))]
+    if everywhere:
+        due = frozenset(name for each in asked for name in each.members)
+    coordinated = [*together, *everywhere] if due else []
+    if by is RunBy.POD:
+        replaced = due
+    elif by is RunBy.AUTO and not coordinated:
+        replaced = frozenset(name for each in asked for name in (_needing(each) | each.outdated) & due)
+    else:
+        replaced = frozenset()
+    in_place = by is RunBy.PROCESS or bool(coordinated)
+    verdict = combine(
+        (
+            judge_changes(every),
+            *(judge_mounted(each.pool, Mounted("", each.cause), in_place) for each in asked if each.changes),
+            _judge_demand(asked, by),
+            _judge_together(every, by, coordinated),
+            _judge_agreed(every),
+            _judge_versions(asked, replaced),
+            _judge_kept(asked, due - replaced),
+            _judge_dynamic(asked, due),
+        )
+    )
+    return Choice(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict)
+
+
+def _all_changes(asked: Iterable[Asked]) -> Changes:
+    """The changes of all members, each once: a thousand members with the same ones are judged as one."""
+    found = dict.fromkeys(one for each in asked for changes in each.changes.values() for one in changes.changes)
+    return Changes(tuple(sorted(found, key=lambda one: one.name)))
+
+
+def _going(each: Asked, by: RunBy) -> frozenset[str]:
+    """The due members of a pool, without those that take all their changes while they run."""
+    if by is not RunBy.AUTO:
+        return each.due
+    at_run_time = {name for name, found in each.changes.items() if found.strongest is Way.DYNAMIC}
+    return each.due - (at_run_time - each.marked - each.outdated)
+
+
+def _needing(each: Asked) -> frozenset[str]:
+    """The members of a pool whose new configuration takes a new pod."""
+    return frozenset(name for name, found in each.changes.items() if each.cause or found.by(Way.NEW_POD))
+
+
+def _course(
+    asked: Iterable[Asked], due: Collection[str], replaced: Collection[str], coordinated: Collection[str]
+) -> Course:
+    if not due:
+        return Course.DYNAMIC if any(each.due for each in asked) else Course.NOTHING
+    if coordinated:
+        return Course.COORDINATED
+    return Course.REPLACED if replaced else Course.ROLLING
+
+
+@as_verdict
+def _judge_demand(asked: Iterable[Asked], by: RunBy) -> Iterator[Reason]:
+    """A refusal for each pool whose pods are to stay although a setting of it is part of the pod."""
+    if by is not RunBy.PROCESS:
+        return
+    for each in asked:
+        settings = _all_changes((each,)).by(Way.NEW_POD)
+        for one in dict.fromkeys((one.name, one.why) for one in settings):
+            yield refused(
+                "setting_needs_new_pod",
+                f"The change of {one[0]} in pool {each.pool} takes new pods, and they are to stay: {one[1]}.",
+                "Leave restart_by (upgrade_restart_by) at auto to have them replaced; or leave the setting as it is.",
+            )
+
+
+@as_verdict
+def _judge_together(every: Changes, by: RunBy, coordinated: Collection[str]) -> Iterator[Reason]:
+    """Refusals of new pods for a change that needs all processes stopped at once."""
+    if not coordinated:
+        return
+    why = enumerate_few(coordinated)
+    if by is RunBy.POD:
+        yield refused(
+            "restart_together_by_pods",
+            f"All processes have to stop before the first one starts (for {why}). New pods cannot do that, since each"
+            " starts as soon as it is made.",
+            "Leave restart_by (upgrade_restart_by) at auto.",
+        )
+    replaced = [each.name for each in every.by(Way.NEW_POD)]
+    # With a setting that needs it, the changes themselves are refused.
+    if replaced and not every.by(Way.COORDINATED):
+        yield refused(
+            "settings_need_two_ways",
+            f"The change needs all processes stopped at once (for {why}) and new pods (for {enumerate_few(replaced)}),"
+            " which no single run does.",
+            "Change one of the two groups first, and the other in a run of its own.",
+        )
+
+
+@as_verdict
+def _judge_agreed(every: Changes) -> Iterator[Reason]:
+    """Refusals of settings that members have to agree on, and that would differ among them."""
+    wanted: dict[str, set[str | None]] = {}
+    for each in every.by(Way.COORDINATED):
+        wanted.setdefault(each.name, set()).add(each.after)
+    for name, values in wanted.items():
+        if len(values) > 1:
+            yield refused(
+                "setting_differs",
+                f"The new configurations give {name} {len(values)} different values, and members that do not agree on"
+                " it cannot be one cluster.",
+                f"Give {name} the same value in the configuration of every member.",
+            )
+
+
+@as_verdict
+def _judge_versions(asked: Iterable[Asked], replaced: Collection[str]) -> Iterator[Reason]:
+    """Refusals of new pods that may run another version than the members do."""
+    for each in asked:
+        if not each.same_version and (names := each.due & {*replaced}):
+            yield refused(
+                "replacing_changes_version",
+                f"New pods of pool {each.pool} ({enumerate_few(names)}) would run the image of its template, which is"
+                " not known to hold the version that its members run.",
+                "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template"
+                " back.",
+            )
+
+
+@as_verdict
+def _judge_kept(asked: Iterable[Asked], stay: Collection[str]) -> Iterator[Reason]:
+    """Remarks on pods of an older template that stay."""
+    for each in asked:
+        if names := each.outdated & {*stay}:
+            yield remark(
+                "template_kept",
+                f"The template of pool {each.pool} has changed. The processes of {enumerate_few(names)} restart in"
+                " their pods, which stay on the older template.",
+                "Run again with restart_by (upgrade_restart_by) at auto to have these pods replaced.",
+            )
+
+
+@as_verdict
+def _judge_dynamic(asked: Iterable[Asked], due: Collection[str]) -> Iterator[Reason]:
+    """A remark on settings for which nothing restarts, since the members take them while they run."""
+    stay = [replace(each, changes=_without(each.changes, due)) for each in asked]
+    if names := [one.name for one in _all_changes(stay).changes]:
+        yield remark(
+            "settings_dynamic",
+            f"No member restarts for {enumerate_few(names)}: the members take that while they run.",
+            "Set it with PUT _cluster/settings. The new configuration is written with the next restart that something"
+            " else needs; restart_by (upgrade_restart_by) with process restarts for it all the same.",
+        )
+
+
+def _without(changes: Mapping[str, Changes], names: Collection[str]) -> dict[str, Changes]:
+    return {name: found for name, found in changes.items() if name not in names}
+
+
+def lines_of(asked: Sequence[Asked]) -> tuple[Line, ...]:
+    """One line for each way in which a setting changes, with all members for which it does."""
+    found: dict[tuple[str, str, Way, str, str], dict[str, list[str]]] = {}
+    for each in asked:
+        for member, changes in sorted(each.changes.items()):
+            for one in changes.changes:
+                key = (one.name, one.sentence().partition(" (")[0], one.way, one.why, one.source)
+                found.setdefault(key, {}).setdefault(each.pool, []).append(member)
+    sizes = {each.pool: len(each.changes) for each in asked}
+    lines = (Line(*key, whose=_whose(members, sizes)) for key, members in found.items())
+    return tuple(sorted(lines, key=lambda line: (-line.way.rank, line.name, line.whose)))
+
+
+def _whose(members: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> str:
+    """The members in words: a pool for all of them that change."""
+    whole = [pool for pool, names in members.items() if len(names) == sizes[pool]]
+    single = [name for pool, names in members.items() if pool not in whole for name in names]
+    pools = f"pool{'' if len(whole) == 1 else 's'} {enumerate_few(whole)}" if whole else ""
+    return " and ".join(filter(None, (pools, enumerate_few(single) if single else "")))
