@@ -34,8 +34,9 @@ description:
     shares its batch is waited for, up to O(proof_timeout). One that alone votes is refused, unless
     O(allow_quorum_loss) consents to the standstill.
   - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.
-  - Members that are on the wanted revision already are left alone. A member on its way there, for example because an
-    earlier run was killed, is followed. A broken pod of an older revision is replaced, which is its cure.
+  - Members that are on the wanted revision already are left alone, but for those of O(replace_marked). A member
+    on its way there, for example because an earlier run was killed, is followed. A broken pod of an older
+    revision is replaced, which is its cure.
   - If a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
     events and log lines. A cause that time cannot cure is refused at once.
 author:
@@ -65,6 +66,14 @@ options:
   target_version:
     description: The version that the members of the batch must report when they have joined. The default is any.
     type: str
+  replace_marked:
+    description:
+      - Keys of annotations. A pod with one of them is replaced once, although it is of the wanted revision. Its
+        successor has the annotations of the pod template, so the template may not have any of these.
+      - M(stateful.upgrade.process_restart) schedules a pod with such an annotation.
+    type: list
+    elements: str
+    default: []
   until:
     description:
       - V(ready) follows each replacement until its pod is Ready and it has joined the cluster.

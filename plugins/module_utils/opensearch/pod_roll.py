@@ -8,12 +8,14 @@ The side of Kubernetes is in `..pools.pod_roll`, the questions to OpenSearch are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
+from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof
@@ -37,18 +39,31 @@ CONTRACT = Contract(
         "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
         "usual_seconds": {"type": "float"},
         "green_seconds": {"type": "int"},
+        "replace_marked": {"type": "list", "elements": "str", "default": []},
     }
 )
 
 
-def run(task: Task) -> Outcome:
-    """Replace the batch. Members that already run the new revision and are in the cluster are left alone."""
+def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcome:
+    """Replace the batch. Members that already run the new revision and are in the cluster are left alone.
+
+    `before` is made immediately before each pod is deleted.
+    """
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     search = connect(params["opensearch"], params["kubernetes"])
     batch = BatchProof(task, search, target, loses_data=True)
     early = batch.early if params["until"] == "joined" else None
-    questions = Questions(batch.proof, batch.joined, early, batch.prepare, batch.in_vain, batch.again)
+    questions = Questions(
+        batch.proof,
+        batch.joined,
+        early,
+        batch.prepare,
+        batch.in_vain,
+        batch.again,
+        marked=lambda pod: any(pod.annotations.get(key) for key in params["replace_marked"]),
+        before=before,
+    )
     cluster = kubernetes.connect(params["kubernetes"])
     outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
     return replace(outcome, verdict=combine((outcome.verdict, Verdict(batch.remarks))))

@@ -9,9 +9,8 @@ they go down now?) and the question whether they have joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.attempts import proven_and_prepared, until_unchanged
@@ -35,76 +34,17 @@ from .judge import (
     judge_strategy,
     pod_is_current,
     pod_is_settled,
-    pool_of,
 )
-from .partition import judge_one_at_a_time, lowered_for, lowering
+from .partition import judge_one_at_a_time, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .replacement import STAGES
+from .roll_batch import Batch, Done
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
 """The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already."""
 
 ATTEMPTS = 10
 """Tries to lower a partition. Every status update changes the resourceVersion that guards it."""
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """A batch as observed immediately before anything is done to it."""
-
-    pools: tuple[StatefulSet, ...]
-    pods: Mapping[str, Pod]
-    """The pods of all these pools, by name."""
-    members: Sequence[str]
-    verdict: Verdict
-
-    @cached_property
-    def homes(self) -> dict[str, StatefulSet]:
-        """The pool of each member, in the order of the batch; members that no pool keeps are left out."""
-        found = ((name, pool_of(self.pools, name)) for name in self.members)
-        return {name: pool for name, pool in found if pool is not None}
-
-    def of(self, pool: StatefulSet) -> list[str]:
-        """The members of this pool."""
-        return [name for name, home in self.homes.items() if home is pool]
-
-    def going(self, pool: StatefulSet) -> list[str]:
-        """The members of this pool that are to be replaced."""
-        return [pod.name for pod in self.outdated if self.homes[pod.name] is pool]
-
-    def lowered(self, pool: StatefulSet) -> StatefulSet:
-        """The pool with its partition low enough for the members to replace, if a run has set that partition."""
-        return lowered_for(pool, self.going(pool))
-
-    @cached_property
-    def outdated(self) -> tuple[Pod, ...]:
-        """The pods to delete: of another revision, Ready or broken, and not already being deleted."""
-        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
-        return tuple(pod for pool, pod in found if not pod_is_current(pool, pod) and not pod.terminating)
-
-    @cached_property
-    def settled(self) -> tuple[str, ...]:
-        """The members whose pods are of the wanted revision, Ready, and not being deleted."""
-        found = ((pool, self.pods[name]) for name, pool in self.homes.items() if name in self.pods)
-        return tuple(pod.name for pool, pod in found if pod_is_settled(pool, pod))
-
-    def followed(self) -> dict[str, str]:
-        """The members to follow, each with the UID of the pod to delete; empty if none of its pods is to be deleted."""
-        uids = {pod.name: pod.uid for pod in self.outdated}
-        return {name: uids.get(name, "") for name in self.members if name not in self.settled}
-
-
-@dataclass
-class _Done:
-    """The acts so far, kept through any refusal."""
-
-    deleted: list[str] = field(default_factory=list)
-    prepared: bool = False
-    """Whether something else than pods was changed."""
-    let_through: list[str] = field(default_factory=list)
-    """Members that the controller replaces by itself, since the partition was lowered for them."""
-    left: list[str] = field(default_factory=list)
-    """Members that stay up although they were to go, since the proof did not hold any more."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +64,10 @@ class Questions:
     """Is it useless to wait for the last proof unless the caller acts?"""
     again: Callable[[Verdict], bool] | None = None
     """Take back the preparations, since the proof does not hold. True says that the proof is worth another try."""
+    marked: Callable[[Pod], bool] = lambda _pod: False
+    """Is this pod to be replaced although it is of the wanted revision? Its successor must not be."""
+    before: Callable[[Pod], None] = lambda _pod: None
+    """Make the last act before this very pod is deleted, while the proof is fresh. It may be made again."""
 
 
 def roll(
@@ -145,15 +89,15 @@ def roll(
         Refusal: a pool cannot be observed; nothing was done yet.
     """
 
-    done = _Done()
+    done = Done()
 
-    def observe() -> _Batch:
-        return _observe(client, namespace, pools, members, questions.proof, done.deleted)
+    def observe() -> Batch:
+        return _observe(client, namespace, pools, members, questions, done.deleted)
 
     if task.check_mode:
         return _planned(task, observe(), questions, done)
 
-    def proven() -> tuple[_Batch, Verdict]:
+    def proven() -> tuple[Batch, Verdict]:
         batch, verdict = _proven(task, observe, questions, done)
         if verdict.passed:
             _lower(task, client, batch, done)
@@ -165,16 +109,16 @@ def roll(
     return _replaced(task, client, batch, done, questions, observe)
 
 
-def _proven(task: Task, observe: Callable[[], _Batch], questions: Questions, done: _Done) -> tuple[_Batch, Verdict]:
+def _proven(task: Task, observe: Callable[[], Batch], questions: Questions, done: Done) -> tuple[Batch, Verdict]:
     """Wait for the proof. After each preparation it is made again."""
 
-    def looked() -> tuple[_Batch, Verdict]:
+    def looked() -> tuple[Batch, Verdict]:
         given = task.params.get("proof_timeout")
         return task.wait(
             observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=questions.in_vain
         )
 
-    def prepare(batch: _Batch) -> bool:
+    def prepare(batch: Batch) -> bool:
         going = [pod.name for pod in batch.outdated]
         did = bool(going) and questions.prepare is not None and questions.prepare(going)
         done.prepared = done.prepared or (did and bool(task.journal.as_result()))
@@ -188,9 +132,9 @@ def _observe(
     namespace: str,
     names: Sequence[str],
     members: Sequence[str],
-    proof: Proof,
+    questions: Questions,
     deleted: Collection[str],
-) -> _Batch:
+) -> Batch:
     there = observe_namespace(client, namespace)
     pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
     there.need({name for pool in pools for name in pool.member_names()})
@@ -201,10 +145,10 @@ def _observe(
     ]
     verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:
-        return _Batch(pools, {}, members, verdict)
+        return Batch(pools, {}, members, verdict, questions.marked)
     found = [there.pods_of(pool) for pool in pools]
     pods = {name: pod for each in found for name, pod in each.items()}
-    batch = _Batch(pools, pods, members, verdict)
+    batch = Batch(pools, pods, members, verdict, questions.marked)
     if not batch.outdated:
         return batch
     strategies = [
@@ -215,10 +159,10 @@ def _observe(
     ]
     budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
     alone = combine([*strategies, judge_others(pools, pods, members), budgets])
-    return _Batch(pools, pods, members, proof(pools, there, deleted) if alone.passed else alone)
+    return replace(batch, verdict=questions.proof(pools, there, deleted) if alone.passed else alone)
 
 
-def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Outcome:
+def _planned(task: Task, batch: Batch, questions: Questions, done: Done) -> Outcome:
     """The outcome in check mode: the acts that would be made, and the verdict of the proof on them now."""
     if batch.verdict.state is not State.REFUSED and batch.outdated:
         names = [pod.name for pod in batch.outdated]
@@ -232,7 +176,7 @@ def _planned(task: Task, batch: _Batch, questions: Questions, done: _Done) -> Ou
     return _outcome(batch, done, verdict)
 
 
-def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> None:
+def _lower(task: Task, client: KubernetesClient, batch: Batch, done: Done) -> None:
     """Lower partitions that a run has set. The controller then replaces Ready pods above them by itself.
 
     Raises:
@@ -251,7 +195,8 @@ def _lower(task: Task, client: KubernetesClient, batch: _Batch, done: _Done) -> 
             if not _is_lowered(task, client, wanted):
                 raise Conflict(*lost.verdict.reasons) from lost
         task.progress(f"{pool.name} lets {', '.join(batch.going(pool))} through (partition {wanted.partition})")
-        done.let_through += [name for name in batch.going(pool) if batch.pods[name].ready]
+        passing = [pod for pod in batch.outdated if batch.homes[pod.name] is pool and not pod_is_current(pool, pod)]
+        done.let_through += [pod.name for pod in passing if pod.ready]
 
 
 def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bool:
@@ -260,7 +205,14 @@ def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bo
     return (found.uid, found.partition) == (wanted.uid, wanted.partition)
 
 
-def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, observe: Callable[[], _Batch]) -> Verdict:
+def _delete(
+    task: Task,
+    client: KubernetesClient,
+    batch: Batch,
+    done: Done,
+    questions: Questions,
+    observe: Callable[[], Batch],
+) -> Verdict:
     """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
     proven_at = task.clock.now()
     for number, pod in enumerate(batch.outdated):
@@ -276,6 +228,7 @@ def _delete(task: Task, client: KubernetesClient, batch: _Batch, done: _Done, ob
                 return verdict
             proven_at = task.clock.now()
         task.still_wanted()
+        questions.before(pod)
         # The deletion is noted first: if the answer is lost, it may have been made all the same.
         done.deleted.append(pod.name)
         try:
@@ -301,7 +254,7 @@ def _green_before(task: Task) -> str:
     return "" if seconds is None else f", green within {duration(seconds)} of the batch before"
 
 
-def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:
+def _as_it_is(observe: Callable[[], Batch]) -> Verdict:
     """The verdict of the proof now. While members are down it is not waited for, and no answer is not a pass."""
     try:
         return observe().verdict
@@ -312,10 +265,10 @@ def _as_it_is(observe: Callable[[], _Batch]) -> Verdict:
 def _replaced(
     task: Task,
     client: KubernetesClient,
-    batch: _Batch,
-    done: _Done,
+    batch: Batch,
+    done: Done,
     questions: Questions,
-    observe: Callable[[], _Batch],
+    observe: Callable[[], Batch],
 ) -> Outcome:
     """Delete the pods that are proven to be allowed to go, and follow their members until they are back."""
 
@@ -325,7 +278,7 @@ def _replaced(
     stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock, batch.pools, batch.followed(), joined, questions.early)
     try:
-        stays = _delete(task, client, batch, done, observe)
+        stays = _delete(task, client, batch, done, questions, observe)
         follower.leave_out(done.left)
         view, verdict = replace(task, stages=stages).wait(follower.look, verdict_of)
     except Refusal as error:
@@ -334,7 +287,7 @@ def _replaced(
 
 
 def _outcome(
-    batch: _Batch, done: _Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
+    batch: Batch, done: Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
 ) -> Outcome:
     sightings = {each.member: each for each in view.sightings} if view else {}
     homes = batch.homes
@@ -366,7 +319,7 @@ def _outcome(
     )
 
 
-def _action(batch: _Batch, done: _Done, name: str, follower: Follower | None) -> str:
+def _action(batch: Batch, done: Done, name: str, follower: Follower | None) -> str:
     if name in done.deleted:
         return "replaced"
     if name in batch.settled:

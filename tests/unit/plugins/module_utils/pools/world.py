@@ -121,15 +121,16 @@ def turn(
     pools: Sequence[str] = ("data",),
     **task: Any,
 ) -> Outcome:
-    """One run of the module's work on a batch; `again` is the question of that name."""
+    """One run of the module's work on a batch; `again`, `marked` and `before` are the questions of these names."""
     again: Callable[[Verdict], bool] | None = task.pop("again", None)
+    last = {name: task.pop(name) for name in ("marked", "before") if name in task}
     params = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0, **task.pop("params", {})}
     surroundings = Task(params=params, clock=world, **task)
     proof = proof if isinstance(proof, Asked) else Asked(proof)
     joined = joined if isinstance(joined, Asked) else Asked(joined)
     client = cast(KubernetesClient, world)
     questions = Questions(
-        lambda _pools, _there, _deleted: proof(), lambda _names: joined(), early, prepare, in_vain, again
+        lambda _pools, _there, _deleted: proof(), lambda _names: joined(), early, prepare, in_vain, again, **last
     )
     outcome = roll(surroundings, client, "search", pools, list(batch), questions)
     return replace(outcome, more={**outcome.more, "actions": surroundings.journal.as_result()})
