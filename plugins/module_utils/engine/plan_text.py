@@ -16,6 +16,8 @@ MOST_ROWS = 12
 """Batches that are all shown. Of more, those between the first and the last few are summed up."""
 FIRST, LAST = 4, 3
 """Batches that are shown at the begin and at the end of a plan that is summed up."""
+MOST_TOLD = 20
+"""Lines that are shown of those that the system of a plan adds."""
 UPGRADE, RESTART = "upgrade", "restart"
 DEEDS = (UPGRADE, RESTART)
 """The deeds that a plan may be for."""
@@ -61,11 +63,12 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     sentences = [" ".join(filter(None, (one["message"], one["remedy"]))) for one in remarks]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *sentences))]
     if not batches:
-        return [nothing_to_do(plan, words), *notes]
+        return [nothing_to_do(plan, words), *_told(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [
         _header(plan, words, going),
         *_earlier(plan),
+        *_told(plan),
         *_rows(batches, words),
         *_touched(words),
         *notes,
@@ -97,6 +100,8 @@ def other_order(shown: Sequence[Sequence[str]], batches: Sequence[Mapping[str, A
 def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
     """The line of a plan without any batch."""
     target, left, outdated = plan["target_version"], plan["left"], plan.get("outdated") or ()
+    if words.deed == RESTART:
+        return "Nothing to do: no member is to be restarted."
     if not left:
         return f"Nothing to do: every {words.unit} runs {target}."
     below = [name for name in left if name not in outdated]
@@ -140,6 +145,14 @@ def _earlier(plan: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def _told(plan: Mapping[str, Any]) -> Iterator[str]:
+    """The lines that the system adds, such as one for each changed setting."""
+    told = plan.get("told") or ()
+    yield from (f"  {line}" for line in told[:MOST_TOLD])
+    if len(told) > MOST_TOLD:
+        yield f"  {len(told) - MOST_TOLD:,} more lines like these are in the result"
+
+
 def _rows(batches: Sequence[Mapping[str, Any]], words: Words) -> Iterator[str]:
     names = [first_few(batch["members"]) for batch in batches]
     wide = min(max(map(len, names)), WIDEST)
@@ -180,11 +193,11 @@ def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
         return f"Plan: it cannot be carried out, for {counted(len(refused), 'reason')}:"
     cured = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
     there = sum(version == plan["target_version"] for version in plan["before"].values())
-    replaced = {*(plan.get("outdated") or ())} & {*going}
+    replaced = {*(plan.get("outdated") or plan.get("replaced") or ())} & {*going}
     upgraded = len(going) - len(replaced)
     parts = [
         f"{upgraded:,} to {words.deed}" if upgraded or not replaced else "",
-        f"{len(replaced):,} to replace (template changed)" if replaced else "",
+        f"{len(replaced):,} to replace{' (template changed)' if plan.get('outdated') else ''}" if replaced else "",
         f"{len(cured):,} to cure first" if cured else "",
         f"{there:,} already on {plan['target_version']}" if words.deed == UPGRADE else f"{there:,} to leave alone",
         f"{len(plan['left']):,} left out" if plan["left"] else "",

@@ -45,6 +45,16 @@ class Course(str, Enum):
     """At least one pod is replaced; the processes of the other members restart in their pods, all by batches."""
 
 
+_NEEDS = {
+    Way.DYNAMIC: "no restart",
+    Way.ROLLING: "a restart of each process",
+    Way.NEW_POD: "new pods",
+    Way.COORDINATED: "all processes stopped at once",
+    Way.NEVER: "what no run can do",
+}
+"""The words for the needs of a change."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """All that is asked of one pool."""
@@ -77,11 +87,14 @@ class Line:
     whose: str
     """The pools and members for which it changes, in words."""
 
+    def told(self) -> str:
+        """The line of the plan."""
+        return f"{self.sentence} for {self.whose}, which needs {_NEEDS[self.way]}: {self.why}"
+
     def as_result(self) -> dict[str, str]:
         """Plain data for a result."""
         return {
             "name": self.name,
-            "sentence": self.sentence,
             "way": self.way.value,
             "why": self.why,
             "source": self.source,
@@ -110,12 +123,26 @@ class Choice:
         """The way of one batch: `pod` if one of its members needs it, else `process`."""
         return "pod" if self.replaced & {*members} else "process"
 
+    def told(self) -> list[str]:
+        """The lines of the plan: the way of the run unless it is the usual one, and each changed setting."""
+        stay = "; the processes of the others restart in their pods" if self.due - self.replaced else ""
+        count = f"{len(self.replaced)} pod{' is' if len(self.replaced) == 1 else 's are'} replaced"
+        ways = {
+            Course.DYNAMIC: ["Nothing restarts: the members take all of this while they run."],
+            Course.COORDINATED: [
+                "All processes stop before the first one starts: the whole cluster is away meanwhile."
+            ],
+            Course.REPLACED: [f"{count}{stay}."],
+        }
+        return [*ways.get(self.course, []), *(line.told() for line in self.lines)]
+
     def as_result(self) -> dict[str, Any]:
         """Plain data for a result."""
         return {
             "course": self.course.value,
             "replaced": sorted(self.replaced),
             "changes": [line.as_result() for line in self.lines],
+            "told": self.told(),
         }
 
 

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_tex
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import (
     MOST_ROWS,
+    RESTART,
     Words,
     other_order,
     plan_lines,
@@ -141,6 +142,21 @@ def test_members_that_are_replaced_on_their_version_are_counted_apart() -> None:
     assert plan_lines(plan(left=["a", "b"], outdated=["b"]), WORDS) == [
         "Nothing to do for the members that are planned for. Not on 3.8.0: a. Left on an older template: b."
     ]
+
+
+def test_a_restart_tells_what_its_system_adds_and_counts_the_pods_that_are_replaced() -> None:
+    told = ["node.attr.rack is set for pool data", "1 pod is replaced."]
+    before = dict.fromkeys(("m-0", "m-1", "m-2"), "3.8.0 (to restart)")
+    lines = plan_lines(plan(*THREE, before=before, replaced=["m-1"], told=told), Words(deed=RESTART))
+    assert lines[1:3] == [f"  {line}" for line in told]
+    assert lines[-1] == "Plan: 2 to restart, 1 to replace, 0 to leave alone."
+    assert plan_lines(plan(told=told[:1]), Words(deed=RESTART)) == [
+        "Nothing to do: no member is to be restarted.",
+        "  node.attr.rack is set for pool data",
+    ]
+    many = plan_lines(plan(*THREE, before=before, told=told * 20), Words(deed=RESTART))
+    assert many[21] == "  20 more lines like these are in the result"
+    assert len(many) == 26
 
 
 def test_a_batch_of_many_members_and_a_plan_of_many_batches_stay_readable() -> None:

@@ -32,7 +32,10 @@ ROLLING, DYNAMIC, POD, TOGETHER, NEVER = (
 NAMES = frozenset({"data-0", "data-1", "data-2"})
 
 
-def changes(*names: str, value: str = "new") -> Changes:
+VALUE = "a value"
+
+
+def changes(*names: str, value: str = VALUE) -> Changes:
     return changes_between({}, dict.fromkeys(names, value))
 
 
@@ -160,8 +163,25 @@ def test_a_thousand_members_with_one_change_are_one_line() -> None:
     assert [(each.name, each.whose) for each in lines_of([part])] == [(POD, "data-0"), (ROLLING, "pool data")]
 
 
+def test_the_plan_tells_the_way_of_the_run_and_the_need_of_each_setting() -> None:
+    usual = chosen_way([asked("data", ROLLING)], RunBy.AUTO)
+    assert usual.told() == [
+        "node.attr.rack is set for pool data, which needs a restart of each process: each member reads it when it"
+        " starts"
+    ]
+    old = asked("data", ROLLING, outdated=frozenset({"data-1"}))
+    assert chosen_way([old], RunBy.AUTO).told()[0] == (
+        "1 pod is replaced; the processes of the others restart in their pods."
+    )
+    assert chosen_way([asked("data", POD)], RunBy.AUTO).told()[0] == "3 pods are replaced."
+    assert chosen_way([asked("data", DYNAMIC)], RunBy.AUTO).told()[0].startswith("Nothing restarts")
+    assert chosen_way([asked("data", TOGETHER)], RunBy.AUTO).told()[0].startswith("All processes stop")
+    assert chosen_way([asked()], RunBy.AUTO).told() == []
+
+
 def test_no_line_has_a_value() -> None:
-    assert "new" not in str(chosen_way([asked("data", ROLLING, POD)], RunBy.AUTO).as_result()).replace("new_pod", "")
+    assert VALUE not in str(chosen_way([asked("data", ROLLING, POD, TOGETHER)], RunBy.PROCESS))
+    assert VALUE not in str(chosen_way([asked("data", ROLLING, POD)], RunBy.AUTO).as_result())
 
 
 SETTINGS = st.sets(st.sampled_from([ROLLING, DYNAMIC, POD, TOGETHER]), max_size=3)
