@@ -35,8 +35,10 @@ options:
         whose annotation is then removed.
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
+      - V(completed) ends a run with O(configuration). It removes the contents of before and the keys of members that
+        are gone. Secrets with configurations that no pod has used for 15 minutes are deleted.
     type: str
-    choices: [scheduled, restarted, unscheduled]
+    choices: [scheduled, restarted, unscheduled, completed]
     default: restarted
   pools:
     description:
@@ -67,15 +69,6 @@ options:
     type: str
     choices: [schedule, schedule-rolling, schedule-coordinated]
     default: schedule-rolling
-  restart_by:
-    description:
-      - The way in which a process is stopped and started.
-      - With V(kubelet) the first process of the container gets the signal TERM, and the kubelet starts the container
-        again. That needs the right to execute commands in pods (C(create) of C(pods/exec)), and C(sh) in the image. A
-        container that was restarted a short while ago waits for the back-off of the kubelet, 10 seconds at first.
-    type: str
-    choices: [kubelet]
-    default: kubelet
   container:
     description:
       - The container that runs the server. The default is the only one, or the one whose image is called opensearch.
@@ -118,6 +111,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.connections
+  - stateful.upgrade.restart
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
   - stateful.upgrade.opensearch.consent
@@ -125,7 +119,9 @@ extends_documentation_fragment:
 notes:
   - "Kubernetes rights needed in the namespace: C(list) and C(patch) of C(statefulsets) (group C(apps)); C(list) and
     C(patch) of C(pods); C(create) and C(get) of C(pods/exec). Optional are C(list) of C(events), C(get) of
-    C(pods/log), and C(list) of C(poddisruptionbudgets) (group C(policy))."
+    C(pods/log), and C(list) of C(poddisruptionbudgets) (group C(policy)). With O(configuration) also C(get), C(create)
+    and C(patch) of C(secrets), and optionally C(list) and C(delete) of them. With O(way=agent) C(pods/exec) is
+    not needed."
 seealso:
   - module: stateful.upgrade.pod_ondelete_roll
   - module: stateful.upgrade.shard_allocation

@@ -78,11 +78,13 @@ options:
     description: Whether an elected manager hands over to another one before its batch goes down.
     type: bool
     default: true
-  restart_by:
-    description: The way in which a process is stopped and started, as in M(stateful.upgrade.process_restart).
-    type: str
-    choices: [kubelet]
-    default: kubelet
+  setting_ways:
+    description:
+      - The way that a change of a setting needs, by the name of the setting or a pattern with an asterisk. It comes
+        before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod), V(coordinated)
+        and V(never).
+    type: dict
+    default: {}
   annotation:
     description: The key of the annotation that holds the phase.
     type: str
@@ -111,6 +113,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.connections
+  - stateful.upgrade.restart
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.runs.record

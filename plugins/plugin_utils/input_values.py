@@ -31,6 +31,9 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
     if value is None:
         yield f"{name} is null: give it a value, or leave it out."
         return
+    if option.get("elements") == "dict":
+        yield from _wrong_elements(name, value, option["options"])
+        return
     if "options" in option:
         yield from _wrong_parts(name, value, option["options"])
         return
@@ -39,6 +42,20 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
         hidden = option.get("private") or isinstance(value, (Mapping, list, tuple))
         shown = "" if hidden else f" is '{str(value)[:SHOWN]}', and"
         yield f"{name}{shown} {fault}."
+
+
+def _wrong_elements(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The faults of a list of dictionaries, each with options of its own. Their values are never repeated."""
+    if not isinstance(value, (list, tuple)):
+        yield f"{name} must be a list of dictionaries with {', '.join(sorted(options))}."
+        return
+    for number, each in enumerate(value):
+        where = f"{name}[{number}]"
+        yield from _wrong_parts(where, each, options)
+        needed = [part for part, option in options.items() if option.get("required")]
+        missing = [part for part in needed if isinstance(each, Mapping) and not each.get(part)]
+        if missing:
+            yield f"{where} has no {' and no '.join(missing)}."
 
 
 def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

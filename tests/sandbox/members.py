@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import END, LIST
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration_file import settings_in
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import rule_of
 
 from tests.lab.elasticsearch.homes import LOCKED
+from tests.lab.opensearch.layouts import CONFIGURATION
 from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.objects import Json
@@ -29,6 +33,8 @@ class Members:
         self._zone_of = zone_of
         self._address_of = address_of
         self._durations = durations
+        self.read: Callable[[Json, str], bytes | None] = lambda _pod, _path: None
+        """The content of a mounted file of a pod; None if there is none."""
         self.plugins: dict[str, Mapping[str, str]] = {}
         """The plugins in the image of a version, each with the version that it was built for."""
         self._clusters: dict[tuple[str, str], Cluster] = {}
@@ -41,6 +47,7 @@ class Members:
         if environment is None:
             return
         metadata = pod["metadata"]
+        environment |= self._configuration(pod) or {}
         key = (metadata["namespace"], environment.get("cluster.name", "opensearch"))
         cluster = self._clusters.setdefault(key, Cluster(self._clock, key[1], self._durations))
         self._of_pod[metadata["uid"]] = cluster
@@ -69,6 +76,8 @@ class Members:
 
     def exit_code(self, pod: Json, _container: str) -> int | None:
         """The exit code of a container that has nothing to do, as in the pods that pull an image."""
+        if _is_configured(pod):
+            return None if self._configuration(pod) is not None else 1
         return 0 if (pod["spec"]["containers"][0].get("command") or [""])[0] in {"true", "sh"} else None
 
     def message(self, pod: Json, _container: str) -> str:
@@ -83,7 +92,21 @@ class Members:
         """The lines that the process of a pod has written."""
         cluster = self.cluster_of(pod)
         said = cluster.said(pod["metadata"]["name"]) if cluster else ""
+        if _is_configured(pod) and self._configuration(pod) is None:
+            return ["java.lang.IllegalArgumentException: the configuration has a setting that is unknown or not valid"]
         return [f"{pod['metadata']['name']} has started", *([said] if said else [])]
+
+    def _configuration(self, pod: Json) -> dict[str, str] | None:
+        """The settings in the mounted file of a pod; None if its server would not start with them."""
+        if not _is_configured(pod):
+            return {}
+        content = self.read(pod, f"{CONFIGURATION}/{pod['metadata']['name']}")
+        try:
+            settings = settings_in((content or b"").decode(), "the member")
+        except Refusal:
+            return None
+        known = all(rule_of(name).source or name.startswith("node.attr.") for name in settings)
+        return settings if content and known else None
 
     def cluster_of(self, pod: Json) -> Cluster | None:
         """The cluster in which the pod's process is a member; none where it runs something else, or nothing."""
@@ -93,9 +116,14 @@ class Members:
 def environment_of(pod: Json) -> dict[str, str] | None:
     """The variables of the container of a member; None where the pod holds no member."""
     container = pod["spec"]["containers"][0]
-    if image_of(container["image"])[0] not in IMAGES or container.get("command"):
+    if image_of(container["image"])[0] not in IMAGES or (container.get("command") and not _is_configured(pod)):
         return None
     return {each["name"]: each.get("value", "") for each in container.get("env") or []}
+
+
+def _is_configured(pod: Json) -> bool:
+    """Whether the member reads its settings from a mounted file, as those of a configured layout do."""
+    return any(CONFIGURATION in word for word in pod["spec"]["containers"][0].get("command") or [])
 
 
 def image_of(image: str) -> tuple[str, str]:

@@ -134,6 +134,7 @@ class Sandbox:
         }
         users[TOKENS["admin"]] = ADMIN
         self.kubernetes = Kubernetes(self._clock, self._behaviour(), Pace(node_lost=4.0), users)
+        self.members.read = self.kubernetes.kubelets.read
         self.api = self.kubernetes.server
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())

@@ -30,6 +30,10 @@ STARTED = f'{_FIRST} echo "${{21}} $name"'
 """The script that tells when the first process of a container was started (proc(5), in ticks), and its name."""
 END = f'{_FIRST} [ "${{21}}" = "$1" ] && kill -TERM 1'
 """The script that ends the first process, if it is the one that was started at the moment given."""
+CHECKSUM = 'sha256sum "$1"'
+"""The script that tells the checksum of a file."""
+NO_PROGRAM = 127
+"""The exit code of a shell that does not find a program (POSIX, Shell Command Language 2.8.2)."""
 PAUSES = frozenset({"pause", "systemd", "init"})
 """Names of first processes that are no server: that of a pod whose containers share their processes, or a system's."""
 
@@ -50,15 +54,39 @@ class ByKubelet:
         """The way with the options of a task."""
         return cls(client, params["container"] or "")
 
-    def look(self, pod: Pod) -> Process:
+    def look(self, pod: Pod, file: str = "") -> Process:
         """See `Way`: the start of the server's container, which is one with its process."""
-        found = self._container(pod)
-        running = found.state == "running"
-        return Process(running=running, identity=found.identity if running else "")
+        found = container_of(pod, self.container)
+        if found.state != "running":
+            return Process(running=False, identity="")
+        checksum = self._checksum(pod, found.name, file) if file else ""
+        return Process(running=True, identity=found.identity, checksum=checksum)
+
+    def _checksum(self, pod: Pod, container: str, file: str) -> str:
+        """The checksum of a file in a container; empty if the container ends at this moment, or has no such file.
+
+        Raises:
+            Unreachable: there is no answer.
+            Refusal: the image has no program for it, or the right is missing.
+        """
+        try:
+            ended = self._run(pod, container, CHECKSUM, file)
+        except Refusal as error:
+            if error.verdict.reasons[0].code != "kubernetes_exec":
+                raise
+            return ""
+        if ended.code == NO_PROGRAM:
+            raise refusal(
+                "checksum_unknown",
+                f"Container {container} of pod {pod.name} has no program sha256sum, so nobody can tell when a new"
+                " configuration has reached it.",
+                "Add sha256sum (coreutils) to the image, or restart by the agent, which tells it by itself.",
+            )
+        return ended.output.partition(" ")[0].lstrip("\\") if ended.code == 0 else ""
 
     def stop(self, pod: Pod, process: Process) -> None:
         """See `Way`. The signal goes to the process that was seen, which is proven to be that of the container."""
-        container = self._container(pod).name
+        container = container_of(pod, self.container).name
         try:
             started, _space, name = self._run(pod, container, STARTED).output.strip().partition(" ")
             if name in PAUSES:
@@ -84,12 +112,14 @@ class ByKubelet:
         there = [each for each in list_pods(self.client, pod.namespace) if each.uid == pod.uid]
         return self.look(there[0]).identity if there else ""
 
-    def _container(self, pod: Pod) -> Container:
-        name = container_for(pod.name, pod.images, self.container, server_in(pod.images))
-        for each in pod.containers:
-            if each.name == name and not each.init:
-                return each
-        return Container(name, "", "", "", "", None, 0, "", None, ready=False, init=False)
+
+def container_of(pod: Pod, named: str) -> Container:
+    """The container of the server; one that has not begun if the kubelet has told of none yet."""
+    name = container_for(pod.name, pod.images, named, server_in(pod.images))
+    for each in pod.containers:
+        if each.name == name and not each.init:
+            return each
+    return Container(name, "", "", "", "", None, 0, "", None, ready=False, init=False)
 
 
 def _not_the_server(pod: Pod, container: str, name: str) -> Refusal:

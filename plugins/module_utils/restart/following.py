@@ -21,6 +21,7 @@ from ..pools.follow import EVENTS, last_lines
 from ..pools.judge import pool_of
 from ..pools.replacement import SLOW, Sighting, judge_replacement
 from .act.marks import Marks
+from .configurations import Configurations
 from .judge.phases import STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
 from .look import Batch, Looking
 from .way import Way
@@ -28,6 +29,8 @@ from .way import Way
 STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}
 """The word for each stage that every restart goes through, by the code of its reason."""
 
+SHOWN = 12
+"""The digits of a checksum that a message shows."""
 ASK_AGAIN = 30.0
 """Seconds after which a process that has not ended is asked again."""
 
@@ -70,6 +73,7 @@ class Follower:
     search: OpenSearchClient
     way: Way
     marks: Marks
+    configurations: Configurations
     _trails: dict[str, _Trail] = field(default_factory=dict)
 
     def begin(self, pod: Pod, mark: Marked, member: str) -> None:
@@ -92,7 +96,7 @@ class Follower:
         there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
         gone = [name for name in self._trails if name not in batch.marks]
         members = observe_members(self.search, list(there)) if there else {}
-        found = {name: self._process(mark, pod, members) for name, (mark, pod) in there.items()}
+        found = {name: self._process(batch, mark, pod, members) for name, (mark, pod) in there.items()}
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
             trail = self._trails.setdefault(name, self._new(mark, pod))
@@ -104,10 +108,27 @@ class Follower:
         now = self.task.clock.now()
         return _Trail(now, now, mark.phase, followed=True, restarts=_restarts(pod))
 
-    def _process(self, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
+    def _process(self, batch: Batch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
+        """The process of a pod, with the configuration that it is to have once that is its turn."""
         process = self.way.look(pod)
+        expected = ""
+        if mark.phase in STARTING or not self.way.keeps_stopped:
+            expected = self.configurations.bring(batch.pool_of(pod.name), mark, pod, runs=process.running)
+        if expected and not self.way.keeps_stopped:
+            process = self._seen(batch, pod, process, expected)
         member = members.get(mark.name)
-        return replace(process, joined=member is not None and member.ephemeral_id != mark.member)
+        joined = member is not None and member.ephemeral_id != mark.member
+        return replace(process, expected=expected, joined=joined)
+
+    def _seen(self, batch: Batch, pod: Pod, process: Process, expected: str) -> Process:
+        """The process with the checksum that is mounted, which is asked for until it is the expected one."""
+        if not self.configurations.is_mounted(pod, expected):
+            pool = pool_of(batch.pools, pod.name)
+            file = self.configurations.file(pool, pod, self.way.container) if pool else ""
+            process = self.way.look(pod, file)
+            self.configurations.saw(pod, process.checksum)
+            return process
+        return replace(process, checksum=expected)
 
     def _step(
         self,
@@ -119,19 +140,28 @@ class Follower:
         trail: _Trail,
     ) -> Verdict:
         """The act that is due for one pod, its next phase, and the reason to wait for it."""
-        if mark.phase in STOPPING and not is_stopped(mark, process):
+        if mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration:
             self._stop(pod, process, trail)
-        if mark.phase in STARTING and not process.running:
-            self.task.still_wanted()
-            self.way.start(pod, process.expected)
+        if mark.phase in STARTING:
+            self._start(pod, process, trail)
         after = advanced(mark, process, others)
         if after is not mark.phase:
-            self.marks.set(pod, after)
+            # Only an agent knows the content that the process has read. Else it is the one that was written before.
+            brought = process.checksum if process.expected and self.way.keeps_stopped else mark.chosen
+            self.marks.set(pod, after, configuration=brought)
             trail.phase, trail.phase_since = after, self.task.clock.now()
             if after is None:
                 trail.ended = self.task.clock.now()
                 return Verdict()
         return combine((_judge_phase(replace(mark, phase=after), process), self._judge_pod(batch, pod, trail)))
+
+    def _start(self, pod: Pod, process: Process, trail: _Trail) -> None:
+        """Have the process start. One that has started by itself on another content ends first."""
+        if not process.running:
+            self.task.still_wanted()
+            self.way.start(pod, process.expected)
+        elif self.way.keeps_stopped and not process.has_configuration:
+            self._stop(pod, process, trail)
 
     def _stop(self, pod: Pod, process: Process, trail: _Trail) -> None:
         now = self.task.clock.now()
@@ -215,16 +245,16 @@ def judge_ready(batch: Batch) -> Iterator[Reason]:
 @as_verdict
 def _judge_phase(mark: Marked, process: Process) -> Iterator[Reason]:
     """The thing that the phase of a pod waits for."""
-    if mark.phase in STOPPING:
-        yield waiting("process_stopping", f"The process of {mark.name} is stopping.", about=mark.name)
-    elif mark.phase in UNDER_WAY and not process.has_configuration:
+    if mark.phase in UNDER_WAY and process.running and not process.has_configuration:
         yield waiting(
             "configuration_not_mounted",
-            f"The new configuration has not reached pod {mark.name} yet: the mounted file is {process.checksum[:12]},"
-            f" and {process.expected[:12]} is expected.",
+            f"The new configuration has not reached pod {mark.name} yet: the mounted file is"
+            f" {process.checksum[:SHOWN] or 'not there'}, and {process.expected[:SHOWN]} is expected.",
             "The kubelet brings it within two minutes. If it does not, look at the events of the pod.",
             about=mark.name,
         )
+    elif mark.phase in STOPPING:
+        yield waiting("process_stopping", f"The process of {mark.name} is stopping.", about=mark.name)
     elif mark.phase in UNDER_WAY:
         yield waiting(
             "process_starting", f"The process of {mark.name} has not joined the cluster yet.", about=mark.name

@@ -25,9 +25,11 @@ from ..opensearch.act.restricting import RESTRICTING
 from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
 from .act.marks import Marks
+from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
 from .judge.phases import PHASE, SCHEDULED, Phase
 from .look import Batch, Looking
+from .options import AGENT, CONFIGURATION
 from .way import Way
 from .ways import WAYS, way_of
 
@@ -38,7 +40,11 @@ CONTRACT = Contract(
         **WAIT,
         "wait_sleep": {"type": "float", "default": 0.25},
         **CONSENT,
-        "state": {"type": "str", "default": "restarted", "choices": ["scheduled", "restarted", "unscheduled"]},
+        "state": {
+            "type": "str",
+            "default": "restarted",
+            "choices": ["scheduled", "restarted", "unscheduled", "completed"],
+        },
         "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
         "expected": {"type": "list", "elements": "str", "default": []},
@@ -49,7 +55,9 @@ CONTRACT = Contract(
             "choices": [each.value for each in Phase if each in SCHEDULED],
         },
         "container": {"type": "str"},
-        "restart_by": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
+        "way": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
+        **AGENT,
+        **CONFIGURATION,
         "proof_timeout": {"type": "int"},
         "hand_over": {"type": "bool", "default": True},
         **RESTRICTING,
@@ -69,12 +77,24 @@ def run(task: Task) -> Outcome:
 def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way) -> Outcome:
     """The same with these clients and this way."""
     marks = Marks(task, cluster, task.params["annotation"])
+    configurations = Configurations(task, cluster, marks)
     if task.params["state"] == "restarted":
-        return _Restart(task, cluster, search, way, marks).run()
-    return _marked(task, cluster, marks)
+        return _Restart(task, cluster, search, way, marks, configurations).run()
+    if task.params["state"] == "completed":
+        return _completed(task, cluster, configurations)
+    return _marked(task, cluster, marks, configurations)
 
 
-def _marked(task: Task, cluster: KubernetesClient, marks: Marks) -> Outcome:
+def _completed(task: Task, cluster: KubernetesClient, configurations: Configurations) -> Outcome:
+    """Forget the contents that were replaced, and delete Secrets that no pod has used for long."""
+    batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
+    if verdict.passed:
+        configurations.complete(batch.pools, [pod.name for pod in batch.there.pods])
+        verdict = Verdict(configurations.collect())
+    return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
+
+
+def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations: Configurations) -> Outcome:
     """Schedule the pods that have no phase, or take the phase from those that are only scheduled.
 
     The phase of a StatefulSet is handed on to each of its pods, and then taken from it: a pod that has gone through its
@@ -84,6 +104,9 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks) -> Outcome:
     if not verdict.passed:
         return _outcome(batch, verdict, changed=False)
     scheduled = task.params["state"] == "scheduled"
+    if scheduled:
+        configurations.check(batch.pools, task.params["container"] or "")
+        configurations.add_missing(batch.pools)
     for name, mark in batch.marks.items():
         if scheduled and mark.phase is None:
             marks.set(batch.pods[name], batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"]))
@@ -95,11 +118,24 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks) -> Outcome:
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
 
 
+MOST_ROUNDS = 3
+"""Restarts of one batch in a task. The first may be one of before, which finishes on its own content."""
+
+
 class _Restart:
     """The restart of the processes of one batch."""
 
-    def __init__(self, task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way, marks: Marks) -> None:
+    def __init__(
+        self,
+        task: Task,
+        cluster: KubernetesClient,
+        search: OpenSearchClient,
+        way: Way,
+        marks: Marks,
+        configurations: Configurations,
+    ) -> None:
         self._task = task
+        self._configurations = configurations
         self._cluster = cluster
         self._search = search
         self._way = way
@@ -108,25 +144,41 @@ class _Restart:
         self._proof = BatchProof(task, search, None, loses_data=not way.keeps_container)
         self._looking = Looking(cluster, task.params)
         self._prepared = False
+        self._rounds = 0
 
     def run(self) -> Outcome:
         """Prove the batch, stop its processes, and follow them until they are back."""
+        if self._configurations.wanted:
+            self._configurations.check(self._task.ask(self._looking.look).pools, self._way.container)
         batch, verdict = self._proven()
         if self._task.check_mode or not verdict.passed:
             for name in batch.going if verdict.passed else ():
                 self._marks.set(batch.pods[name], batch.marks[name].next_phase)
             return self._outcome(batch, verdict)
-        follower = Follower(self._task, self._looking, self._search, self._way, self._marks)
+        follower = Follower(self._task, self._looking, self._search, self._way, self._marks, self._configurations)
         stages = Stages(STAGES, self._task.params["usual_seconds"])
         try:
             for name in batch.going:
                 follower.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
             view, verdict = replace(self._task, stages=stages).wait(follower.look, verdict_of)
+            if verdict.passed and self._due_again():
+                return self.run()
             if verdict.passed and self._task.params["until"] == "ready":
                 _batch, verdict = self._task.wait(self._looking.look, judge_ready)
         except Refusal as error:
             return self._outcome(batch, self._task.verdict_of(error), follower)
         return self._outcome(view.batch, verdict, follower)
+
+    def _due_again(self) -> bool:
+        """Mark the members whose restart has brought another content than the wanted one, as one of before may have."""
+        if not self._configurations.wanted or self._rounds >= MOST_ROUNDS:
+            return False
+        batch = self._task.ask(self._looking.look)
+        self._rounds += 1
+        again = [name for pool in batch.pools for name in self._configurations.due(pool, batch.marks)]
+        for name in again:
+            self._marks.set(batch.pods[name], Phase.SCHEDULE_ROLLING)
+        return bool(again)
 
     def _proven(self) -> tuple[Batch, Verdict]:
         """Wait for the proof that the pods which are only scheduled may go. It is made again after each preparation."""

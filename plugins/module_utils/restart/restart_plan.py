@@ -16,7 +16,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..engine.begin_and_end import System, part_of
 from ..kubernetes import client as kubernetes
-from ..kubernetes.rights import missing_rights
+from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
 from ..opensearch import health_gate, pool_order, shard_allocation
 from ..opensearch.both_sides import see
 from ..opensearch.judge.pools import Pool
@@ -25,10 +25,13 @@ from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from . import process_restart
+from .by_agent import THROUGH_KUBERNETES
+from .configuration_plan import plan_configuration
 from .judge.phases import Marked, judge_singles, judge_words, marked, phase_of
 from .judge.request import Request, judge_request, request_of
 from .look import annotations_of
-from .rights import BY_KUBELET
+from .options import AGENT, CONFIGURATION
+from .rights import CONFIGURING, MARKING
 
 
 def _order(task: Task) -> Outcome:
@@ -40,16 +43,18 @@ def _order(task: Task) -> Outcome:
     if not words.passed:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
-    request = request_of(marks)
+    planned_configuration = plan_configuration(task, seen, marks)
+    request = request_of(marks, planned_configuration.due)
     names = {mark.name for mark in marks}
     versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
     target = target_of(max(versions)) if versions else target_of("0.0.0")
     params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
     pools = tuple(_due(pool_of_set(one, seen, params, target), request) for one in seen.sets if seen.pods[one.name])
-    verdict = combine((*troubles, judge_request(request, marks, versions)))
+    verdict = combine((*troubles, judge_request(request, marks, versions), planned_configuration.verdict))
     drawn = pool_order.drawn_from(seen, pools, verdict)
-    planned = pool_order.planned(given, drawn, target, (request.condition, f"by {task.params['restart_by']}"))
+    conditions = (request.condition, f"by {task.params['way']}", *planned_configuration.conditions)
+    planned = pool_order.planned(given, drawn, target, conditions)
     batches = planned.more["batches"]
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
@@ -83,7 +88,11 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
 
 def _rights(task: Task) -> Outcome:
     client = kubernetes.connect(task.params["kubernetes"])
-    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], BY_KUBELET)))
+    params = task.params
+    by_agent = PORT_FORWARD if (params["agent"] or {}).get("through", THROUGH_KUBERNETES) == THROUGH_KUBERNETES else ()
+    of_way = EXECUTE if params["way"] == "kubelet" else by_agent
+    rights = (*MARKING, *of_way, *(CONFIGURING if params["configuration"] else ()))
+    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], rights)))
 
 
 def _put_back(task: Task) -> Outcome:
@@ -116,7 +125,10 @@ SYSTEM = System(
         **health_gate.SELECTION,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
-        "restart_by": process_restart.CONTRACT.argument_spec["restart_by"],
+        **AGENT,
+        **CONFIGURATION,
+        "setting_ways": {"type": "dict", "default": {}},
+        "way": process_restart.CONTRACT.argument_spec["way"],
     },
     uuid=uuid_for,
     order=_order,

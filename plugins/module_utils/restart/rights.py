@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from ..kubernetes.rights import EXECUTE, Right
 
-BY_KUBELET = (Right("patch", "", "pods"), *EXECUTE)
-"""The rights for the phases of pods that stay, and for signals in them."""
-ROLE = (
-    *(Right(verb, "", "secrets") for verb in ("get", "create", "patch")),
-    Right("get", "", "pods"),
-    *BY_KUBELET,
-)
-"""Those, and the rights for configurations in Secrets and for the labels of pods."""
+MARKING = (Right("patch", "", "pods"),)
+"""The right for the phases of pods that stay."""
+CONFIGURING = tuple(Right(verb, "", "secrets") for verb in ("get", "create", "patch"))
+"""The rights for configurations in Secrets."""
+ROLE = (*CONFIGURING, Right("get", "", "pods"), *MARKING, *EXECUTE)
+"""All of them, with those for signals in pods and for the labels of pods."""
 COLLECTING = tuple(Right(verb, "", "secrets") for verb in ("list", "delete"))
 """The further rights for collecting Secrets that no pod uses. A user who may list them can read them all."""

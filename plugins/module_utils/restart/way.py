@@ -22,6 +22,10 @@ class Way(Protocol):
         """Its name in options and results."""
 
     @property
+    def container(self) -> str:
+        """The name of the server's container that the user gives; empty if it is found by its image."""
+
+    @property
     def keeps_container(self) -> bool:
         """Whether the container stays as well, with all that is on none of its volumes."""
 
@@ -29,8 +33,8 @@ class Way(Protocol):
     def keeps_stopped(self) -> bool:
         """Whether a process that was stopped stays so until it is started. Otherwise it comes back by itself."""
 
-    def look(self, pod: Pod) -> Process:
-        """The process of a pod now.
+    def look(self, pod: Pod, file: str = "") -> Process:
+        """The process of a pod now. The checksum is that of this file in its container; without one it may be empty.
 
         Raises:
             Unreachable: there is no answer, which may pass.

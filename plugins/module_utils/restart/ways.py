@@ -9,12 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..kubernetes.client import KubernetesClient
+from .by_agent import ByAgent
 from .by_kubelet import ByKubelet
 from .way import Way
 
-WAYS: Mapping[str, Callable[[Mapping[str, Any], KubernetesClient], Way]] = {"kubelet": ByKubelet.of}
+WAYS: Mapping[str, Callable[[Mapping[str, Any], KubernetesClient], Way]] = {
+    "kubelet": ByKubelet.of,
+    "agent": ByAgent.of,
+}
 
 
 def way_of(params: Mapping[str, Any], client: KubernetesClient) -> Way:
     """The way that the options of a task name."""
-    return WAYS[params["restart_by"]](params, client)
+    return WAYS[params["way"]](params, client)

@@ -125,7 +125,8 @@ class Layout:
     def configuration(self, pool: Pool, **changes: object) -> Manifest:
         """Gives the Secret with the settings of each member of a pool, with these changes."""
         content = "".join(f"{name}: {json.dumps(value)}\n" for name, value in self._settings(pool, changes).items())
-        metadata = {"name": self._named(pool), "namespace": self.namespace, "labels": self.labels}
+        labels = {**self.labels, "upgrade.stateful/configuration": f"{self.cluster}-{pool.name}"}
+        metadata = {"name": self._named(pool), "namespace": self.namespace, "labels": labels}
         data = dict.fromkeys(pool.pods(self.cluster), content)
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": data}
 

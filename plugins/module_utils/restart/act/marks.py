@@ -16,7 +16,18 @@ from ...kubernetes.client import KubernetesClient
 from ...kubernetes.pods import list_pods, pod_path
 from ...kubernetes.state import Pod, StatefulSet
 from ...kubernetes.stateful_sets import path_of
-from ..judge.phases import MEMBER, PHASE_OF_OPERATOR, PROCESS, RUN, SCHEDULED, Phase, may_become, phase_of
+from ..judge.phases import (
+    CHOSEN,
+    CONFIGURED,
+    MEMBER,
+    PHASE_OF_OPERATOR,
+    PROCESS,
+    RUN,
+    SCHEDULED,
+    Phase,
+    may_become,
+    phase_of,
+)
 
 ATTEMPTS = 10
 """Conflicts in a row before a mark is given up. Every status update changes the resourceVersion that guards it."""
@@ -31,10 +42,11 @@ class Marks:
     key: str
     """The annotation that holds the phase."""
 
-    def set(self, pod: Pod, phase: Phase | None, process: str = "", member: str = "") -> bool:
+    def set(self, pod: Pod, phase: Phase | None, process: str = "", member: str = "", configuration: str = "") -> bool:
         """Bring a pod into a phase, or out of its restart. The result says whether anything was to do.
 
-        `process` and `member` are noted with the phase `stop`, and removed at the end.
+        `process` and `member` are noted with the phase `stop`, and removed at the end. `configuration` is the checksum
+        that is noted at the end, and stays.
 
         Raises:
             Conflict: the pod was replaced, or its phase was changed, and the step is none from there.
@@ -47,10 +59,25 @@ class Marks:
             if not may_become(before, phase):
                 raise self._moved(found, before, phase)
             scheduled = {RUN: self.task.run or None} if phase in SCHEDULED else {}
-            self._write(found, phase, {**scheduled, **_notes(phase, process, member)})
+            self._write(found, phase, {**scheduled, **_notes(phase, process, member, configuration)})
             return True
 
         return self._made(pod, step)
+
+    def choose(self, pod: Pod, configuration: str) -> None:
+        """Note the checksum of the configuration that the restart of a pod brings, before that is written.
+
+        Raises:
+            Conflict: the restart of the pod is over, or the pod was replaced.
+        """
+
+        def step(found: Pod, before: Phase | None) -> bool:
+            if before is None:
+                raise self._moved(found, before, Phase.START)
+            self._write(found, before, {CHOSEN: configuration})
+            return True
+
+        self._made(pod, step)
 
     def clear(self, pod: Pod) -> bool:
         """Take the phase from a pod to whose process nothing was done. The result says whether there was one.
@@ -115,7 +142,8 @@ class Marks:
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
 
 
-def _notes(phase: Phase | None, process: str, member: str) -> dict[str, str | None]:
+def _notes(phase: Phase | None, process: str, member: str, configuration: str) -> dict[str, str | None]:
     if phase is None:
-        return {PROCESS: None, MEMBER: None, RUN: None}
-    return {PROCESS: process, MEMBER: member} if process else {}
+        kept: dict[str, str | None] = {CONFIGURED: configuration} if configuration else {}
+        return {PROCESS: None, MEMBER: None, RUN: None, CHOSEN: None, **kept}
+    return {PROCESS: process, MEMBER: member, CHOSEN: None} if process else {}

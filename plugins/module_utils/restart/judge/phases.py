@@ -30,6 +30,10 @@ RUN = "upgrade.stateful/restart-run"
 """The annotation with the run that has scheduled a pod. A pod that a person has scheduled has none."""
 MEMBER = "upgrade.stateful/restart-member"
 """The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
+CHOSEN = "upgrade.stateful/restart-configuration"
+"""The annotation with the checksum of the configuration that this restart brings. It is set before that is written."""
+CONFIGURED = "upgrade.stateful/configuration"
+"""The annotation that stays after a restart: the checksum of the configuration that it has brought."""
 
 
 class Phase(str, Enum):
@@ -79,6 +83,10 @@ class Marked:
     """Whether a person wants its process stopped."""
     run: str = ""
     """The run that has scheduled it; empty if a person has."""
+    chosen: str = ""
+    """The checksum of the configuration that this restart brings; empty before it is chosen."""
+    configured: str = ""
+    """The checksum of the configuration that the last restart has brought; empty if none has brought one."""
 
     @property
     def next_phase(self) -> Phase | None:
@@ -143,8 +151,9 @@ def marked(
     """
     stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
     own = phase_of(annotations, key)
+    found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED))
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
-    return Marked(name, uid, own or of_pool, process, member, stays_stopped, annotations.get(RUN, ""))
+    return Marked(name, uid, own or of_pool, process, member, stays_stopped, *found)
 
 
 def next_of(pods: Sequence[Marked]) -> Next:
@@ -211,7 +220,7 @@ _COORDINATED = frozenset({Phase.STOP_COORDINATED, Phase.START_COORDINATED})
 
 def _is_back(pod: Marked, process: Process) -> bool:
     """Whether a process that is to run does so, as a member, and is another one than the one that was ended."""
-    return process.running and process.joined and is_stopped(pod, process)
+    return process.running and process.joined and process.has_configuration and is_stopped(pod, process)
 
 
 @as_verdict

@@ -22,6 +22,8 @@ class Request:
     """The pods that are to be restarted."""
 
     names: frozenset[str]
+    due: frozenset[str] | None = None
+    """Those that are to get another configuration; None if the request is none for a configuration."""
     under_way: frozenset[str] = frozenset()
     """Those with which an interrupted run has begun."""
     by_person: tuple[str, ...] = ()
@@ -32,16 +34,23 @@ class Request:
     @property
     def condition(self) -> str:
         """The words for the request that consent covers. A run that goes on has the same as the one that was killed."""
-        return f"restart of {' '.join(self.by_person)}" if self.by_person else "restart of all"
+        if self.by_person:
+            return f"restart of {' '.join(self.by_person)}"
+        return "restart of all" if self.due is None else "restart for a configuration"
 
 
-def request_of(pods: Sequence[Marked]) -> Request:
-    """The request in the marks of all pods of the cluster."""
+def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None) -> Request:
+    """The request in the marks of all pods of the cluster, and in the configurations that are `due`.
+
+    Without a mark and a configuration it is every pod.
+    """
     stay = tuple(pod.name for pod in pods if pod.stays_stopped)
     free = [pod for pod in pods if not pod.stays_stopped]
     marked = [pod for pod in free if pod.phase is not None]
     return Request(
-        names=frozenset(pod.name for pod in marked or free),
+        names=frozenset(pod.name for pod in (marked if marked or due is not None else free))
+        | (frozenset(pod.name for pod in free) & (due or frozenset())),
+        due=due,
         under_way=frozenset(pod.name for pod in marked if pod.phase in UNDER_WAY),
         by_person=tuple(sorted(pod.name for pod in marked if not pod.run and pod.phase not in UNDER_WAY)),
         stay_stopped=stay,

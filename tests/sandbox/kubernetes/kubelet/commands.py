@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.by_kubelet import END, STARTED
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.by_kubelet import CHECKSUM, END, STARTED
 
 from tests.lab.kubelet.execution import Ended
 
@@ -46,6 +46,8 @@ def run(words: Sequence[str], inside: Inside) -> Ended:
         if arguments[3:] != inside.first.split()[:1]:
             return Ended(1, b"", b"")
         return _kill(["-TERM", "1"], inside)
+    if program == "sh" and arguments[:2] == ["-c", CHECKSUM]:
+        return _files("sha256sum", arguments[3:], inside)
     if program == "sh" and arguments[:1] == ["-c"] and len(arguments) == 2:
         return _shell(arguments[1], inside)
     if program == "true":

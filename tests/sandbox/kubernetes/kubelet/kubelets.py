@@ -60,6 +60,11 @@ class Kubelets:
         """The worker of the pod of this namespace and name."""
         return next((each for each in self._workers.values() if each.place == pod), None)
 
+    def read(self, pod: Json, path: str) -> bytes | None:
+        """The content of a file that the first container of a pod has mounted now; None if there is none."""
+        worker = self._workers.get(pod["metadata"]["uid"])
+        return worker.mounts.file(pod["spec"]["containers"][0], path) if worker else None
+
     def stream(self, pod: Json, container: str, request: Request) -> Answer:
         """Run a command in a container, and tell all of its messages at once."""
         worker = self._workers.get(pod["metadata"]["uid"])

@@ -50,6 +50,7 @@ class World:
     crashes: int = 0
     """The restarts of a process that ends again as soon as it was started; 0 for one that runs."""
     name: str = "scripted"
+    container: str = ""
     keeps_container: bool = False
     keeps_stopped: bool = False
 
@@ -116,7 +117,7 @@ class World:
             **{f"upgrade.stateful/{key.replace('_', '-')}": value for key, value in annotations.items()},
         }
 
-    def look(self, pod: Pod) -> Process:
+    def look(self, pod: Pod, file: str = "") -> Process:
         running = pod.name in self.running
         return Process(running=running, identity=f"{pod.name}/{self.processes[pod.name]}" if running else "")
 

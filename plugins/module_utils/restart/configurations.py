@@ -1,0 +1,146 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configurations that the members of a batch are to run with: chosen, noted, written, and seen mounted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timezone
+
+from ..common.task import Task, passed_or_raise
+from ..common.verdict import Reason
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import Pod, StatefulSet
+from ..opensearch.judge.set_pools import server_in
+from ..pools.images import container_for
+from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
+from .act.marks import Marks
+from .judge.configuration import checksum, judge_secret
+from .judge.configuration_diff import contents_diff
+from .judge.phases import Marked
+from .judge.pod_spec import Mounted, how_mounted, judge_mounted
+from .judge.wanted import Wanted, chosen, is_due, judge_wanted, wanted_in
+from .observe.pod_spec import mounts_of
+from .observe.secrets import read_secret
+from .observe.state import ConfigurationSecret
+
+
+class Configurations:
+    """The configurations of one task. A pool for which none is given has none that anybody looks at."""
+
+    def __init__(self, task: Task, client: KubernetesClient, marks: Marks) -> None:
+        self._task, self._client, self._marks = task, client, marks
+        self._given = task.params["configuration"] or []
+        self.wanted = wanted_in(self._given)
+        self._seen: dict[str, str] = {}
+        """The checksum that was seen mounted in each pod. A mount never goes back."""
+
+    def check(self, pools: Iterable[StatefulSet], container: str) -> None:
+        """Refuse what cannot be read, or cannot come to a server that stays in its pod.
+
+        Raises:
+            Refusal: all that is wrong, at once.
+        """
+        found = [pool for pool in pools if pool.name in self.wanted]
+        members = {pool.name: pool.member_names() for pool in found}
+        given = [each for each in self._given if each["pool"] in members]
+        mounts = [judge_mounted(pool.name, self._mounted(pool, container), in_place=True) for pool in found]
+        passed_or_raise(judge_wanted(given, members), *mounts)
+
+    def secret(self, pool: str) -> ConfigurationSecret | None:
+        """The Secret of a pool as it is now."""
+        return read_secret(self._client, self._task.params["namespace"], self.wanted[pool].secret)
+
+    def add_missing(self, pools: Iterable[StatefulSet]) -> None:
+        """Give each member without a key its wanted content, before a pod needs it."""
+        for pool in pools:
+            contents = self.wanted[pool.name].contents(pool.member_names()) if pool.name in self.wanted else {}
+            if contents:
+                add_missing(self._task, self._client, self._place(pool.name), contents)
+
+    def due(self, pool: StatefulSet, marks: Mapping[str, Marked]) -> frozenset[str]:
+        """The members of a pool that are to be restarted for a content that is wanted."""
+        if pool.name not in self.wanted:
+            return frozenset()
+        secret = self.secret(pool.name)
+        present = secret.contents if secret else {}
+        contents = self.wanted[pool.name].contents(marks)
+        return frozenset(n for n, mark in marks.items() if is_due(mark, present.get(n), contents.get(n)))
+
+    def bring(self, pool: str, mark: Marked, pod: Pod, *, runs: bool) -> str:
+        """Write the content that the restart of a member brings, unless it is there. The result is its checksum.
+
+        Raises:
+            Refusal: there is none, or it cannot be written.
+        """
+        if pool not in self.wanted:
+            return ""
+        secret = self.secret(pool)
+        present = secret.contents.get(pod.name) if secret else None
+        content = chosen(mark, present, self.wanted[pool].contents([pod.name]).get(pod.name), runs=runs)
+        if content is None:
+            passed_or_raise(judge_secret(self.wanted[pool].secret, secret, [pod.name]))
+            return ""
+        if content != present:
+            # A wish that replaces a written content is not noted. So the member is restarted once more for it, since
+            # nobody can tell which of the two its process has read.
+            if not mark.chosen or present is None or checksum(present) != mark.chosen:
+                self._marks.choose(pod, checksum(content))
+            write(self._task, self._client, self._place(pool), {pod.name: content})
+        elif not mark.chosen:
+            self._marks.choose(pod, checksum(content))
+        return checksum(content)
+
+    def is_mounted(self, pod: Pod, expected: str) -> bool:
+        """Whether the content was seen mounted in a pod by an earlier look."""
+        return self._seen.get(pod.uid) == expected
+
+    def saw(self, pod: Pod, mounted: str) -> None:
+        """Remember the content that was seen mounted in a pod."""
+        self._seen[pod.uid] = mounted
+
+    def file(self, pool: StatefulSet, pod: Pod, container: str) -> str:
+        """The path of the file with the configuration of a member, in its container; empty if none is given."""
+        if pool.name not in self.wanted:
+            return ""
+        return f"{self._mounted(pool, container).directory}/{pod.name}"
+
+    def diff(self, pools: Iterable[StatefulSet]) -> tuple[dict[str, object], dict[str, object]]:
+        """The data for diff mode before and after, by pool, without anything that may be a secret."""
+        before: dict[str, object] = {}
+        after: dict[str, object] = {}
+        for pool in pools:
+            if pool.name in self.wanted:
+                secret = self.secret(pool.name)
+                contents = self.wanted[pool.name].contents(pool.member_names())
+                before[pool.name], after[pool.name] = contents_diff(secret.contents if secret else {}, contents)
+        return before, after
+
+    def complete(self, pools: Iterable[StatefulSet], pods: Collection[str]) -> None:
+        """Forget what the members had before the run, and remove the keys of members that are gone."""
+        for pool in pools:
+            if pool.name in self.wanted:
+                place = self._place(pool.name)
+                complete(self._task, self._client, place, pool.member_names())
+                remove_unwanted(self._task, self._client, place, pool.member_names(), pods)
+
+    def collect(self) -> tuple[Reason, ...]:
+        """Delete Secrets with configurations that no pod has used for long; a remark says if that is not allowed."""
+        if not self.wanted:
+            return ()
+        return collect(self._task, self._client, self._task.params["namespace"], datetime.now(timezone.utc))[1]
+
+    def _place(self, pool: str) -> Place:
+        return Place(self._task.params["namespace"], self.wanted[pool].secret, pool)
+
+    def _mounted(self, pool: StatefulSet, container: str) -> Mounted:
+        return mounted_in(pool, container, self.wanted[pool.name])
+
+
+def mounted_in(pool: StatefulSet, container: str, wanted: Wanted) -> Mounted:
+    """The way in which the wanted configuration comes to the servers of a pool. An empty container is found."""
+    server = server_in(pool.images)
+    name = container_for(pool.name, pool.images, container, server)
+    file = wanted.path or f"/usr/share/{server}/config/{server}.yml"
+    return how_mounted(mounts_of(pool.template, name, pool.claims), file, wanted.secret, pool.member_names())

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The configurations that a user wants, who is due for one, and the content that a restart brings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.errors import Refusal
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from .configuration import checksum
+from .configuration_file import settings_in
+from .phases import Marked
+from .setting_rules import Way
+from .settings_table import Change, Changes, judge_changes
+
+Contents = Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The configuration that a user wants for one pool."""
+
+    pool: str
+    secret: str
+    path: str = ""
+    """The file that the server reads; empty for that of its official image."""
+    content: bytes | None = field(default=None, repr=False)
+    """The content for every member without one of its own; None leaves these members as they are."""
+    own: Contents = field(default_factory=dict, repr=False)
+    """The content of single members."""
+
+    def contents(self, members: Iterable[str]) -> dict[str, bytes]:
+        """The content of each of these members that has a wanted one."""
+        every = {} if self.content is None else dict.fromkeys(members, self.content)
+        return {**every, **{name: each for name, each in self.own.items() if name in members}}
+
+
+def wanted_in(given: Iterable[Mapping[str, Any]]) -> dict[str, Wanted]:
+    """The wanted configurations by pool, from the option of a module."""
+    return {
+        each["pool"]: Wanted(
+            pool=each["pool"],
+            secret=each.get("secret") or f"{each['pool']}-configuration",
+            path=each.get("path") or "",
+            content=None if each.get("content") is None else str(each["content"]).encode(),
+            own={name: str(content).encode() for name, content in (each.get("contents") or {}).items()},
+        )
+        for each in given
+    }
+
+
+@as_verdict
+def judge_wanted(given: Iterable[Mapping[str, Any]], members: Mapping[str, Collection[str]]) -> Iterator[Reason]:
+    """Whether what a user wants can be read, and is for members that exist; `members` are those of each pool."""
+    pools = [each["pool"] for each in given]
+    if twice := sorted({pool for pool in pools if pools.count(pool) > 1}):
+        yield refused(
+            "configuration_twice",
+            f"The configuration of pool {twice[0]} is given more than once.",
+            "Give each pool once, and contents of single members under contents.",
+        )
+    for pool, wanted in wanted_in(given).items():
+        if pool not in members:
+            yield refused(
+                "configuration_pool_unknown",
+                f"A configuration is given for pool {pool}, which is none of this cluster's pools:"
+                f" {enumerate_few(sorted(members))}.",
+                "Correct its name, or leave it out.",
+            )
+        elif strangers := sorted(wanted.own.keys() - {*members[pool]}):
+            yield refused(
+                "configuration_member_unknown",
+                f"A configuration is given for {enumerate_few(strangers)}, which is no member of pool {pool}.",
+                "Correct the names under contents, or leave them out.",
+            )
+        yield from _unreadable(wanted)
+
+
+def _unreadable(wanted: Wanted) -> Iterator[Reason]:
+    contents = {f"pool {wanted.pool}": wanted.content, **{f"member {n}": each for n, each in wanted.own.items()}}
+    for whose, content in sorted(contents.items()):
+        try:
+            settings_in((content or b"").decode("utf-8", "surrogateescape"), whose)
+        except Refusal as error:
+            yield from error.verdict.reasons
+
+
+def is_due(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
+    """Whether a member is to be restarted for the wanted content.
+
+    The checksum that its last restart has brought counts. A member that was never restarted here has read the content
+    that is present.
+    """
+    if wanted is None:
+        return False
+    runs = mark.configured or (checksum(present) if present is not None else "")
+    return runs != checksum(wanted)
+
+
+def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: bool) -> bytes | None:
+    """The content that the restart of a member brings; None if there is none at all.
+
+    A restart whose content was written already finishes on it, and a later wish waits for another restart: a process
+    may be reading it at this moment. If no process `runs`, since it cannot start on that content, the wish is taken.
+    """
+    written = present is not None and bool(mark.chosen) and checksum(present) == mark.chosen
+    if wanted is None or (written and runs):
+        return present
+    return wanted
+
+
+@as_verdict
+def judge_needs(pool: str, changes: Mapping[str, Changes]) -> Iterator[Reason]:
+    """Whether restarts one after the other are enough for the changes of each member, and a remark for each group.
+
+    Members with the same changes are one group, so that a thousand members are one line.
+    """
+    groups: dict[Changes, list[str]] = {}
+    for name, each in changes.items():
+        groups.setdefault(each, []).append(name)
+    for each, names in groups.items():
+        yield from judge_changes(each).reasons
+        whose = f"pool {pool}" if len(names) == len(changes) else enumerate_few(names)
+        if replaced := each.by(Way.NEW_POD):
+            yield refused(
+                "setting_needs_new_pod",
+                f"The new configuration of {whose} needs new pods: {_sentences(replaced)}.",
+                "Change the pod template, and let the playbook opensearch replace the pods; or leave these settings.",
+            )
+        if together := each.by(Way.COORDINATED):
+            yield refused(
+                "setting_needs_full_restart",
+                f"The new configuration of {whose} needs all processes stopped at once: {_sentences(together)}.",
+                "Leave these settings as they are. No run of this collection stops all processes at once yet.",
+            )
+        if restarted := (*each.by(Way.ROLLING), *each.by(Way.DYNAMIC)):
+            yield remark("configuration_changes", f"New configuration of {whose}: {_sentences(restarted)}.")
+        elif not each.changes:
+            yield remark("configuration_changes", f"New configuration of {whose}: no setting changes in it.")
+
+
+def _sentences(changes: Iterable[Change]) -> str:
+    return "; ".join(each.sentence() for each in changes)

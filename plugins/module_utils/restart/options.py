@@ -1,0 +1,41 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that the modules of restarts share; documented in doc_fragments/restart.py."""
+
+from __future__ import annotations
+
+from ..common.arguments import Options
+from .observe.agent import PORT
+
+AGENT: Options = {
+    "agent": {
+        "type": "dict",
+        "options": {
+            "port": {"type": "int", "default": PORT},
+            "through": {"type": "str", "choices": ["pod_address", "kubernetes"], "default": "kubernetes"},
+            "token": {"type": "str", "no_log": True},
+            "ca_cert": {"type": "path"},
+            "client_cert": {"type": "path"},
+            "client_key": {"type": "path"},
+            "server_name": {"type": "str"},
+            "validate_certs": {"type": "bool", "default": True},
+            "request_timeout": {"type": "int", "default": 30},
+        },
+    }
+}
+
+CONFIGURATION: Options = {
+    "configuration": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "pool": {"type": "str", "required": True},
+            "secret": {"type": "str"},
+            "path": {"type": "str"},
+            "content": {"type": "str", "no_log": True},
+            "contents": {"type": "dict", "no_log": True},
+        },
+    }
+}
