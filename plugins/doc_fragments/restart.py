@@ -59,6 +59,10 @@ options:
         description: Seconds for a request to an agent.
         type: int
         default: 30
+"""
+
+    CONFIGURATION = r"""
+options:
   configuration:
     description:
       - The configurations that the processes are to run with, one entry for each pool that is to have another one.

@@ -70,7 +70,8 @@ options:
     description:
       - Keys of annotations. A pod with one of them is replaced once, although it is of the wanted revision. Its
         successor has the annotations of the pod template, so the template may not have any of these.
-      - M(stateful.upgrade.process_restart) schedules a pod with such an annotation.
+      - M(stateful.upgrade.process_restart) schedules a pod with such an annotation. With O(configuration) the first
+        key is the one that it sets.
     type: list
     elements: str
     default: []
@@ -125,12 +126,14 @@ extends_documentation_fragment:
   - stateful.upgrade.task.namespace
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.restricting
+  - stateful.upgrade.restart.configuration
 notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
   - "Kubernetes rights needed in the namespace: C(get) and C(list) of C(statefulsets) (group C(apps)); C(list) and
     C(delete) of C(pods). Optional are C(list) of C(events) and C(get) of C(pods/log), by which causes are named better,
-    and C(list) of C(poddisruptionbudgets) (group C(policy)), by which PodDisruptionBudgets are respected."
+    and C(list) of C(poddisruptionbudgets) (group C(policy)), by which PodDisruptionBudgets are respected. With
+    O(configuration) also C(patch) of C(pods), and C(get), C(create) and C(patch) of C(secrets)."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info); with O(allocation)
     C(cluster:admin/settings/update). For the elected manager to hand over C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions). Without one of
@@ -235,7 +238,7 @@ next:
   sample: ''
 """
 
-from ..module_utils.opensearch.pod_roll import CONTRACT, run
+from ..module_utils.restart.replacing import CONTRACT, run
 from ..module_utils.running.entry import run_as_module
 
 

@@ -112,6 +112,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.restart
+  - stateful.upgrade.restart.configuration
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
   - stateful.upgrade.opensearch.consent

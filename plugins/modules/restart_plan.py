@@ -78,6 +78,17 @@ options:
     description: Whether an elected manager hands over to another one before its batch goes down.
     type: bool
     default: true
+  restart_by:
+    description:
+      - Whether the process of a member restarts in its pod, or its pod is replaced.
+      - V(auto) takes the least that is enough for each member. A pod is replaced for a setting that is part of it,
+        for a configuration that does not come into a running pod, and for a changed pod template. Everything else is
+        a restart of the process. Settings that the members take while they run restart nobody.
+      - V(process) leaves all pods. A change that needs new pods is refused, and a changed template is left for later.
+      - V(pod) replaces all pods that are due, also for a change for which a restart of the process is enough.
+    type: str
+    choices: [auto, process, pod]
+    default: auto
   setting_ways:
     description:
       - The way that a change of a setting needs, by the name of the setting or a pattern with an asterisk. It comes
@@ -114,6 +125,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.restart
+  - stateful.upgrade.restart.configuration
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.runs.record
@@ -185,8 +197,8 @@ pools:
   elements: dict
 batches:
   description:
-    - The same as that of M(stateful.upgrade.pool_order). C(place) is the place of the batch in the whole restart, over
-      all its runs, such as V(2/3).
+    - The same as that of M(stateful.upgrade.pool_order), and in C(by) V(process) or V(pod). C(place) is the place of
+      the batch in the whole restart, over all its runs, such as V(2/3).
   returned: unless O(state=ended)
   type: list
   elements: dict
@@ -202,8 +214,39 @@ broken:
   type: list
   elements: str
   sample: []
+course:
+  description:
+    - The way of the run. V(nothing) means that nobody is due, and V(dynamic) that the members take all changes while
+      they run. With V(rolling) processes restart in batches, with V(replaced) at least one pod is replaced beside them,
+      and with V(coordinated) all processes stop before the first one starts.
+  returned: unless O(state=ended)
+  type: str
+  sample: rolling
+replaced:
+  description: The members whose pods are replaced.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+changes:
+  description: Each changed setting, without values, with the way that it needs and the members for which it changes.
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+  sample:
+    - name: node.attr.rack
+      way: rolling
+      why: each member reads it when it starts
+      source: ''
+      members: pool data
+told:
+  description: The same as lines of the plan.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 outdated:
-  description: Always empty, since nothing is replaced.
+  description: Always empty. The members whose pods are replaced for a changed template are among RV(replaced).
   returned: unless O(state=ended)
   type: list
   elements: str

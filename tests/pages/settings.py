@@ -13,8 +13,9 @@ from tests.checks.tree import ROOT
 PAGE = ROOT / "docs" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-A changed setting needs one of five ways. A restart in place (`process_restart`) knows them by this table; of several
-rules for a setting the most exact one counts, and a user's own way, by setting or by pattern, comes before all of them.
+A changed setting needs one of five ways. The playbook [restart](restart.md#restart-or-new-pod) chooses by this table.
+Of several rules for a setting the most exact one counts. A user's own way, by setting or by pattern, comes before all
+of them (`upgrade_setting_ways`).
 This page is made by code (`make pages`).
 
 | Way | Meaning |

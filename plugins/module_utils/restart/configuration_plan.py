@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,9 +23,9 @@ from .configurations import mounted_in
 from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import changes_of
 from .judge.phases import Marked
-from .judge.pod_spec import judge_from_pod, judge_mounted, judge_probes, judge_signal
+from .judge.pod_spec import Mounted, judge_from_pod, judge_probes, judge_read, judge_signal
 from .judge.settings_table import Changes, ways_in
-from .judge.wanted import Wanted, is_due, judge_needs, judge_wanted, wanted_in
+from .judge.wanted import Wanted, is_due, judge_wanted, wanted_in
 from .observe.agent import PORT
 from .observe.pod_spec import elsewhere, from_pod, probes_of, shares_processes
 from .observe.secrets import read_secret
@@ -41,6 +41,10 @@ class PlannedConfiguration:
     verdict: Verdict
     conditions: tuple[str, ...] = ()
     """The words for them that consent covers."""
+    changes: Mapping[str, Mapping[str, Changes]] = field(default_factory=dict)
+    """The changes of settings of each due member, by pool."""
+    mounted: Mapping[str, Mounted] = field(default_factory=dict)
+    """The way in which the configuration comes to the servers, by pool."""
 
 
 def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> PlannedConfiguration:
@@ -52,24 +56,26 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
     params = task.params
     given: list[Mapping[str, Any]] = params["configuration"] or []
     pools = {one.name: one for one in seen.sets if seen.pods[one.name]}
-    surroundings = [_judge_pods(params, one) for one in pools.values()]
     if not given:
-        return PlannedConfiguration(None, combine(surroundings))
+        return PlannedConfiguration(None, Verdict())
     readable = judge_wanted(given, {name: one.member_names() for name, one in pools.items()})
     if not readable.passed:
-        return PlannedConfiguration(frozenset(), combine((*surroundings, readable)))
+        return PlannedConfiguration(frozenset(), readable)
     client = kubernetes.connect(params["kubernetes"])
     by_name = {mark.name: mark for mark in marks}
-    due: set[str] = set()
-    verdicts: list[Verdict] = []
+    compared: dict[str, _Compared] = {}
     for wanted in wanted_in(given).values():
         pool = pools[wanted.pool]
         secret = task.ask(partial(read_secret, client, params["namespace"], wanted.secret))
-        found = _Compared(params, pool, wanted, secret, by_name)
-        due |= found.due
-        verdicts += found.judged()
+        compared[wanted.pool] = _Compared(params, pool, wanted, secret, by_name)
     conditions = tuple(_condition(wanted, pools[wanted.pool]) for wanted in wanted_in(given).values())
-    return PlannedConfiguration(frozenset(due), combine((*surroundings, *verdicts)), conditions)
+    return PlannedConfiguration(
+        frozenset(name for each in compared.values() for name in each.due),
+        combine(verdict for each in compared.values() for verdict in each.judged()),
+        conditions,
+        {pool: each.changes() for pool, each in compared.items()},
+        {pool: each.mounted for pool, each in compared.items()},
+    )
 
 
 class _Compared:
@@ -83,7 +89,11 @@ class _Compared:
         secret: ConfigurationSecret | None,
         marks: Mapping[str, Marked],
     ) -> None:
-        self._params, self._pool, self._wanted, self._secret = params, pool, wanted, secret
+        self._pool, self._wanted, self._secret, self._marks = pool, wanted, secret, marks
+        self._ways = ways_in(params["setting_ways"] or {})
+        container = _container(params, pool)
+        self._from_pod = from_pod(pool.template, container)
+        self.mounted = mounted_in(pool, container, wanted)
         members = [name for name in pool.member_names() if name in marks]
         self._present = secret.contents if secret else {}
         self._contents = wanted.contents(members)
@@ -94,29 +104,41 @@ class _Compared:
 
     def judged(self) -> Iterator[Verdict]:
         """All that stands in the way of the change, and remarks on it."""
-        pool, container = self._pool, _container(self._params, self._pool)
-        found = from_pod(pool.template, container)
         if self._as_they_are:
             yield judge_secret(self._wanted.secret, self._secret, self._as_they_are)
-        yield judge_mounted(pool.name, mounted_in(pool, container, self._wanted), in_place=True)
-        if not self.due:
-            return
-        yield judge_from_pod(pool.name, found)
+        if self.due:
+            yield judge_read(self._pool.name, self._wanted.secret, self.mounted)
+            yield judge_from_pod(self._pool.name, self._from_pod)
+
+    def changes(self) -> dict[str, Changes]:
+        """The changes of settings of each member that is due or marked; those with the same contents compare once."""
+        known: dict[tuple[bytes | None, bytes], Changes] = {}
+        found: dict[str, Changes] = {}
+        # A run that was killed may have written the key of a pod that is marked and runs on as it was.
+        for name in sorted(name for name in self._contents if name in self.due or self._marks[name].phase):
+            both = self._runs(name), self._contents[name]
+            if both not in known:
+                known[both] = self._between(*both, name)
+            found[name] = known[both]
+        return found
+
+    def _runs(self, name: str) -> bytes | None:
+        """The content that the process of a member has read: the one of before, unless its restart is over."""
+        present = self._present.get(name)
+        if present is not None and self._marks[name].configured == checksum(present):
+            return present
+        return (self._secret.previous if self._secret else {}).get(name, present)
+
+    def _between(self, before: bytes | None, after: bytes, name: str) -> Changes:
+        """The changes between two contents; none are known if nobody can read the one of before."""
         try:
-            yield judge_needs(pool.name, self._changes(elsewhere(found)))
-        except Refusal as error:
-            yield error.verdict
-
-    def _changes(self, place: Mapping[str, str]) -> dict[str, Changes]:
-        ways = ways_in(self._params["setting_ways"] or {})
-        return {
-            name: changes_of(self._present.get(name, b""), self._contents[name], name, ways, place)
-            for name in sorted(self.due)
-        }
+            return changes_of(before, after, name, self._ways, elsewhere(self._from_pod)) if before else Changes()
+        except Refusal:
+            return Changes()
 
 
-def _judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:
-    """Whether the way can be used with the pods of a pool."""
+def judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:
+    """Whether the way to stop and start processes can be used with the pods of a pool."""
     container = _container(params, pool)
     if params["way"] == "kubelet":
         return judge_signal(pool.name, shares_processes(pool.template))

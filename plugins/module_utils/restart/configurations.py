@@ -36,8 +36,8 @@ class Configurations:
         self._seen: dict[str, str] = {}
         """The checksum that was seen mounted in each pod. A mount never goes back."""
 
-    def check(self, pools: Iterable[StatefulSet], container: str) -> None:
-        """Refuse what cannot be read, or cannot come to a server that stays in its pod.
+    def check(self, pools: Iterable[StatefulSet], container: str, *, in_place: bool) -> None:
+        """Refuse what cannot be read, or cannot come to a server that stays in its pod if it restarts `in_place`.
 
         Raises:
             Refusal: all that is wrong, at once.
@@ -45,7 +45,7 @@ class Configurations:
         found = [pool for pool in pools if pool.name in self.wanted]
         members = {pool.name: pool.member_names() for pool in found}
         given = [each for each in self._given if each["pool"] in members]
-        mounts = [judge_mounted(pool.name, self._mounted(pool, container), in_place=True) for pool in found]
+        mounts = [judge_mounted(pool.name, self._mounted(pool, container), in_place) for pool in found]
         passed_or_raise(judge_wanted(given, members), *mounts)
 
     def secret(self, pool: str) -> ConfigurationSecret | None:

@@ -105,7 +105,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
         return _outcome(batch, verdict, changed=False)
     scheduled = task.params["state"] == "scheduled"
     if scheduled:
-        configurations.check(batch.pools, task.params["container"] or "")
+        configurations.check(batch.pools, task.params["container"] or "", in_place=False)
         configurations.add_missing(batch.pools)
     for name, mark in batch.marks.items():
         if scheduled and mark.phase is None:
@@ -149,7 +149,7 @@ class _Restart:
     def run(self) -> Outcome:
         """Prove the batch, stop its processes, and follow them until they are back."""
         if self._configurations.wanted:
-            self._configurations.check(self._task.ask(self._looking.look).pools, self._way.container)
+            self._configurations.check(self._task.ask(self._looking.look).pools, self._way.container, in_place=True)
         batch, verdict = self._proven()
         if self._task.check_mode or not verdict.passed:
             for name in batch.going if verdict.passed else ():

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -26,8 +26,10 @@ from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from . import process_restart
 from .by_agent import THROUGH_KUBERNETES
-from .configuration_plan import plan_configuration
-from .judge.phases import Marked, judge_singles, judge_words, marked, phase_of
+from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
+from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course, together_of
+from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of
+from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, request_of
 from .look import annotations_of
 from .options import AGENT, CONFIGURATION
@@ -45,20 +47,33 @@ def _order(task: Task) -> Outcome:
     marks = _marks(seen, task.params["annotation"])
     planned_configuration = plan_configuration(task, seen, marks)
     request = request_of(marks, planned_configuration.due)
+    by = RunBy(task.params["restart_by"])
     names = {mark.name for mark in marks}
     versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
     target = target_of(max(versions)) if versions else target_of("0.0.0")
     params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
-    pools = tuple(_due(pool_of_set(one, seen, params, target), request) for one in seen.sets if seen.pods[one.name])
-    verdict = combine((*troubles, judge_request(request, marks, versions), planned_configuration.verdict))
-    drawn = pool_order.drawn_from(seen, pools, verdict)
-    conditions = (request.condition, f"by {task.params['way']}", *planned_configuration.conditions)
-    planned = pool_order.planned(given, drawn, target, conditions)
-    batches = planned.more["batches"]
+    found = {one.name: pool_of_set(one, seen, params, target) for one in seen.sets if seen.pods[one.name]}
+    asked = [_asked(pool, request, marks, planned_configuration, by) for pool in found.values()]
+    choice = chosen_way(asked, by, together=together_of(marks))
+    in_place = [one for one in seen.sets if (choice.due - choice.replaced) & {*one.member_names()}]
+    verdicts = (
+        *troubles,
+        judge_request(request, marks, versions),
+        planned_configuration.verdict,
+        choice.verdict,
+        judge_course(choice, marks),
+        *(judge_pods(task.params, one) for one in in_place),
+    )
+    pools = tuple(_due(pool, choice, request) for pool in found.values())
+    conditions = (request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition)
+    drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
+    planned = pool_order.planned(given, drawn, target, (*conditions, *planned_configuration.conditions))
+    batches = [_told(batch, choice) for batch in planned.more["batches"]]
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
-    return replace(planned, verdict=combine((planned.verdict, alone)), more={**planned.more, "outdated": []})
+    more = {**planned.more, "outdated": [], "batches": batches, **choice.as_result()}
+    return replace(planned, verdict=combine((planned.verdict, alone)), more=more)
 
 
 def _marks(seen: Seen, key: str) -> list[Marked]:
@@ -69,10 +84,40 @@ def _marks(seen: Seen, key: str) -> list[Marked]:
     ]
 
 
-def _due(pool: Pool, request: Request) -> Pool:
-    """The pool with its members due that are requested. A pod of an older template stays on it."""
+def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: PlannedConfiguration, by: RunBy) -> Asked:
+    """All that is asked of one pool. A pod that is under way is brought to its end as it was begun."""
+    own = {mark.name: mark for mark in marks if mark.name in {each.name for each in pool.members}}
+    free = frozenset(name for name, mark in own.items() if not mark.stays_stopped)
+    outdated = frozenset(each.name for each in pool.members if each.outdated) & free - request.under_way
+    # One command is enough for any change: a template that has changed is one. A person who marks pods means those.
+    for_template = outdated if by is not RunBy.PROCESS and not request.by_person else frozenset[str]()
+    return Asked(
+        pool=pool.name,
+        members=free,
+        due=(request.names & free) | for_template,
+        marked=frozenset(n for n, mark in own.items() if mark.phase)
+        if planned.due is not None
+        else request.names & free,
+        changes={n: each for n, each in planned.changes.get(pool.name, {}).items() if n in free},
+        mounted=planned.mounted.get(pool.name, Mounted("")),
+        outdated=outdated,
+        under_way=request.under_way & free,
+        same_version=pool.image == pool.target_image,
+    )
+
+
+def _told(batch: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
+    """A batch with its way, and with a word for pods that are replaced beside processes that restart."""
+    by = choice.by(batch["members"])
+    mixed = choice.replaced and choice.due - choice.replaced
+    words = f"; {'its pod is' if len(batch['members']) == 1 else 'their pods are'} replaced"
+    return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "")}
+
+
+def _due(pool: Pool, choice: Choice, request: Request) -> Pool:
+    """The pool with its members due that the choice lets go."""
     members = tuple(
-        replace(each, outdated=False, due=each.name in request.names, under_way=each.name in request.under_way)
+        replace(each, outdated=False, due=each.name in choice.due, under_way=each.name in request.under_way)
         for each in pool.members
     )
     return replace(pool, members=members)
@@ -83,7 +128,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
     of_gate |= {"wait_limit": params["wait_timeout"], "target_version": more["target_version"]}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
-    yield Part(_rights, params)
+    yield Part(_rights, {**params, "batches": more["batches"]})
 
 
 def _rights(task: Task) -> Outcome:
@@ -91,7 +136,8 @@ def _rights(task: Task) -> Outcome:
     params = task.params
     by_agent = PORT_FORWARD if (params["agent"] or {}).get("through", THROUGH_KUBERNETES) == THROUGH_KUBERNETES else ()
     of_way = EXECUTE if params["way"] == "kubelet" else by_agent
-    rights = (*MARKING, *of_way, *(CONFIGURING if params["configuration"] else ()))
+    in_place = any(batch["by"] == "process" for batch in params["batches"])
+    rights = (*MARKING, *(of_way if in_place else ()), *(CONFIGURING if params["configuration"] else ()))
     return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], rights)))
 
 
@@ -107,6 +153,8 @@ def _schedule(task: Task, order: Outcome) -> Outcome:
     }
     if not going["batch"] or task.check_mode:
         return Outcome(Verdict())
+    together = order.more["course"] == Course.COORDINATED.value
+    going["phase"] = (Phase.SCHEDULE_COORDINATED if together else Phase.SCHEDULE_ROLLING).value
     return part_of(task, process_restart.CONTRACT, process_restart.run, state="scheduled", **going)
 
 
@@ -128,6 +176,7 @@ SYSTEM = System(
         **AGENT,
         **CONFIGURATION,
         "setting_ways": {"type": "dict", "default": {}},
+        "restart_by": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
         "way": process_restart.CONTRACT.argument_spec["way"],
     },
     uuid=uuid_for,

@@ -20,10 +20,10 @@ from tests.scenarios.playbook import Played, play
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 RESTART = "stateful.upgrade.restart"
-SETTING = "indices.query.bool.max_clause_count"
+SETTING, OTHER = "indices.query.bool.max_clause_count", "http.max_content_length"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def configured(ground: Ground) -> Iterator[Cluster]:
     """A cluster whose members read their settings from a Secret."""
     cluster = Cluster.start(ground, "new-configuration", three_combined, "2.19.6", configured=True)
@@ -39,16 +39,23 @@ def contents(cluster: Cluster) -> dict[str, str]:
     return {key: base64.b64decode(text).decode() for key, text in found.data.items()}
 
 
-def active(cluster: Cluster) -> dict[str, str | None]:
+def active(cluster: Cluster, setting: str = SETTING) -> dict[str, str | None]:
     """The value of the setting with which each member runs."""
     nodes = json.loads(cluster.ask("/_nodes/settings?flat_settings=true"))["nodes"].values()
-    return {node["name"]: node["settings"].get(SETTING) for node in nodes}
+    return {node["name"]: node["settings"].get(setting) for node in nodes}
 
 
-def restarted(cluster: Cluster, wanted: Mapping[str, str], environment: Mapping[str, str]) -> tuple[Played, Played]:
-    """A run for these contents: the one that shows its plan, and the one that was confirmed."""
+def variables(cluster: Cluster, wanted: Mapping[str, str]) -> dict[str, Any]:
+    """The variables of the playbook for these contents."""
     given = {name: value for name, value in cluster.variables("").items() if name != "target_version"}
-    given["upgrade_configuration"] = [{"pool": POOL, "contents": dict(wanted)}]
+    return {**given, "upgrade_configuration": [{"pool": POOL, "contents": dict(wanted)}]}
+
+
+def restarted(
+    cluster: Cluster, wanted: Mapping[str, str], environment: Mapping[str, str], **more: Any
+) -> tuple[Played, Played]:
+    """A run for these contents: the one that shows its plan, and the one that was confirmed."""
+    given = {**variables(cluster, wanted), **more}
     shown = play(RESTART, given, environment)
     digest = re.search(r"Plan (p\w{11})", shown.output)
     assert digest, shown.output
@@ -87,3 +94,32 @@ def test_each_member_runs_the_new_configuration_in_the_pod_that_it_had(
     assert active(configured) == dict.fromkeys(MEMBERS, "2048")
     assert contents(configured) == wanted
     assert configured.fingerprint().pods == before.pods
+
+
+def test_pods_are_replaced_by_the_same_command_where_that_is_needed(
+    configured: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    """One setting is said to need new pods, for one member. The processes of the others restart in their pods."""
+    before, first = configured.fingerprint().pods, contents(configured)
+    replaced = MEMBERS[0]
+    needs_pod = "node.attr.rack"
+    wanted = {name: f"{content}{OTHER}: 90mb\n" for name, content in first.items()}
+    wanted[replaced] += f"{needs_pod}: r1\n"
+    own = {"upgrade_setting_ways": {"node.attr.*": "new_pod"}}
+    with index(configured, "logs", shards=2, replicas=1):
+        shown, done = restarted(configured, wanted, ansible_environment, **own)
+        print(done.output)
+        assert "1 pod is replaced; the processes of the others restart in their pods." in shown.output
+        assert f"{needs_pod} is set for {replaced}, which needs new pods: the user says so" in shown.output
+        assert "Plan: 2 to restart, 1 to replace" in shown.output
+        assert done.code == 0, done.message
+        configured.until_green()
+    after = configured.fingerprint().pods
+    assert {name for name in MEMBERS if after[name] != before[name]} == {replaced}
+    assert active(configured, OTHER) == dict.fromkeys(MEMBERS, "90mb")
+    assert contents(configured) == wanted
+    given = {**variables(configured, wanted), **own}
+    again = play(RESTART, given, ansible_environment)
+    assert again.code == 0, again.message
+    assert "Nothing to do: no member is to be restarted." in again.output
+    assert configured.fingerprint().pods == after

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
+from .phases import Marked, Phase
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import Way
 from .settings_table import Changes, judge_changes
@@ -67,10 +68,12 @@ class Asked:
     """Those that restart whatever their changes need: they are marked, or no configuration was given."""
     changes: Mapping[str, Changes] = field(default_factory=dict)
     """The changes of settings, of each due member whose configuration becomes another one."""
-    cause: str = ""
-    """The reason why a new configuration takes a new pod, whatever changes in it; empty if it does not."""
+    mounted: Mounted = field(default_factory=lambda: Mounted(""))
+    """The way in which a new configuration comes to its servers."""
     outdated: frozenset[str] = frozenset()
     """The members whose pods are of an older template than the pool has."""
+    under_way: frozenset[str] = frozenset()
+    """Those with whose processes a run has begun. They come to their end in their pods."""
     same_version: bool = True
     """Whether a new pod of the pool is known to run the version that its members run."""
 
@@ -160,17 +163,19 @@ def chosen_way(
     if everywhere:
         due = frozenset(name for each in asked for name in each.members)
     coordinated = [*together, *everywhere] if due else []
+    begun = frozenset(name for each in asked for name in each.under_way)
     if by is RunBy.POD:
-        replaced = due
+        replaced = due - begun
     elif by is RunBy.AUTO and not coordinated:
-        replaced = frozenset(name for each in asked for name in (_needing(each) | each.outdated) & due)
+        replaced = frozenset(name for each in asked for name in (_needing(each) | each.outdated) & due - begun)
     else:
         replaced = frozenset()
     in_place = by is RunBy.PROCESS or bool(coordinated)
+    changed = [each for each in asked if each.changes.keys() & due]
     verdict = combine(
         (
             judge_changes(every),
-            *(judge_mounted(each.pool, Mounted("", each.cause), in_place) for each in asked if each.changes),
+            *(judge_mounted(each.pool, each.mounted, in_place) for each in changed),
             _judge_demand(asked, by),
             _judge_together(every, by, coordinated),
             _judge_agreed(every),
@@ -198,7 +203,7 @@ def _going(each: Asked, by: RunBy) -> frozenset[str]:
 
 def _needing(each: Asked) -> frozenset[str]:
     """The members of a pool whose new configuration takes a new pod."""
-    return frozenset(name for name, found in each.changes.items() if each.cause or found.by(Way.NEW_POD))
+    return frozenset(name for name, found in each.changes.items() if each.mounted.cause or found.by(Way.NEW_POD))
 
 
 def _course(
@@ -329,3 +334,33 @@ def _whose(members: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> st
     single = [name for pool, names in members.items() if pool not in whole for name in names]
     pools = f"pool{'' if len(whole) == 1 else 's'} {enumerate_few(whole)}" if whole else ""
     return " and ".join(filter(None, (pools, enumerate_few(single) if single else "")))
+
+
+def together_of(marks: Iterable[Marked]) -> list[str]:
+    """The cause for which pods restart all at once by their phase, in words; none if no pod has such a phase."""
+    names = [mark.name for mark in marks if mark.phase in _TOGETHER and not mark.stays_stopped]
+    return [f"the phase of {enumerate_few(names)}"] if names else []
+
+
+@as_verdict
+def judge_course(choice: Choice, marks: Iterable[Marked]) -> Iterator[Reason]:
+    """Whether the way of the run can be gone, and fits the phases that pods have already."""
+    if choice.course is not Course.COORDINATED:
+        return
+    yield refused(
+        "restart_together",
+        "All processes have to stop before the first one starts, and no run of this collection does that yet.",
+        "Leave the settings as they are that need it; the plan names them.",
+    )
+    single = [mark.name for mark in marks if mark.phase and mark.phase not in _TOGETHER and mark.name in choice.due]
+    if single:
+        yield refused(
+            "phase_of_other_way",
+            f"All processes have to stop at once, and {enumerate_few(single)} have the phase of a restart one after the"
+            " other.",
+            "Take the phase from these pods (process_restart with state unscheduled), or let the run that has set it"
+            " end with the settings of before. Then run again.",
+        )
+
+
+_TOGETHER = frozenset({Phase.SCHEDULE_COORDINATED, Phase.STOP_COORDINATED, Phase.START_COORDINATED})

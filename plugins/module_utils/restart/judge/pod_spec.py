@@ -33,6 +33,8 @@ class Mounted:
     """The directory with one file for each member; empty if there is none that follows the Secret."""
     cause: str = ""
     """The reason why a new configuration takes a new pod; empty if it does not."""
+    new_pod_reads: bool = False
+    """Whether a new pod would read the Secret, where a cause is given."""
 
 
 def how_mounted(mounts: tuple[Mount, ...], file: str, secret: str, members: Collection[str] = ()) -> Mounted:
@@ -42,13 +44,15 @@ def how_mounted(mounts: tuple[Mount, ...], file: str, secret: str, members: Coll
     """
     shown = at(mounts, file)
     if shown is not None and shown.by_sub_path and _names(shown):
-        return Mounted("", f"{_names(shown)} is mounted at {shown.path} by subPath, which the kubelet never updates")
+        cause = f"{_names(shown)} is mounted at {shown.path} by subPath, which the kubelet never updates"
+        return Mounted("", cause, new_pod_reads=("secret", secret) in shown.sources)
     whole = [each for each in mounts if ("secret", secret) in each.sources]
     for each in whole:
         if not each.by_sub_path and (each.keys is None or each.keys >= set(members)):
             return Mounted(each.path)
     if whole and whole[0].by_sub_path:
-        return Mounted("", f"Secret {secret} is mounted at {whole[0].path} by subPath, which the kubelet never updates")
+        cause = f"Secret {secret} is mounted at {whole[0].path} by subPath, which the kubelet never updates"
+        return Mounted("", cause, new_pod_reads=True)
     if whole:
         missing = enumerate_few(set(members) - (whole[0].keys or set()))
         return Mounted("", f"the volume of Secret {secret} lists its keys, and has no file for {missing}")
@@ -72,6 +76,18 @@ def judge_mounted(pool: str, mounted: Mounted, in_place: bool) -> Iterator[Reaso
             "configuration_needs_new_pod",
             f"A new configuration of pool {pool} takes new pods: {mounted.cause}.",
             "Mount the Secret with the configurations as a directory, without subPath; or have the pods replaced.",
+        )
+
+
+@as_verdict
+def judge_read(pool: str, secret: str, mounted: Mounted) -> Iterator[Reason]:
+    """A refusal if no server would read the Secret, not even one in a new pod."""
+    if mounted.cause and not mounted.new_pod_reads:
+        yield refused(
+            "configuration_not_read",
+            f"No server of pool {pool} would read Secret {secret}, not even in a new pod: {mounted.cause}.",
+            f"Mount Secret {secret} as a directory, with one file for each pod. Or change the configuration at its"
+            " place, and run without a configuration and with restart_by (upgrade_restart_by) pod.",
         )
 
 

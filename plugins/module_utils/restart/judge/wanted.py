@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...common.errors import Refusal
-from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from .configuration import checksum
 from .configuration_file import settings_in
 from .phases import Marked
-from .setting_rules import Way
-from .settings_table import Change, Changes, judge_changes
 
 Contents = Mapping[str, bytes]
 
@@ -112,37 +110,3 @@ def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: b
     if wanted is None or (written and runs):
         return present
     return wanted
-
-
-@as_verdict
-def judge_needs(pool: str, changes: Mapping[str, Changes]) -> Iterator[Reason]:
-    """Whether restarts one after the other are enough for the changes of each member, and a remark for each group.
-
-    Members with the same changes are one group, so that a thousand members are one line.
-    """
-    groups: dict[Changes, list[str]] = {}
-    for name, each in changes.items():
-        groups.setdefault(each, []).append(name)
-    for each, names in groups.items():
-        yield from judge_changes(each).reasons
-        whose = f"pool {pool}" if len(names) == len(changes) else enumerate_few(names)
-        if replaced := each.by(Way.NEW_POD):
-            yield refused(
-                "setting_needs_new_pod",
-                f"The new configuration of {whose} needs new pods: {_sentences(replaced)}.",
-                "Change the pod template, and let the playbook opensearch replace the pods; or leave these settings.",
-            )
-        if together := each.by(Way.COORDINATED):
-            yield refused(
-                "setting_needs_full_restart",
-                f"The new configuration of {whose} needs all processes stopped at once: {_sentences(together)}.",
-                "Leave these settings as they are. No run of this collection stops all processes at once yet.",
-            )
-        if restarted := (*each.by(Way.ROLLING), *each.by(Way.DYNAMIC)):
-            yield remark("configuration_changes", f"New configuration of {whose}: {_sentences(restarted)}.")
-        elif not each.changes:
-            yield remark("configuration_changes", f"New configuration of {whose}: no setting changes in it.")
-
-
-def _sentences(changes: Iterable[Change]) -> str:
-    return "; ".join(each.sentence() for each in changes)

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.cho
     chosen_way,
     lines_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.pod_spec import Mounted
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import Way
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import (
     Changes,
@@ -33,6 +34,7 @@ NAMES = frozenset({"data-0", "data-1", "data-2"})
 
 
 VALUE = "a value"
+BY_SUB_PATH = Mounted("", "by subPath", new_pod_reads=True)
 
 
 def changes(*names: str, value: str = VALUE) -> Changes:
@@ -89,7 +91,9 @@ def test_a_change_that_the_demand_does_not_allow_is_refused(settings: tuple[str,
 
 
 def test_all_refusals_come_at_once() -> None:
-    choice = chosen_way([asked("data", POD, NEVER), asked("warm", ROLLING, cause="no volume")], RunBy.PROCESS)
+    choice = chosen_way(
+        [asked("data", POD, NEVER), asked("warm", ROLLING, mounted=Mounted("", "no volume"))], RunBy.PROCESS
+    )
     refused = [code for code, state in codes(choice).items() if state == "refused"]
     assert sorted(refused) == ["configuration_needs_new_pod", "setting_needs_new_pod", "setting_never"]
 
@@ -118,16 +122,16 @@ def test_a_setting_that_members_have_to_agree_on_takes_all_with_it_and_may_not_d
 
 
 def test_a_mount_that_follows_nothing_takes_new_pods_and_only_where_something_changes() -> None:
-    choice = chosen_way([asked("data", ROLLING, cause="by subPath"), asked("warm", cause="by subPath")], RunBy.AUTO)
+    choice = chosen_way([asked("data", ROLLING, mounted=BY_SUB_PATH), asked("warm", mounted=BY_SUB_PATH)], RunBy.AUTO)
     assert choice.replaced == NAMES
     assert [each.message.partition(":")[0] for each in choice.verdict.reasons] == [
         "A new configuration of pool data takes new pods"
     ]
-    assert codes(chosen_way([asked("data", ROLLING, cause="by subPath")], RunBy.PROCESS)) == {
+    assert codes(chosen_way([asked("data", ROLLING, mounted=BY_SUB_PATH)], RunBy.PROCESS)) == {
         "configuration_needs_new_pod": "refused"
     }
     assert (
-        codes(chosen_way([asked("data", TOGETHER, cause="by subPath")], RunBy.AUTO))["configuration_needs_new_pod"]
+        codes(chosen_way([asked("data", TOGETHER, mounted=BY_SUB_PATH)], RunBy.AUTO))["configuration_needs_new_pod"]
         == "refused"
     )
 
@@ -186,12 +190,12 @@ def test_no_line_has_a_value() -> None:
 
 SETTINGS = st.sets(st.sampled_from([ROLLING, DYNAMIC, POD, TOGETHER]), max_size=3)
 POOLS = st.builds(
-    lambda pool, settings, cause, outdated, version: asked(
-        pool, *sorted(settings), cause=cause, outdated=outdated, same_version=version
+    lambda pool, settings, mounted, outdated, version: asked(
+        pool, *sorted(settings), mounted=mounted, outdated=outdated, same_version=version
     ),
     st.just("data"),
     SETTINGS,
-    st.sampled_from(["", "by subPath"]),
+    st.sampled_from([Mounted("/configuration"), BY_SUB_PATH]),
     st.sets(st.sampled_from(sorted(NAMES))).map(frozenset),
     st.booleans(),
 )
@@ -207,7 +211,7 @@ def test_no_choice_that_passes_leaves_a_need_unmet(pool: Asked, by: RunBy) -> No
     assert choice.due or choice.course in (Course.NOTHING, Course.DYNAMIC)
     for name, found in pool.changes.items():
         ways = {each.way for each in found.changes}
-        if Way.NEW_POD in ways or pool.cause:
+        if Way.NEW_POD in ways or pool.mounted.cause:
             assert name in choice.replaced or (name not in choice.due and ways == {Way.DYNAMIC})
         if Way.COORDINATED in ways:
             assert choice.course is Course.COORDINATED

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `pod_ondelete_roll` with configurations: new pods that read a new content from the beginning.
+
+The key of a member is written once its pod is proven to be allowed to go, immediately before that is deleted. So a pod
+that crashes before does not start early on the new content. The checksum is noted at the pod first, as in a restart in
+place.
+"""
+
+from __future__ import annotations
+
+from ..common.task import Contract, Outcome, Task
+from ..kubernetes import client as kubernetes
+from ..kubernetes.state import Pod
+from ..opensearch import pod_roll
+from .act.marks import Marks
+from .configurations import Configurations
+from .judge.phases import PHASE, marked
+from .options import CONFIGURATION
+
+CONTRACT = Contract(argument_spec={**pod_roll.CONTRACT.argument_spec, **CONFIGURATION})
+
+
+def run(task: Task) -> Outcome:
+    """Replace the batch, each pod right after its configuration was written, if one is given."""
+    if not task.params["configuration"]:
+        return pod_roll.run(task)
+    client = kubernetes.connect(task.params["kubernetes"])
+    key = next(iter(task.params["replace_marked"]), PHASE)
+    configurations = Configurations(task, client, Marks(task, client, key))
+
+    def write(pod: Pod) -> None:
+        mark = marked(pod.name, pod.uid, pod.annotations, key=key)
+        configurations.bring(pod.name.rpartition("-")[0], mark, pod, runs=True)
+
+    return pod_roll.run(task, before=write)

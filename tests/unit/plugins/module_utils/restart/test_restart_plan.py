@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans of restarts, on an API server in memory: who is due, by which way, and each changed setting in one line."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
+from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
+    PODS,
+    SETS,
+    Room,
+    furnished,
+    order_of,
+)
+
+SECRET = "/api/v1/namespaces/search/secrets/data-configuration"
+BASE = "cluster.name: search\nnode.name: ${POD_NAME}\n"
+MEMBERS = ["data-1", "data-0"]
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Room:
+    """A cluster whose pool data reads its configuration from a Secret that is mounted as a directory."""
+    made = furnished(monkeypatch)
+    spec = made.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
+    spec["containers"][0]["volumeMounts"].append({"name": "configuration", "mountPath": "/configuration"})
+    spec["volumes"].append({"name": "configuration", "secret": {"secretName": "data-configuration"}})
+    keep(made, dict.fromkeys(MEMBERS, BASE))
+    return made
+
+
+def keep(room: Room, contents: Mapping[str, str]) -> None:
+    """The Secret with these keys."""
+    data = {name: base64.b64encode(text.encode()).decode() for name, text in contents.items()}
+    metadata = {"name": "data-configuration", "labels": {"upgrade.stateful/configuration": "data"}}
+    room.api.put_there(SECRET, {"metadata": metadata, "data": data})
+
+
+def annotate(room: Room, pod: str, **annotations: str) -> None:
+    found = {f"upgrade.stateful/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    room.api.objects[f"{PODS}/{pod}"]["metadata"]["annotations"] = found
+
+
+def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
+    """The plan for a configuration of pool data with these lines more; None gives no configuration."""
+    given = {name: option.get("default") for name, option in contract_of(SYSTEM).argument_spec.items()}
+    given |= {"namespace": "search", "opensearch": {}, "kubernetes": {}}
+    if added is not None:
+        given["configuration"] = [{"pool": "data", "content": BASE + added}]
+    return perform(SYSTEM.order, Task({**given, **params}, clock=room.clock))
+
+
+def codes(result: Mapping[str, Any]) -> dict[str, str]:
+    return {one["code"]: one["state"] for one in result["verdict"]["reasons"] if one["code"] != "role_unserved"}
+
+
+def ways(result: Mapping[str, Any]) -> list[str]:
+    return [batch["by"] for batch in result["batches"]]
+
+
+def test_without_a_configuration_every_process_restarts_in_its_pod(room: Room) -> None:
+    result = plan(room)
+    assert (len(order_of(result)), {*ways(result)}, result["course"], result["told"]) == (6, {"process"}, "rolling", [])
+
+
+def test_members_that_run_the_configuration_are_left_alone(room: Room) -> None:
+    result = plan(room, "")
+    assert (result["batches"], result["course"]) == ([], "nothing")
+    assert order_of(plan(room, "node.attr.rack: r1\n")) == MEMBERS
+    annotate(room, "data-0", configuration=checksum(f"{BASE}node.attr.rack: r1\n".encode()))
+    assert order_of(plan(room, "node.attr.rack: r1\n")) == ["data-1"]
+
+
+def test_each_changed_setting_is_one_line_with_its_need_and_no_value(room: Room) -> None:
+    result = plan(room, "node.attr.rack: r17\nhttp.port: 9201\n")
+    assert [each["name"] for each in result["changes"]] == ["http.port", "node.attr.rack"]
+    assert result["told"][0] == "2 pods are replaced."
+    assert result["told"][1].startswith("http.port is set for pool data, which needs new pods: the probes")
+    assert "r17" not in str(result)
+    assert "9201" not in str(result)
+
+
+@pytest.mark.parametrize(
+    ("added", "by", "way"),
+    [
+        ("node.attr.rack: r1\n", "auto", "process"),
+        ("node.attr.rack: r1\n", "pod", "pod"),
+        ("http.port: 9201\n", "auto", "pod"),
+    ],
+)
+def test_a_pod_is_replaced_where_that_is_needed_or_demanded(room: Room, added: str, by: str, way: str) -> None:
+    result = plan(room, added, restart_by=by)
+    assert (order_of(result), ways(result)) == (MEMBERS, [way, way])
+    assert "refused" not in codes(result).values()
+
+
+def test_a_demand_for_processes_is_refused_with_the_cause(room: Room) -> None:
+    assert codes(plan(room, "http.port: 9201\n", restart_by="process"))["setting_needs_new_pod"] == "refused"
+
+
+def test_settings_that_members_take_while_they_run_restart_nobody(room: Room) -> None:
+    result = plan(room, "cluster.max_shards_per_node: 900\n")
+    assert (result["batches"], result["course"], codes(result)["settings_dynamic"]) == ([], "dynamic", "passed")
+    assert order_of(plan(room, "cluster.max_shards_per_node: 900\n", restart_by="process")) == MEMBERS
+
+
+def test_a_user_may_know_a_setting_better_than_the_table(room: Room) -> None:
+    assert ways(plan(room, "my.plugin: 1\n", setting_ways={"my.*": "new_pod"})) == ["pod", "pod"]
+    assert codes(plan(room, "my.plugin: 1\n", setting_ways={"my.*": "perhaps"})) == {"setting_way_unknown": "refused"}
+
+
+def test_a_setting_that_the_pod_itself_sets_takes_a_new_pod(room: Room) -> None:
+    spec = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
+    spec["containers"][0]["env"] = [{"name": "node.attr.rack", "value": "r0"}]
+    result = plan(room, "node.attr.rack: r1\n")
+    assert (ways(result), codes(result)["settings_of_pod"]) == (["pod", "pod"], "passed")
+
+
+def test_a_secret_that_only_new_pods_read_takes_new_pods(room: Room) -> None:
+    mount = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"][1]
+    mount.update(mountPath="/usr/share/opensearch/config/opensearch.yml", subPath="data-0")
+    result = plan(room, "node.attr.rack: r1\n")
+    assert (ways(result), codes(result)["configuration_needs_new_pod"]) == (["pod", "pod"], "passed")
+    assert codes(plan(room, "node.attr.rack: r1\n", restart_by="process"))["configuration_needs_new_pod"] == "refused"
+
+
+def test_a_secret_that_no_server_would_read_is_refused(room: Room) -> None:
+    spec = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
+    spec["volumes"][1] = {"name": "configuration", "configMap": {"name": "settings"}}
+    spec["containers"][0]["volumeMounts"][1]["mountPath"] = "/usr/share/opensearch/config"
+    assert codes(plan(room, "node.attr.rack: r1\n"))["configuration_not_read"] == "refused"
+    assert ways(plan(room, restart_by="pod")) == ["pod"] * 6
+
+
+def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) -> None:
+    room.pod("data-0", "2.19.6", revision="data-old")
+    result = plan(room)
+    assert {batch["members"][0]: batch["by"] for batch in result["batches"] if "data" in batch["name"]} == {
+        "data-1": "process",
+        "data-0": "pod",
+    }
+    assert result["replaced"] == ["data-0"]
+    assert (order_of(plan(room, "")), ways(plan(room, ""))) == (["data-0"], ["pod"])
+    stays = plan(room, restart_by="process")
+    assert ({*ways(stays)}, codes(stays)["template_kept"]) == ({"process"}, "passed")
+
+
+def test_a_template_of_another_version_is_no_restart(room: Room) -> None:
+    room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:3.8.0"
+    assert codes(plan(room, restart_by="pod"))["replacing_changes_version"] == "refused"
+    assert "replacing_changes_version" not in codes(plan(room))
+
+
+def test_a_killed_run_goes_on_by_the_way_that_it_had(room: Room) -> None:
+    """The key was written, and the run was killed before the deletion of the pod."""
+    new = BASE + "http.port: 9201\n"
+    keep(room, {"data-0": BASE, "data-1": new, "data-1.previous": BASE})
+    for name in MEMBERS:
+        annotate(room, name, restart_phase="schedule-rolling", restart_run="of-before")
+    annotate(
+        room,
+        "data-1",
+        restart_phase="schedule-rolling",
+        restart_run="of-before",
+        restart_configuration=checksum(new.encode()),
+    )
+    result = plan(room, "http.port: 9201\n")
+    assert (sorted(order_of(result)), ways(result)) == (sorted(MEMBERS), ["pod", "pod"])
+
+
+def test_the_digest_covers_contents_and_demand_and_stays_while_the_plan_is_carried_out(room: Room) -> None:
+    first = plan(room, "http.port: 9201\n")["digest"]
+    others = [plan(room, "http.port: 9202\n"), plan(room, "http.port: 9201\n", restart_by="pod"), plan(room)]
+    assert first not in [each["digest"] for each in others]
+    keep(room, {"data-0": BASE, "data-1": f"{BASE}http.port: 9201\n"})
+    later = plan(room, "http.port: 9201\n")
+    assert (order_of(later), later["digest"]) == (["data-0"], first)
+
+
+def test_a_coordinated_change_is_told_and_takes_all_members(room: Room) -> None:
+    result = plan(room, "discovery.type: single-node\n")
+    assert (result["course"], len(order_of(result))) == ("coordinated", 6)
+    assert result["told"][0].startswith("All processes stop before the first one starts")
+    assert codes(result)["restart_together"] == "refused"
+    annotate(room, "data-0", restart_phase="stop", restart_process="x", restart_member="y")
+    assert codes(plan(room, "discovery.type: single-node\n"))["phase_of_other_way"] == "refused"
+
+
+def test_a_person_who_marks_one_pod_means_that_one(room: Room) -> None:
+    room.pod("data-0", "2.19.6", revision="data-old")
+    annotate(room, "data-1", restart_phase="schedule")
+    assert (order_of(plan(room)), ways(plan(room))) == (["data-1"], ["process"])
+
+
+def test_a_process_namespace_that_containers_share_stands_against_signals_and_not_against_new_pods(room: Room) -> None:
+    room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["shareProcessNamespace"] = True
+    assert codes(plan(room, "node.attr.rack: r1\n"))["process_namespace_shared"] == "refused"
+    assert "process_namespace_shared" not in codes(plan(room, "http.port: 9201\n"))
+
+
+def test_a_probe_that_would_start_a_stopped_server_stands_against_the_agent(room: Room) -> None:
+    container = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]
+    container["livenessProbe"] = {"tcpSocket": {"port": 9200}}
+    assert codes(plan(room, "node.attr.rack: r1\n", way="agent"))["probe_restarts_stopped"] == "refused"
+    assert "probe_restarts_stopped" not in codes(plan(room, "node.attr.rack: r1\n"))
