@@ -93,7 +93,10 @@ class Members:
         cluster = self.cluster_of(pod)
         said = cluster.said(pod["metadata"]["name"]) if cluster else ""
         if _is_configured(pod) and self._configuration(pod) is None:
-            return ["java.lang.IllegalArgumentException: the configuration has a setting that is unknown or not valid"]
+            return [
+                "java.lang.IllegalArgumentException: unknown setting, or one that is not valid",
+                "\tat org.opensearch.bootstrap.OpenSearch.main(OpenSearch.java:104)",
+            ]
         return [f"{pod['metadata']['name']} has started", *([said] if said else [])]
 
     def _configuration(self, pod: Json) -> dict[str, str] | None:

@@ -22,6 +22,9 @@ class Faults(Protocol):
     def slow_stop(self, namespace: str, pod: str, seconds: float) -> None:
         """Let the pod take this long to stop; its grace period still ends it."""
 
+    def slow_mounts(self, namespace: str, pod: str, seconds: float) -> None:
+        """Let changes of Secrets and ConfigMaps take this long to arrive in the pod's files."""
+
     def back_off(self, namespace: str, pod: str, seconds: float) -> None:
         """Let the pod's containers wait for at most so long before they are started again."""
 

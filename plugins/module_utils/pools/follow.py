@@ -17,11 +17,11 @@ from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import kubernetes_node_is_ready, list_events, list_pods
 from ..kubernetes.state import Event, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
+from .crash_log import LOOKED_AT, telling
 from .judge import judge_revision
 from .partition import judge_same
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
 
-LOG_LINES = 10
 EVENTS = 5
 
 _PHASES = (
@@ -244,12 +244,12 @@ class Follower:
 
 
 def last_lines(client: KubernetesClient, pod: Pod) -> list[str]:
-    """The last log lines of the container of a pod that does not become Ready, of its last start if it has crashed."""
+    """The last telling lines of the log of a container that does not become Ready, of its last start if it crashed."""
     stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
     for container in stuck:
         crashed = container.state != "running"
         try:
-            return client.log(pod.namespace, pod.name, container.name, LOG_LINES, previous=crashed)
+            return telling(client.log(pod.namespace, pod.name, container.name, LOOKED_AT, previous=crashed))
         except Unreachable:
             raise
         except Refusal:

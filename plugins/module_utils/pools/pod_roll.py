@@ -24,6 +24,7 @@ from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
+from .crash_log import with_cause
 from .disruption import judge_budgets
 from .follow import Follower, View, pool_named_in, verdict_of
 from .judge import (
@@ -306,6 +307,7 @@ def _outcome(
             if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
                 result.update(follower.evidence(sightings[name]))
         results.append(result)
+    verdict = with_cause(verdict, [line for each in results for line in each.get("log", ())])
     revision = ", ".join(pool.update_revision or "" for pool in batch.pools)
     wanted = {name: homes[name].update_revision or "" for name in done.deleted}
     revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}

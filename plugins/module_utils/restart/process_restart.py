@@ -24,6 +24,7 @@ from ..kubernetes.client import KubernetesClient
 from ..opensearch.act.restricting import RESTRICTING
 from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
+from ..pools.crash_log import with_cause
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
@@ -226,6 +227,7 @@ def _outcome(
         }
         for name in batch.names
     ]
+    verdict = with_cause(verdict, [line for each in members for line in each.get("log", ())])
     return Outcome(
         verdict,
         changed,
