@@ -52,7 +52,16 @@ from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
 from ..plugin_utils.connection_inputs import PREFIX, listed
-from ..plugin_utils.inputs import OPENSEARCH_ROLE, SERVING, SYSTEM, Options, faults, faults_of_hosts, options_of
+from ..plugin_utils.inputs import (
+    ON_HOSTS,
+    OPENSEARCH_ROLE,
+    SERVING,
+    SYSTEM,
+    Options,
+    faults,
+    faults_of_hosts,
+    options_of,
+)
 from ..plugin_utils.task_files import faults_of_task_files
 
 
@@ -76,8 +85,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
                 found += faults_of_task_files(known, self._loader)
-            if playbook == "opensearch_hosts" and not found:
-                found += faults_of_hosts(_names_on_hosts(given), entries)
+            if playbook in ON_HOSTS and not found:
+                found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)
         return found
 
 

@@ -32,8 +32,22 @@ options:
     choices: [planned, begun, ended]
     default: planned
   namespace:
-    description: The namespace of the cluster's pods. Needed unless O(state=ended).
+    description: The namespace of the cluster's pods. Needed unless O(state=ended), or O(groups) is given.
     type: str
+  groups:
+    description:
+      - The names of the members on plain hosts, by the name of their pool, as in M(stateful.upgrade.pool_order).
+      - The processes to restart are noted in a setting of the cluster, from which the next run goes on if this one is
+        killed. O(state=ended) with the event V(completed) takes the note away.
+    type: dict
+    default: {}
+  configurations:
+    description:
+      - With O(groups), the configuration of each member, by its name, as a dictionary with C(present), the content of
+        the file on its host, and C(wanted).
+      - Only members whose configuration differs are due then, and those that an interrupted run has left.
+    type: dict
+    default: {}
   target_version:
     description: It has no effect, since a restart changes no version.
     type: str

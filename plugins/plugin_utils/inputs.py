@@ -20,6 +20,8 @@ Options = Mapping[str, Mapping[str, Any]]
 
 ENTRY_OF = {"opensearch_hosts": "hosts"}
 """The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
+ON_HOSTS = ("opensearch_hosts", "restart_hosts")
+"""The playbooks for members on plain hosts."""
 SERVING = ("abort", "report", "settle", "status")
 """The playbooks that serve every upgrade. Each takes all variables of the system."""
 SYSTEM = f"{PREFIX}system"
@@ -90,7 +92,7 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
     else:
         all_of_them = {name: option for options in entries.values() for name, option in options.items()}
         own = {name: {**option, "required": False} for name, option in all_of_them.items()}
-        if GROUPS in own:
+        if GROUPS in own and f"{PREFIX}namespace" in own:
             own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": GROUPS}
     if playbook in OF_ANY_SYSTEM:
         own[SYSTEM] = {"type": "str"}
@@ -117,12 +119,12 @@ def _must_be_answered(name: str, option: Mapping[str, Any] | None) -> bool:
     return option.get("type") == "bool" and not option.get("private")
 
 
-def faults_of_hosts(names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:
+def faults_of_hosts(playbook: str, names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:
     """One sentence for each variable of the members' hosts whose name is almost that of a known one.
 
     A name that is less alike may belong to the role of the user, which runs there.
     """
-    known = [*options_of("opensearch_hosts", entries), OF_HOST, *MADE, *TOLD]
+    known = [*options_of(playbook, entries), OF_HOST, *MADE, *TOLD]
     found: dict[str, str] = {}
     for host, variables in names.items():
         for name in variables:

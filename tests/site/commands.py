@@ -105,6 +105,13 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "Its members are processes on hosts.",
         "tests/scenarios/hosts/test_hosts.py::test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up",
     ),
+    Elsewhere(
+        "ansible-playbook -i inventory ",
+        "restart-hosts.md",
+        "It needs hosts in an inventory, which the test has.",
+        "tests/scenarios/branches/test_restart_hosts.py"
+        "::test_a_new_configuration_comes_to_each_member_and_one_that_does_not_start_stops_the_run",
+    ),
     Elsewhere("kubectl apply ", "longhorn.md", "The shipped files are applied by the client of the tests.", _LONGHORN),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "longhorn.md", "It is run on a real API server.", _LONGHORN),
     Elsewhere(

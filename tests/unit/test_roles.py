@@ -18,11 +18,13 @@ from tests.unit.given_options import module_defaults_in, variables_of_options
 ROOT = Path(__file__).resolve().parents[2]
 SHELLS = ("begin", "finish", "roll", "settle")
 """The roles of every run, whatever is upgraded."""
-SYSTEMS = ("longhorn", "opensearch", "restart")
+SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
 ROLES = sorted((*SHELLS, *SYSTEMS))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
+FURTHER = {"member_service": ("look", "forget")}
+"""The steps of a role beside these, since only a restart takes them."""
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\]|'none')(?:, true)?\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
@@ -133,6 +135,8 @@ def test_every_variable_of_a_system_is_documented(role: str) -> None:
     of_groups = {name for name, *_handed in handed_to_groups()}
     assert used - MADE - of_shells <= specification(role).keys()
     given = {name for path in (ROOT / "roles" / role / "tasks").glob("*.yml") for name, *_handed in given_in(path)}
+    # It takes the steps of a batch from the other system for plain hosts.
+    used |= {name for text in texts("opensearch") for name in INPUT.findall(text)} if role == "restart_hosts" else set()
     assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON
 
 
@@ -146,16 +150,25 @@ def test_no_shell_knows_a_system() -> None:
 @pytest.mark.parametrize("role", MEMBER_ROLES)
 def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str) -> None:
     entries = entry_points(role)
-    assert tuple(entries) == STEPS
+    steps = (*STEPS, *FURTHER.get(role, ()))
+    assert tuple(entries) == steps
     text = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "roles" / role / "tasks").glob("*.yml")}
-    assert text.keys() == set(STEPS)
+    assert text.keys() == set(steps)
     known = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
     for name, option in specification(role).items():
         if "default" in option:
             assert known[name] == option["default"], name
     assert known.keys() <= specification(role).keys()
     used = {name for each in text.values() for name in re.findall(rf"\b{role}_\w+", each)}
-    assert used - {"member_package_wanted"} <= specification(role).keys()
+    made = {
+        "package_wanted",
+        "service_checksum",
+        "service_placed",
+        "service_present",
+        "service_there",
+        "service_wanted",
+    }
+    assert used - {f"member_{name}" for name in made} <= specification(role).keys()
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -190,7 +203,9 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
     for system in SYSTEMS:
         without = MADE if system == "opensearch" else MADE | OF_PLAIN_HOSTS
         # A restart leads to no version that a user names.
-        without |= {"target_version"} if system == "restart" else set()
+        without |= {"target_version"} if system.startswith("restart") else set()
+        # Tasks of the user that stop members do not end in the middle of a pass.
+        without |= {"upgrade_wait"} if system == "restart_hosts" else set()
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()
         assert not specification(system).keys() & MADE
 

@@ -79,6 +79,8 @@ class System:
     """Tells another place that the order is refused."""
     first: Callable[[Task, Outcome], Outcome] | None = None
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
+    last: Work | None = None
+    """Makes the last acts of a run that has completed, under its lock."""
     has_target: bool = True
     """Whether its runs lead to a version that the user names."""
     counting: Counting | None = None

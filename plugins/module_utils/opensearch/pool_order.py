@@ -91,7 +91,7 @@ def run(task: Task) -> Outcome:
     """Observe, judge and plan. Nothing is changed, so check mode does the same."""
     params = task.params
     target = target_of(params["target_version"])
-    return planned(task, _from_hosts(task) if _on_hosts(params) else _from_sets(task, target), target)
+    return planned(task, drawn_from_hosts(task) if on_hosts(params) else _from_sets(task, target), target)
 
 
 def planned(task: Task, drawn: Drawn, target: Version, further: Sequence[str] = ()) -> Outcome:
@@ -141,7 +141,7 @@ def planned(task: Task, drawn: Drawn, target: Version, further: Sequence[str] = 
     return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
-def _on_hosts(params: Mapping[str, Any]) -> bool:
+def on_hosts(params: Mapping[str, Any]) -> bool:
     """Whether the members are on plain hosts. They are either pods in a namespace or named hosts, never both.
 
     Raises:
@@ -154,7 +154,7 @@ def _on_hosts(params: Mapping[str, Any]) -> bool:
     return bool(params["groups"])
 
 
-def _from_hosts(task: Task) -> Drawn:
+def drawn_from_hosts(task: Task) -> Drawn:
     """The pools that the user names. Kubernetes is not asked."""
     groups = {str(group): [str(name) for name in members] for group, members in task.params["groups"].items()}
     search = task.params["opensearch"], task.params["kubernetes"]

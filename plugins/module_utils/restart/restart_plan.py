@@ -32,12 +32,15 @@ from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, pha
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, request_of
 from .look import annotations_of
+from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .options import AGENT, CONFIGURATION
 from .rights import CONFIGURING, MARKING
 
 
 def _order(task: Task) -> Outcome:
     """The members that are due, in their order."""
+    if pool_order.on_hosts(task.params):
+        return order_on_hosts(task)
     seen, troubles = see(replace(task, params={**task.params, "prove_images": False}))
     if seen is None:
         raise Refusal(*combine(troubles).reasons)
@@ -128,7 +131,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
     of_gate |= {"wait_limit": params["wait_timeout"], "target_version": more["target_version"]}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
-    yield Part(_rights, {**params, "batches": more["batches"]})
+    if not params["groups"]:
+        yield Part(_rights, {**params, "batches": more["batches"]})
 
 
 def _rights(task: Task) -> Outcome:
@@ -147,6 +151,8 @@ def _put_back(task: Task) -> Outcome:
 
 def _schedule(task: Task, order: Outcome) -> Outcome:
     """Mark all pods of the plan, so that a run that is killed is gone on with."""
+    if task.params["groups"]:
+        return note_on_hosts(task, order)
     going: dict[str, Any] = {
         "pools": sorted({pool for batch in order.more["batches"] for pool in batch["pools"]}),
         "batch": [name for batch in order.more["batches"] for name in batch["members"]],
@@ -158,6 +164,10 @@ def _schedule(task: Task, order: Outcome) -> Outcome:
     return part_of(task, process_restart.CONTRACT, process_restart.run, state="scheduled", **going)
 
 
+def _last(task: Task) -> Outcome:
+    return forget_on_hosts(task) if task.params["groups"] else Outcome(Verdict())
+
+
 _PLAN = pool_order.CONTRACT.argument_spec
 SYSTEM = System(
     name="restart",
@@ -165,12 +175,13 @@ SYSTEM = System(
         **{
             name: _PLAN[name]
             for name in (
-                *("pools", "label_selector", "container", "members", "order", "batching", "zone_attribute"),
+                *("groups", "pools", "label_selector", "container", "members", "order", "batching", "zone_attribute"),
                 *("max_unavailable", "hand_over"),
                 *("allow_single_copy", "allow_quorum_loss", "allow_red_indices"),
             )
         },
         **health_gate.SELECTION,
+        "configurations": {"type": "dict", "default": {}, "no_log": True},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
         **AGENT,
@@ -184,5 +195,6 @@ SYSTEM = System(
     preflight=_preflight,
     put_back=_put_back,
     first=_schedule,
+    last=_last,
     has_target=False,
 )

@@ -88,8 +88,12 @@ def _parts_of(system: System) -> Parts:
         )
 
     def note_end(task: Task) -> Outcome:
-        found = counted(task, system.counting) if task.params["event"] == Event.COMPLETED.value else {}
-        return _record(task, state="ended", counted=found)
+        completed = task.params["event"] == Event.COMPLETED.value
+        noted = _record(task, state="ended", counted=counted(task, system.counting) if completed else {})
+        if system.last is None or not completed:
+            return noted
+        done = system.last(task)
+        return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)
 
     return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release, system.first)
 

@@ -227,7 +227,7 @@ def test_all_faults_are_said_at_once() -> None:
 
 def test_hosts_of_members_have_variables_of_their_own_and_no_misspelt_ones() -> None:
     names = {"m1": ["upgrade_member", "upgrade_package_mirror"], "m2": ["upgrade_membr"], "m3": ["upgrade_membr"]}
-    assert faults_of_hosts(names, ENTRIES) == [
+    assert faults_of_hosts("opensearch_hosts", names, ENTRIES) == [
         "upgrade_membr of host m2 is not a variable of this playbook: did you mean upgrade_member?"
     ]
 

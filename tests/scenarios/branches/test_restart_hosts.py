@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Restarts of members on plain hosts by given commands, by the playbook, on a cluster in memory."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sandbox.listening import Listening
+from tests.sandbox.opensearch.rooms import THREE, Room
+from tests.sandbox.web import Answer, Request
+from tests.scenarios.playbook import Played, play
+
+PLAYBOOK = "stateful.upgrade.restart_hosts"
+CALL = [sys.executable, "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=60)"]
+FORMER, NEW = "node.name: {{ upgrade_member }}\n", "node.name: {{ upgrade_member }}\nhttp.port: 9200\n"
+"""Templates of the configuration. On a host a port needs a new process and no new pod."""
+BROKEN = NEW + "broken: true\n"
+"""One with which no member starts."""
+
+
+@dataclass
+class Hosts:
+    """The cluster, its hosts, which are folders, and a server that stops and starts members."""
+
+    room: Room
+    folder: Path
+    environment: Mapping[str, str]
+    urls: tuple[str, str] = ("", "")
+    """The addresses of the cluster, and of the server that stops and starts."""
+    stopped: list[str] = field(default_factory=list)
+
+    def command(self, request: Request) -> Answer:
+        """Stop or start a member. Each is done already if there is nothing to do."""
+        _empty, what, name = request.path.split("/")
+        if what == "stop" and self.room.cluster.runs(name):
+            self.stopped.append(name)
+            self.room.cluster.stop(name)
+        if what == "start" and not self.room.cluster.runs(name) and "broken" not in self.file(name).read_text():
+            self.room.cluster.start(self.room.spec(name))
+        return Answer(200, {})
+
+    def file(self, name: str, suffix: str = "") -> Path:
+        """The configuration of a member."""
+        return self.folder / f"{name}.yml{suffix}"
+
+    def configured(self) -> dict[str, bool]:
+        """Whether each member has the new configuration, and is a member."""
+        return {name: "http.port" in self.file(name).read_text() and self.room.cluster.ready(name) for name in THREE}
+
+    def run(self, template: str = "", *arguments: str, **variables: Any) -> Played:
+        """One run of the playbook."""
+        if template:
+            (self.folder / "wanted.j2").write_text(template)
+            variables["member_service_template"] = str(self.folder / "wanted.j2")
+        local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+        hosts = {f"h-{name}": {"upgrade_member": name, **local, **self._of_host(name)} for name in THREE}
+        inventory = self.folder / "inventory.json"
+        inventory.write_text(json.dumps({"all": {"children": {"search": {"hosts": hosts}}}}))
+        given = {
+            "upgrade_groups": ["search"],
+            "upgrade_opensearch": {"hosts": [self.urls[0]]},
+            "upgrade_record_path": str(self.folder / "records"),
+            "upgrade_member_timeout": 5,
+            "member_service_become": False,
+            **variables,
+        }
+        played = play(PLAYBOOK, given, self.environment, "-i", str(inventory), *arguments)
+        print(played.output)
+        return played
+
+    def _of_host(self, name: str) -> dict[str, Any]:
+        commands = {f"member_service_{what}": [*CALL, f"{self.urls[1]}/{what}/{name}"] for what in ("stop", "start")}
+        return {**commands, "member_service_path": str(self.file(name))}
+
+    def agreed(self, template: str = "", **variables: Any) -> Played:
+        """One run with consent to its plan."""
+        plan = self.run(template, "--check", **variables)
+        found = re.search(r"^Plan (p[0-9a-f]{11})   ", plan.output, re.MULTILINE)
+        assert found is not None, plan.output
+        return self.run(template, **variables, upgrade_confirm=found[1])
+
+    def left(self) -> list[str]:
+        """All that runs have left in the cluster or on the hosts."""
+        said = self.room.cluster.state.settings
+        kept = [path.name for path in sorted(self.folder.glob("*.previous"))]
+        return [*(name for scope in (said.persistent, said.transient) for name in scope), *kept]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, ansible_environment: Mapping[str, str]) -> Iterator[Hosts]:
+    """Three members with a configuration each."""
+    with _hosts(tmp_path, ansible_environment) as made:
+        yield made
+
+
+@contextmanager
+def _hosts(folder: Path, environment: Mapping[str, str]) -> Iterator[Hosts]:
+    made = Hosts(Room(), folder, environment)
+    for name in THREE:
+        made.file(name).write_text(FORMER.replace("{{ upgrade_member }}", name))
+    with Listening(made.room.clock, 20.0) as listening:
+        made.urls = (listening.serve(made.room.cluster.handler()).url, listening.serve(made.command).url)
+        yield made
+
+
+def test_a_new_configuration_comes_to_each_member_and_one_that_does_not_start_stops_the_run(hosts: Hosts) -> None:
+    """The next run after a broken one puts the former content back, and restarts the others on it."""
+    broken = hosts.agreed(BROKEN)
+    assert broken.code != 0
+    (first,) = hosts.stopped
+    assert not hosts.room.cluster.runs(first)
+    assert "http.port" not in hosts.file(first, ".previous").read_text()
+
+    back = hosts.agreed(FORMER)
+    assert back.code == 0, back.message
+    assert hosts.configured() == dict.fromkeys(THREE, False)
+    assert all(hosts.room.cluster.ready(name) for name in THREE)
+    assert hosts.left() == []
+
+    hosts.stopped.clear()
+    changed = hosts.agreed(NEW)
+    assert changed.code == 0, changed.message
+    assert "http.port is set for pool search (rolling: " in changed.output
+    assert sorted(hosts.stopped) == sorted(THREE)
+    assert hosts.configured() == dict.fromkeys(THREE, True)
+    assert hosts.left() == []
+
+    again = hosts.run(NEW)
+    assert again.code == 0, again.message
+    assert sorted(hosts.stopped) == sorted(THREE)
