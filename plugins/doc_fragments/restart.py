@@ -91,3 +91,13 @@ options:
         description: The content of single members, by pod name. It comes before O(configuration[].content).
         type: dict
 """
+
+    LICENCE = r"""
+options:
+  licence:
+    description:
+      - The licence of a cluster of Elasticsearch. It is V(basic) or V(trial), which the servers make themselves, or an
+        issued licence as a dictionary, or the path of the file with it on the controller.
+      - By default the licence stays as it is.
+    type: raw
+"""

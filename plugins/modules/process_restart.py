@@ -36,7 +36,8 @@ options:
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
       - V(completed) ends a run with O(configuration). It removes the contents of before and the keys of members that
-        are gone. Secrets with configurations that no pod has used for 15 minutes are deleted.
+        are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also brings the
+        O(licence), which is used with this state only.
     type: str
     choices: [scheduled, restarted, unscheduled, completed]
     default: restarted
@@ -113,6 +114,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.restart
   - stateful.upgrade.restart.configuration
+  - stateful.upgrade.restart.licence
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
   - stateful.upgrade.opensearch.consent

@@ -140,6 +140,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.restart
   - stateful.upgrade.restart.configuration
+  - stateful.upgrade.restart.licence
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.runs.record
@@ -253,6 +254,11 @@ changes:
       why: each member reads it when it starts
       source: ''
       members: pool data
+licence_first:
+  description: Whether the licence changes before the restarts; else it is brought after them, if at all.
+  returned: unless O(state=ended)
+  type: bool
+  sample: false
 told:
   description: The same as lines of the plan.
   returned: unless O(state=ended)

@@ -32,10 +32,12 @@ CONFIGURATION: Options = {
         "default": [],
         "options": {
             "pool": {"type": "str", "required": True},
-            "secret": {"type": "str"},
+            "secret": {"type": "str", "no_log": False},
             "path": {"type": "str"},
             "content": {"type": "str", "no_log": True},
             "contents": {"type": "dict", "no_log": True},
         },
     }
 }
+
+LICENCE: Options = {"licence": {"type": "raw"}}

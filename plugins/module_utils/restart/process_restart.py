@@ -25,12 +25,14 @@ from ..opensearch.act.restricting import RESTRICTING
 from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..pools.crash_log import with_cause
+from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
 from .judge.phases import PHASE, SCHEDULED, Phase
+from .licence_plan import licence_of
 from .look import Batch, Looking
-from .options import AGENT, CONFIGURATION
+from .options import AGENT, CONFIGURATION, LICENCE
 from .way import Way
 from .ways import WAYS, way_of
 
@@ -59,6 +61,7 @@ CONTRACT = Contract(
         "way": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
         **AGENT,
         **CONFIGURATION,
+        **LICENCE,
         "proof_timeout": {"type": "int"},
         "hand_over": {"type": "bool", "default": True},
         **RESTRICTING,
@@ -82,16 +85,20 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
     if task.params["state"] == "restarted":
         return _Restart(task, cluster, search, way, marks, configurations).run()
     if task.params["state"] == "completed":
-        return _completed(task, cluster, configurations)
+        return _completed(task, cluster, search, configurations)
     return _marked(task, cluster, marks, configurations)
 
 
-def _completed(task: Task, cluster: KubernetesClient, configurations: Configurations) -> Outcome:
-    """Forget the contents that were replaced, and delete Secrets that no pod has used for long."""
+def _completed(
+    task: Task, cluster: KubernetesClient, search: OpenSearchClient, configurations: Configurations
+) -> Outcome:
+    """Forget the contents that were replaced, delete Secrets that no pod has used for long, and bring the licence."""
     batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
     if verdict.passed:
         configurations.complete(batch.pools, [pod.name for pod in batch.there.pods])
         verdict = Verdict(configurations.collect())
+        if wanted := licence_of(task.params):
+            bring_licence(task, search, wanted)
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
 
 

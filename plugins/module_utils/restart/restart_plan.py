@@ -22,18 +22,21 @@ from ..opensearch.both_sides import see
 from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
 from ..opensearch.judge.upgrade_path import target_of
+from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from . import process_restart
+from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course, together_of
 from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, request_of
+from .licence_plan import licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
-from .options import AGENT, CONFIGURATION
+from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
 
 
@@ -58,12 +61,14 @@ def _order(task: Task) -> Outcome:
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
     found = {one.name: pool_of_set(one, seen, params, target) for one in seen.sets if seen.pods[one.name]}
     asked = [_asked(pool, request, marks, planned_configuration, by) for pool in found.values()]
-    choice = chosen_way(asked, by, together=together_of(marks))
+    licence = plan_licence(task, seen, planned_configuration.changes)
+    choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
     in_place = [one for one in seen.sets if (choice.due - choice.replaced) & {*one.member_names()}]
     verdicts = (
         *troubles,
         judge_request(request, marks, versions),
         planned_configuration.verdict,
+        licence.verdict,
         choice.verdict,
         judge_course(choice, marks),
         *(judge_pods(task.params, one) for one in in_place),
@@ -71,11 +76,14 @@ def _order(task: Task) -> Outcome:
     pools = tuple(_due(pool, choice, request) for pool in found.values())
     conditions = (request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition)
     drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
-    planned = pool_order.planned(given, drawn, target, (*conditions, *planned_configuration.conditions))
+    planned = pool_order.planned(
+        given, drawn, target, (*conditions, *planned_configuration.conditions, *licence.conditions)
+    )
     batches = [_told(batch, choice) for batch in planned.more["batches"]]
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
-    more = {**planned.more, "outdated": [], "batches": batches, **choice.as_result()}
+    result = {**choice.as_result(), "told": [*licence.told, *choice.told()]}
+    more = {**planned.more, "outdated": [], "batches": batches, **result, "licence_first": licence.comes_first}
     return replace(planned, verdict=combine((planned.verdict, alone)), more=more)
 
 
@@ -157,6 +165,9 @@ def _schedule(task: Task, order: Outcome) -> Outcome:
         "pools": sorted({pool for batch in order.more["batches"] for pool in batch["pools"]}),
         "batch": [name for batch in order.more["batches"] for name in batch["members"]],
     }
+    wanted = licence_of(task.params) if order.more["licence_first"] else None
+    if wanted is not None and not task.check_mode:
+        bring_licence(task, connect(task.params["opensearch"], task.params["kubernetes"]), wanted)
     if not going["batch"] or task.check_mode:
         return Outcome(Verdict())
     together = order.more["course"] == Course.COORDINATED.value
@@ -187,6 +198,7 @@ SYSTEM = System(
         **AGENT,
         **CONFIGURATION,
         "setting_ways": {"type": "dict", "default": {}},
+        **LICENCE,
         "restart_by": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
         "way": process_restart.CONTRACT.argument_spec["way"],
     },

@@ -14,10 +14,12 @@ or TLS between the members, on or off: members with and without it cannot talk t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
+from ...common.errors import Refusal, refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from .setting_rules import Way
 from .settings_table import Flat
@@ -106,4 +108,67 @@ def judge_licence(change: LicenceChange) -> Iterator[Reason]:
             f"The change from licence {change.before.value} to {change.after.value} turns {change.switches()}, so all"
             f" members stop before the first one starts, {order} the licence is changed.",
             "Agree to the restart of the whole cluster.",
+        )
+
+
+@dataclass(frozen=True)
+class WantedLicence:
+    """The licence that a user wants."""
+
+    type: Licence
+    uid: str = ""
+    """The identity of an issued licence; empty for one that the servers make themselves."""
+    content: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """An issued licence as it was sent to the user; empty for one that the servers make themselves."""
+
+    def is_there(self, held: HeldLicence) -> bool:
+        """Whether the cluster has this very licence."""
+        return held.type is self.type and (not self.uid or held.uid == self.uid)
+
+
+@dataclass(frozen=True)
+class HeldLicence:
+    """The licence that a cluster has."""
+
+    type: Licence
+    uid: str = ""
+    trial_is_left: bool = True
+    """Whether a trial licence can still be started; a cluster may do so once for each major version."""
+
+
+MADE_BY_SERVERS = frozenset({Licence.BASIC, Licence.TRIAL})
+"""Licences that the servers make themselves when they are asked to."""
+
+
+def wanted_licence(given: Any) -> WantedLicence:
+    """The licence in the option of a module: `basic`, `trial`, or an issued licence as Elastic sends it.
+
+    Raises:
+        Refusal: it is none of these. No part of it is quoted but its type.
+    """
+    if given in [each.value for each in MADE_BY_SERVERS]:
+        return WantedLicence(Licence(given))
+    found = given
+    if isinstance(found, Mapping):
+        several = found.get("licenses")
+        found = found.get("license") or (several[0] if isinstance(several, list) and several else found)
+    if not isinstance(found, Mapping) or not isinstance(found.get("uid"), str) or not found.get("signature"):
+        raise _no_licence("it is neither basic nor trial nor an issued licence, which has a uid and a signature")
+    if found.get("type") not in [each.value for each in Licence]:
+        raise _no_licence(f"its type is none of {', '.join(each.value for each in Licence)}")
+    return WantedLicence(Licence(found["type"]), found["uid"], found)
+
+
+def _no_licence(why: str) -> Refusal:
+    return refusal("licence_unreadable", f"The licence cannot be read: {why}.", "Correct licence (upgrade_licence).")
+
+
+@as_verdict
+def judge_wanted_licence(wanted: WantedLicence, held: HeldLicence) -> Iterator[Reason]:
+    """Whether the cluster can get this licence."""
+    if wanted.type is Licence.TRIAL and not wanted.content and not held.trial_is_left and not wanted.is_there(held):
+        yield refused(
+            "licence_trial_over",
+            "The trial licence cannot be started: this cluster has had one already.",
+            "Install an issued licence, or ask Elastic to extend the trial one.",
         )
