@@ -133,7 +133,9 @@ attributes:
     support: full
   diff_mode:
     support: full
-    details: The difference shows each member before and after; with O(state=begun) the settings put back.
+    details: >-
+      The difference shows each member before and after, and the values of changed settings but for those that may be
+      secrets; with O(state=begun) the settings put back.
   idempotent:
     support: full
 extends_documentation_fragment:

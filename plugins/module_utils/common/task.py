@@ -235,6 +235,8 @@ class Outcome:
     after: Mapping[str, Any] | None = None
     next: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
+    details: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    """Further things before and after, which are for diff mode alone."""
 
     def as_result(self, task: Task) -> dict[str, Any]:
         """The result of the module; a refused verdict is a failure whose `msg` has a line for each reason."""
@@ -248,7 +250,8 @@ class Outcome:
             **self.more,
         }
         if task.diff_mode and self.after is not None:
-            result["diff"] = {"before": dict(self.before), "after": dict(self.after)}
+            before, after = self.details
+            result["diff"] = {"before": {**self.before, **before}, "after": {**self.after, **after}}
         # Texts of a cluster go to terminals, and into tables in which an extra line could forge an entry.
         cleaned: dict[str, Any] = printable_data(result)
         if self.verdict.state is State.REFUSED:

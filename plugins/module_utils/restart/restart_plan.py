@@ -30,6 +30,7 @@ from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course, together_of
+from .judge.configuration_diff import settings_diff
 from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, request_of
@@ -84,7 +85,8 @@ def _order(task: Task) -> Outcome:
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
     result = {**choice.as_result(), "told": [*licence.told, *choice.told()]}
     more = {**planned.more, "outdated": [], "batches": batches, **result, "licence_first": licence.comes_first}
-    return replace(planned, verdict=combine((planned.verdict, alone)), more=more)
+    details = settings_diff(planned_configuration.changes)
+    return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
 
 
 def _marks(seen: Seen, key: str) -> list[Marked]:

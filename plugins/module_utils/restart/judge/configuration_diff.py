@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...common.errors import Refusal
+from ...common.words import enumerate_few
 from .configuration import Contents, checksum
 from .configuration_file import settings_in
 from .setting_rules import Way
@@ -56,6 +57,26 @@ def contents_diff(present: Contents, wanted: Contents) -> tuple[dict[str, Any], 
         after[member] = {"checksum": checksum(content), "settings": new}
         if was is not None:
             before[member] = {"checksum": checksum(was), "settings": old}
+    return before, after
+
+
+def settings_diff(
+    changes: Mapping[str, Mapping[str, Changes]],
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """The data for diff mode before and after: the settings of each pool that differ, from those of each member.
+
+    Members with the same changes are one entry. Values that may be secrets are hidden.
+    """
+    before: dict[str, dict[str, str]] = {}
+    after: dict[str, dict[str, str]] = {}
+    for pool, members in sorted(changes.items()):
+        groups: dict[Changes, list[str]] = {}
+        for name, each in sorted(members.items()):
+            if each.changes:
+                groups.setdefault(each, []).append(name)
+        for each, names in groups.items():
+            whose = f"pool {pool}" if len(names) == len(members) else enumerate_few(names)
+            before[f"settings of {whose}"], after[f"settings of {whose}"] = each.shown()
     return before, after
 
 

@@ -94,6 +94,20 @@ def test_each_changed_setting_is_one_line_with_its_need_and_no_value(room: Room)
     assert "9201" not in str(result)
 
 
+def test_diff_mode_shows_values_but_for_those_that_may_be_secrets(room: Room) -> None:
+    given = {name: option.get("default") for name, option in contract_of(SYSTEM).argument_spec.items()}
+    given |= {"namespace": "search", "opensearch": {}, "kubernetes": {}}
+    content = f"{BASE}node.attr.rack: r17\nmy.password: hunter2\n"
+    given["configuration"] = [
+        {"pool": "data", "content": content, "contents": {"data-1": f"{BASE}node.attr.rack: r18\n"}}
+    ]
+    found = perform(SYSTEM.order, Task(given, clock=room.clock, diff_mode=True))["diff"]
+    assert found["after"]["settings of data-0"] == {"node.attr.rack": "r17", "my.password": "(hidden)"}
+    assert found["after"]["settings of data-1"] == {"node.attr.rack": "r18"}
+    assert found["before"]["settings of data-0"] == {}
+    assert "hunter2" not in str(found)
+
+
 @pytest.mark.parametrize(
     ("added", "by", "way"),
     [
