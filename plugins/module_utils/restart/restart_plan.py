@@ -83,7 +83,9 @@ def _order(task: Task) -> Outcome:
     batches = [_told(batch, choice) for batch in planned.more["batches"]]
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
-    result = {**choice.as_result(), "told": [*licence.told, *choice.told()]}
+    going = frozenset(name for batch in batches for name in batch["members"])
+    shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
+    result = {**shown.as_result(), "told": [*licence.told, *shown.told()]}
     more = {**planned.more, "outdated": [], "batches": batches, **result, "licence_first": licence.comes_first}
     details = settings_diff(planned_configuration.changes)
     return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)

@@ -122,6 +122,11 @@ def test_a_pod_is_replaced_where_that_is_needed_or_demanded(room: Room, added: s
     assert "refused" not in codes(result).values()
 
 
+def test_a_run_that_is_narrowed_to_a_member_tells_of_that_one(room: Room) -> None:
+    result = plan(room, "http.port: 9201\n", members=["data-0"])
+    assert (order_of(result), result["replaced"], result["told"][0]) == (["data-0"], ["data-0"], "1 pod is replaced.")
+
+
 def test_a_demand_for_processes_is_refused_with_the_cause(room: Room) -> None:
     assert codes(plan(room, "http.port: 9201\n", restart_by="process"))["setting_needs_new_pod"] == "refused"
 
