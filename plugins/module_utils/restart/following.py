@@ -22,7 +22,7 @@ from ..pools.judge import pool_of
 from ..pools.replacement import SLOW, Sighting, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
-from .judge.phases import STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
+from .judge.phases import NO_PROCESS, STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
 from .look import Batch, Looking
 from .way import Way
 
@@ -83,7 +83,7 @@ class Follower:
             Refusal: it could not be noted, or the way cannot be used with this pod.
         """
         process = self.task.ask(lambda: self.way.look(pod))
-        self.marks.set(pod, mark.next_phase, process.identity, member)
+        self.marks.set(pod, mark.next_phase, process.identity or NO_PROCESS, member)
         now = self.task.clock.now()
         self._trails[pod.name] = _Trail(now, now, mark.next_phase, restarts=_restarts(pod))
         self.task.progress(f"{pod.name} goes down")

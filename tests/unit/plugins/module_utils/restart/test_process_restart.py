@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed, World
 
@@ -145,3 +146,12 @@ def test_restarts_of_before_are_no_crashes(there: World) -> None:
     result = there.restart("data-1")
     assert codes(result) == []
     assert {each["code"] for each in result["waited"]} == {"pod_starting", "process_starting", "process_stopping"}
+
+
+def test_a_server_that_did_not_run_at_the_beginning_is_followed_until_it_does(there: World) -> None:
+    """The kubelet waits with the next start of a container that crashes, and no process can be named then."""
+    scheduled(there, "data-1").running.discard("data-1")
+    there.pods["data-1"]["status"]["containerStatuses"] = [objects.waiting("CrashLoopBackOff")]
+    there.on_tick = [lambda: None, lambda: there.begin("data-1"), lambda: there.joined("data-1")]
+    assert codes(there.restart("data-1")) == []
+    assert (there.stopped, there.phases()) == ([], {})

@@ -70,7 +70,7 @@ class World:
         if self.on_tick:
             self.on_tick.pop(0)()
 
-    def _act(self, carry_out: Callable[[], None]) -> None:
+    def make(self, carry_out: Callable[[], None]) -> None:
         """Make an act, or be killed before it or after it."""
         self.acts += 1
         if self.kill_at == 2 * (self.acts - 1):
@@ -98,7 +98,7 @@ class World:
             metadata["annotations"] = {name: value for name, value in kept.items() if value is not None}
 
         if not dry_run:
-            self._act(merge)
+            self.make(merge)
         return found
 
     def log(self, namespace: str, pod: str, container: str, lines: int, previous: bool = False) -> Any:
@@ -131,11 +131,11 @@ class World:
             self.running.discard(name)
             del self.servers.state["nodes"][identity(name)]
             self.pods[name]["status"]["containerStatuses"] = [objects.terminated(143, "Error", self._restarts(name))]
-            self._ready(name, ready=False)
+            self.ready(name, ready=False)
             crashes = [lambda: self._crash(name)] * self.crashes
-            self.on_tick += [*crashes, lambda: self._started(name), lambda: self._joined(name)]
+            self.on_tick += [*crashes, lambda: self.begin(name), lambda: self.joined(name)]
 
-        self._act(end)
+        self.make(end)
 
     def start(self, pod: Pod, expected: str) -> None:
         """The kubelet starts it by itself."""
@@ -144,7 +144,7 @@ class World:
         (status,) = self.pods[name]["status"]["containerStatuses"]
         return int(status["restartCount"])
 
-    def _ready(self, name: str, ready: bool) -> None:
+    def ready(self, name: str, ready: bool) -> None:
         self.pods[name]["status"]["conditions"][0]["status"] = "True" if ready else "False"
 
     def _crash(self, name: str) -> None:
@@ -152,16 +152,16 @@ class World:
         status = objects.waiting("CrashLoopBackOff", "back-off", self._restarts(name) + 1, last)
         self.pods[name]["status"]["containerStatuses"] = [status]
 
-    def _started(self, name: str) -> None:
+    def begin(self, name: str) -> None:
         self.pods[name]["status"]["containerStatuses"] = [objects.running(restarts=self._restarts(name) + 1)]
         self.processes[name] += 1
         self.running.add(name)
 
-    def _joined(self, name: str) -> None:
+    def joined(self, name: str) -> None:
         ephemeral = f"ephemeral-{name}-{self.processes[name]}"
         self.servers.state["nodes"][identity(name)] = {"name": name, "ephemeral_id": ephemeral}
         self.servers.nodes[identity(name)] = {**info(name), "ephemeral_id": ephemeral}
-        self._ready(name, ready=True)
+        self.ready(name, ready=True)
 
     def restart(self, *batch: str, check: bool = False, **params: Any) -> Json:
         """One run of the module on a batch."""
