@@ -8,15 +8,18 @@ import json
 import re
 import signal
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client
 
+from tests.lab.certificates import Authority
 from tests.lab.elasticsearch.homes import STOCKED
 from tests.lab.fixtures import lab_directory
 from tests.lab.lab import Lab
+from tests.lab.opensearch.agents import NAME, TOKEN, interpreter, with_agents
 from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, three_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.waiting import until
@@ -31,17 +34,43 @@ WHILE_KILLED = 3.0
 """Seconds that a changed Secret takes to reach its pod, so that a run can be killed meanwhile."""
 
 
-SERVERS = ((OPENSEARCH, "2.19.6"), (OPENSEARCH, "3.8.0"), (ELASTICSEARCH, STOCKED[-1]))
+SERVERS = ((OPENSEARCH, "2.19.6", "kubelet"), (OPENSEARCH, "3.8.0", "agent"), (ELASTICSEARCH, STOCKED[-1], "kubelet"))
 
 
-@pytest.fixture(params=SERVERS, ids=[f"{product.name}-{version}" for product, version in SERVERS])
-def configured(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Three members that read their settings from a Secret, each a manager with data, in three zones."""
-    product, version = request.param
-    with Lab.up("restart", lab_directory() / "lab", in_memory=True) as lab:
-        cluster = Cluster.start(lab, "restart", three_combined, version, product=product, configured=True)
+@dataclass(frozen=True)
+class Configured:
+    """A cluster whose members read their settings from a Secret, and the variables of its restarts."""
+
+    cluster: Cluster
+    given: Mapping[str, Any]
+
+
+@pytest.fixture(params=SERVERS, ids=[f"{product.name}-{version}-by-{way}" for product, version, way in SERVERS])
+def configured(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Configured]:
+    """Three members, each a manager with data, in three zones."""
+    product, version, way = request.param
+    authority = Authority("agents")
+    authority_file = tmp_path / "agents.pem"
+    authority_file.write_bytes(authority.certificate)
+
+    def layout(*of: Any, **more: Any) -> list[dict[str, Any]]:
+        manifests = three_combined(*of, **more)
+        return with_agents(manifests, authority, interpreter(directory / "python")) if way == "agent" else manifests
+
+    directory = lab_directory()
+    with Lab.up("restart", directory / "lab", in_memory=True) as lab:
+        cluster = Cluster.start(lab, "restart", layout, version, product=product, configured=True)
         lab.apply(bound(RESTART_ROLE, cluster.namespace))
-        yield cluster
+        given = {name: value for name, value in cluster.variables("").items() if name != "target_version"}
+        connection = {"through": "pod_address", "token": TOKEN, "ca_cert": str(authority_file), "server_name": NAME}
+        yield Configured(
+            cluster,
+            {
+                **given,
+                "upgrade_restart_way": way,
+                **({"upgrade_agent": connection} if way == "agent" else {}),
+            },
+        )
 
 
 def wanted(cluster: Cluster, **settings: object) -> list[dict[str, Any]]:
@@ -77,29 +106,29 @@ def killed_in(phase: str, cluster: Cluster, given: Mapping[str, Any], environmen
 
 
 def test_a_changed_setting_reaches_every_member_and_nothing_is_lost(
-    configured: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
+    configured: Configured, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    before = configured.fingerprint()
-    seed(configured.target, tmp_path, documents=1_000)
-    given = {name: value for name, value in configured.variables("").items() if name != "target_version"}
-    given["upgrade_configuration"] = wanted(configured, **{SETTING: 2048})
+    cluster = configured.cluster
+    before = cluster.fingerprint()
+    seed(cluster.target, tmp_path, documents=1_000)
+    given = {**configured.given, "upgrade_configuration": wanted(cluster, **{SETTING: 2048})}
     shown = play(RESTART, given, ansible_environment)
     digest = re.search(r"Plan (p\w{11})", shown.output)
     assert digest, shown.output
     given["upgrade_confirm"] = digest[1]
-    with Traffic.start(configured.target, tmp_path) as traffic:
+    with Traffic.start(cluster.target, tmp_path) as traffic:
         for member in before.pods:
-            configured.ground.faults.slow_mounts(configured.namespace, member, WHILE_KILLED)
-        killed_in("stop", configured, given, ansible_environment)
-        configured.ground.faults.mend_all()
-        killed_in("start", configured, given, ansible_environment)
+            cluster.ground.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
+        killed_in("stop", cluster, given, ansible_environment)
+        cluster.ground.faults.mend_all()
+        killed_in("start", cluster, given, ansible_environment)
         played = play(RESTART, given, ansible_environment)
         traffic.stop()
-    report = check(configured.target, tmp_path)
+    report = check(cluster.target, tmp_path)
     print(played.output, report.table(), sep="\n")
     assert played.code == 0, played.message
     assert report.unharmed, report.table()
-    assert active(configured) == {"2048"}
-    assert configured.fingerprint().pods == before.pods
-    assert configured.fingerprint().settings == before.settings
-    assert phases(configured) == set()
+    assert active(cluster) == {"2048"}
+    assert cluster.fingerprint().pods == before.pods
+    assert cluster.fingerprint().settings == before.settings
+    assert phases(cluster) == set()
