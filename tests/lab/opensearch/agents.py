@@ -34,6 +34,9 @@ def interpreter(directory: Path) -> Path:
     found = directory / "bin" / library.name
     found.parent.mkdir()
     shutil.copy(os.path.realpath(sys.executable), found)
+    shared = Path(str(sysconfig.get_config_var("LIBDIR")), str(sysconfig.get_config_var("INSTSONAME")))
+    if sysconfig.get_config_var("Py_ENABLE_SHARED") and shared.exists():
+        shutil.copy(shared, directory / "lib")
     return found
 
 
@@ -63,6 +66,8 @@ def with_agents(manifests: Iterable[Manifest], authority: Authority, python: Pat
 def _add(spec: Manifest, python: Path) -> None:
     (container,) = spec["containers"]
     agent = [
+        "env",
+        f"LD_LIBRARY_PATH={python.parents[1] / 'lib'}",
         str(python),
         f"{_MOUNTED}/program/process_agent.py",
         f"--config={CONFIGURATION}/$(POD_NAME)",
