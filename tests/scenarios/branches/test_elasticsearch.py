@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, seven_members, three_combined
-from tests.scenarios.cluster import Cluster
+from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAN, play, upgrade
 
 OLD, FROM, TO = "7.17.29", "8.18.0", "8.19.4"
+RESTART = "stateful.upgrade.restart"
 
 
 @pytest.fixture
@@ -35,8 +38,31 @@ def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environmen
         assert f"(Elasticsearch)   {OLD} → {TO}" in played.output
         cluster.is_upgraded(TO)
         assert cluster.fingerprint().settings == before.settings
+        its_processes_restart_in_their_pods(cluster, ground, ansible_environment)
     finally:
         cluster.remove()
+
+
+def its_processes_restart_in_their_pods(cluster: Cluster, ground: Ground, environment: Mapping[str, str]) -> None:
+    """The same cluster by the playbook of restarts: other processes in the same pods, of the same version."""
+    ground.apply(bound(RESTART_ROLE, cluster.namespace))
+    before, processes = cluster.fingerprint(), ephemeral_ids(cluster)
+    given = {name: value for name, value in cluster.variables("").items() if name != "target_version"}
+    shown = play(RESTART, given, environment)
+    digest = re.search(r"Plan (p\w{11}) .*\(Elasticsearch\)", shown.output)
+    assert digest, shown.output
+    played = play(RESTART, {**given, "upgrade_confirm": digest[1]}, environment)
+    print(played.output)
+    assert played.code == 0, played.message
+    assert "3 restarted" in played.output
+    assert cluster.fingerprint() == before
+    assert not processes & ephemeral_ids(cluster)
+
+
+def ephemeral_ids(cluster: Cluster) -> set[str]:
+    """The processes of the members."""
+    nodes = json.loads(cluster.ask("/_cluster/state/nodes"))["nodes"]
+    return {node["ephemeral_id"] for node in nodes.values()}
 
 
 def test_the_rules_of_elasticsearch_refuse_a_plan(seven: Cluster, ansible_environment: Mapping[str, str]) -> None:

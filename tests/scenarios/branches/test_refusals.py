@@ -120,11 +120,11 @@ CASES = {
         variables={"upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET}, **AT_ONCE},
     ),
     "opensearch-unreachable": Case(
-        (f"OpenSearch at {NOWHERE} cannot be reached", "Connection refused", "Check upgrade_opensearch.hosts"),
+        (f"cluster at {NOWHERE} cannot be reached", "Connection refused", "Check upgrade_opensearch.hosts"),
         variables={"upgrade_opensearch": {"hosts": [NOWHERE], "username": "upgrade", "password": SECRET}, **AT_ONCE},
     ),
     "both-unreachable": Case(
-        ("Kubernetes API at", "Connection refused", "kubernetes.host", "OpenSearch at", "refused", "opensearch.hosts"),
+        ("Kubernetes API at", "Connection refused", "kubernetes.host", "cluster at", "refused", "opensearch.hosts"),
         variables={
             "upgrade_kubernetes": {"host": NOWHERE, "api_key": SECRET},
             "upgrade_opensearch": {"hosts": [NOWHERE]},
@@ -231,18 +231,18 @@ def through(front: Front, **changes: Any) -> dict[str, Any]:
 
 
 def test_a_wrong_password(front: Front, refuse: Refuse) -> None:
-    says = (f"OpenSearch at {front.url} did not accept the password of the user upgrade", "opensearch.password")
+    says = (f"cluster at {front.url} did not accept the password of the user upgrade", "opensearch.password")
     refuse(upgrade_opensearch=through(front, password=SECRET), says=says)
 
 
 def test_no_password(front: Front, refuse: Refuse) -> None:
-    says = (f"OpenSearch at {front.url}", "no username is given", "opensearch.username")
+    says = (f"cluster at {front.url}", "no username is given", "opensearch.username")
     refuse(upgrade_opensearch=through(front, username=None, password=None), says=says)
 
 
 def test_a_certificate_that_nobody_vouches_for(front: Front, refuse: Refuse) -> None:
     says = (
-        f"certificate of OpenSearch at {front.url} is not accepted",
+        f"certificate of the search cluster at {front.url} is not accepted",
         "verify failed",
         "Set upgrade_opensearch.ca_cert",
     )
@@ -262,9 +262,7 @@ def test_http_where_https_is_spoken(front: Front, refuse: Refuse) -> None:
 
 def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
     url = standing.url.replace("http:", "https:")
-    refuse(
-        upgrade_opensearch={"hosts": [url]}, says=(f"A TLS connection to OpenSearch at {url} cannot be made", "http://")
-    )
+    refuse(upgrade_opensearch={"hosts": [url]}, says=(f"search cluster at {url} cannot be made", "http://"))
 
 
 def test_credentials_from_the_environment_are_taken_and_never_shown(standing: Cluster, front: Front, run: Run) -> None:

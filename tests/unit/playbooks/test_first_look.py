@@ -79,7 +79,7 @@ def test_variables_of_the_inventory_are_looked_at_too(ansible_environment: Mappi
     ("given", "said"),
     [
         ({"upgrade_namespace": "search"}, ("The Kubernetes API", "Check upgrade_kubernetes.host")),
-        ({"upgrade_groups": ["search"]}, ("OpenSearch", "Check upgrade_opensearch.hosts")),
+        ({"upgrade_groups": ["search"]}, ("The search cluster", "Check upgrade_opensearch.hosts")),
     ],
 )
 def test_status_says_at_once_that_nobody_answers(

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from socket import gaierror
 from types import ModuleType
@@ -19,13 +20,14 @@ from urllib.parse import urlencode
 from ...common.credentials import judge_way, refuse_in_address, refuse_no_url
 from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
-from ...common.proxies import basic, proxy_for
+from ...common.proxies import Proxy, basic, proxy_for
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
 from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .answers import not_understood
+from .products import Asked
 from .ways import Certificates, connection_class
 
 SCHEMES = ("https://", "http://")
@@ -72,9 +74,11 @@ class OpenSearchClient:
         limit: TimeLimit,
         username: str = "",
         certificates: Certificates | None = None,
+        asked: Asked | None = None,
     ) -> None:
         self.certificates: Certificates = {} if certificates is None else certificates
         """Those that the members have shown so far."""
+        self._asked = asked or Asked()
         self._connection = connection
         self._limit = limit
         self._library = library
@@ -141,15 +145,16 @@ class OpenSearchClient:
                 self._connection.transport.mark_dead(silent)
             # The name of the host is useful only if it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
-            raise _unreachable(where, error, errors, seconds or self._limit.seconds) from error
+            raise _unreachable(self._asked, where, error, errors, seconds or self._limit.seconds) from error
         except errors.TransportError as error:
-            raise _answered(self.where, method, path, error, self._username) from error
+            raise _answered(self._asked, self.where, method, path, error, self._username) from error
         except (errors.SerializationError, *FOREIGN) as error:
             raise not_understood(f"{method} {path}", f"the server at {self.where} does not send JSON") from error
         if may_be_empty and not answer:
             return {}
         if not isinstance(answer, dict):
             raise not_understood(f"{method} {path}", f"the server at {self.where} does not send a JSON object")
+        self._asked.note_members(answer.get("nodes") if path.startswith("/_nodes") else None)
         return answer
 
 
@@ -172,8 +177,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             )
     forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
-    shown: Certificates = {}
-    limit = TimeLimit(float(options.get("request_timeout") or 30))
+    shown, asked, limit = Certificates(), Asked(), TimeLimit(float(options.get("request_timeout") or 30))
     try:
         connection = library.OpenSearch(
             hosts=hosts,
@@ -187,12 +191,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             timeout=limit.seconds,
             max_retries=max(2, len(hosts)),
             retry_on_status=PASSING,
-            connection_class=connection_class(
-                lambda url: proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ),
-                forward,
-                limit,
-                shown,
-            ),
+            connection_class=connection_class(partial(_proxy_for, options), forward, limit, shown, asked.note_headers),
         )
     except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
         raise refusal(
@@ -200,7 +199,13 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             f"The connection to OpenSearch cannot be set up: {error}.",
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
-    return OpenSearchClient(connection, [forward.where] if forward else hosts, library, limit, username or "", shown)
+    return OpenSearchClient(
+        connection, [forward.where] if forward else hosts, library, limit, username or "", shown, asked
+    )
+
+
+def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:
+    return proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ)
 
 
 def hosts_of(options: Mapping[str, Any]) -> list[str]:
@@ -253,12 +258,12 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal:
+def _unreachable(asked: Asked, where: str, error: Any, errors: Any, seconds: float) -> Refusal:
     if isinstance(error, errors.ConnectionTimeout):
         # The connection was made, which opensearch-py tells apart.
         return Unreachable.because(
             "opensearch_unreachable",
-            f"OpenSearch at {where} did not answer within {seconds:g} s.",
+            f"{asked.subject} at {where} did not answer within {seconds:g} s.",
             "If this does not pass, see in its log whether that member hangs or is overloaded."
             " opensearch.request_timeout gives it more time.",
         )
@@ -266,19 +271,19 @@ def _unreachable(where: str, error: Any, errors: Any, seconds: float) -> Refusal
     if isinstance(error, errors.SSLError) and "certificate" in cause:
         return refusal(
             "opensearch_certificate",
-            f"The TLS certificate of OpenSearch at {where} is not accepted: {cause}.",
+            f"The TLS certificate of {asked.name} at {where} is not accepted: {cause}.",
             "Set opensearch.ca_cert to the CA that signed it; opensearch.validate_certs=false turns the check off.",
         )
     if isinstance(error, errors.SSLError) and HANDSHAKE_BROKEN_OFF not in cause:
         return refusal(
             "opensearch_tls",
-            f"A TLS connection to OpenSearch at {where} cannot be made: {cause}.",
+            f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
         )
     nobody = isinstance(_root(error), (ConnectionRefusedError, gaierror))
     return (NobodyThere if nobody else Unreachable).because(
         "opensearch_unreachable",
-        f"OpenSearch at {where} cannot be reached: {cause}.",
+        f"{asked.subject} at {where} cannot be reached: {cause}.",
         "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"
         " runs, and that a member is up.",
     )
@@ -303,22 +308,22 @@ def _in_words(error: BaseException) -> str:
     return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
 
 
-def _answered(where: str, method: str, path: str, error: Any, username: str) -> Refusal:
+def _answered(asked: Asked, where: str, method: str, path: str, error: Any, username: str) -> Refusal:
     said = _reason(error)
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         return refusal(
             "opensearch_credentials",
-            f"OpenSearch at {where} did not accept the password of the user {username} (401)."
+            f"{asked.subject} at {where} did not accept the password of the user {username} (401)."
             if username
-            else f"OpenSearch at {where} asks for a user (401), and no username is given.",
+            else f"{asked.subject} at {where} asks for a user (401), and no username is given.",
             "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
-        return refusal("opensearch_rights", f"OpenSearch does not allow {method} {path}: {said}.", MORE_RIGHTS)
+        return refusal("opensearch_rights", f"{asked.subject} does not allow {method} {path}: {said}.", MORE_RIGHTS)
     if error.status_code in PASSING:
         return Unreachable.because(
             "opensearch_unavailable",
-            f"OpenSearch at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
+            f"{asked.subject} at {where} cannot answer {method} {path} now ({error.status_code}): {said}.",
             "If this does not pass, see whether it has an elected manager, and whether its members are overloaded.",
         )
     if HTTPStatus.MULTIPLE_CHOICES <= error.status_code < HTTPStatus.BAD_REQUEST:
@@ -326,7 +331,7 @@ def _answered(where: str, method: str, path: str, error: Any, username: str) -> 
     unserved = error.status_code in UNSERVED and said.startswith(UNSERVED[error.status_code])
     return (NotServed if unserved else Refusal).because(
         "opensearch_answer",
-        f"OpenSearch answered {error.status_code} to {method} {path}: {said}.",
+        f"{asked.subject} answered {error.status_code} to {method} {path}: {said}.",
         "Cure the cause it names and run again.",
     )
 

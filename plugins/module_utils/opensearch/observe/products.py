@@ -14,7 +14,9 @@ the name of the elected manager, health (a wait that ran out is 408 in both), se
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .version import Version
 
@@ -78,3 +80,36 @@ ELASTICSEARCH = Product(
 def product_of(version: Version) -> Product:
     """The product that this is a version of."""
     return ELASTICSEARCH if version.elasticsearch else OPENSEARCH
+
+
+HEADER = "x-elastic-product"
+"""The header by which each answer of Elasticsearch from 7.14 on names its product; OpenSearch sends none."""
+
+
+@dataclass
+class Asked:
+    """The servers that a client asks, as their answers so far have told."""
+
+    product: Product | None = None
+    """None as long as no answer has told it."""
+
+    @property
+    def name(self) -> str:
+        """The name for the middle of a sentence."""
+        return self.product.name if self.product else "the search cluster"
+
+    @property
+    def subject(self) -> str:
+        """The name for the begin of a sentence."""
+        return self.name[:1].upper() + self.name[1:]
+
+    def note_headers(self, headers: Mapping[str, Any]) -> None:
+        """Learn from the headers of an answer. A missing one is no word, since an older Elasticsearch sends none."""
+        if any(name.lower() == HEADER and value == ELASTICSEARCH.name for name, value in headers.items()):
+            self.product = ELASTICSEARCH
+
+    def note_members(self, nodes: Any) -> None:
+        """Learn from `nodes` of an answer to `GET _nodes`, whatever its form is."""
+        infos = [info for info in nodes.values() if isinstance(info, dict)] if isinstance(nodes, dict) else []
+        if any("version" in info for info in infos):
+            self.product = ELASTICSEARCH if any("build_flavor" in info for info in infos) else OPENSEARCH

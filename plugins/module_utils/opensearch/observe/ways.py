@@ -22,10 +22,18 @@ _ASKING = "url" + "open"
 
 Certificates = dict[str, set[bytes]]
 """The certificates in DER that were shown, by host and port."""
+ProxyOf = Callable[[str], "Proxy | None"]
+"""A function that gives the proxy for a URL."""
+Note = Callable[[Mapping[str, Any]], None]
+"""A function that gets the headers of each answer."""
+
+
+def _unnoted(_headers: Mapping[str, Any]) -> None:
+    """Nobody wants the headers."""
 
 
 def connection_class(
-    proxy_of: Callable[[str], Proxy | None], forward: PortForward | None, limit: TimeLimit, shown: Certificates
+    proxy_of: ProxyOf, forward: PortForward | None, limit: TimeLimit, shown: Certificates, note: Note = _unnoted
 ) -> Any:
     """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL.
 
@@ -60,7 +68,7 @@ def connection_class(
             if isinstance(self.pool, ProxiedPool):
                 return
             way = type(self.pool).ConnectionCls
-            way = noting(way if forward is None else forwarded(way, forward), shown)
+            way = noting(way if forward is None else forwarded(way, forward), shown, note)
             self.pool.ConnectionCls = limited(way, limit)
             if forward is not None:
                 return
@@ -84,8 +92,8 @@ def forwarded(base: Any, forward: PodForward | PortForward) -> Any:
     return Forwarded
 
 
-def noting(base: Any, shown: Certificates) -> Any:
-    """A subclass of `base` that notes the certificate of the other side, whether it is verified or not."""
+def noting(base: Any, shown: Certificates, note: Note = _unnoted) -> Any:
+    """A subclass of `base` that notes the certificate of the other side, verified or not, and the headers it sends."""
 
     class Noting(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
@@ -96,6 +104,11 @@ def noting(base: Any, shown: Certificates) -> Any:
             certificate = asked(True) if asked else None
             if certificate:
                 shown.setdefault(f"{self.host}:{self.port}", set()).add(certificate)
+
+        def getresponse(self, *arguments: Any, **options: Any) -> Any:
+            answer = super().getresponse(*arguments, **options)
+            note(answer.headers)
+            return answer
 
     return Noting
 

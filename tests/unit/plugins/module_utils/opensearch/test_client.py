@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from base64 import b64decode
 from collections.abc import Iterator
@@ -111,8 +112,30 @@ def test_a_host_that_hangs_is_named_and_not_asked_again_in_its_turn(api: Api) ->
             except Unreachable as error:
                 failed.append(str(error))
     assert len(failed) == 1
-    assert f"OpenSearch at {silent} did not answer within 0.2 s." in failed[0]
+    assert f"The search cluster at {silent} did not answer within 0.2 s." in failed[0]
     assert "opensearch.request_timeout" in failed[0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "member", "name"),
+    [
+        ({}, None, "The search cluster"),
+        ({"X-Elastic-Product": "Elasticsearch"}, None, "Elasticsearch"),
+        ({"X-Elastic-Product": "Something else"}, None, "The search cluster"),
+        ({}, {"version": "7.13.4", "build_flavor": "default"}, "Elasticsearch"),
+        ({}, {"version": "2.19.6"}, "OpenSearch"),
+    ],
+)
+def test_an_error_names_the_product_once_an_answer_has_told_it(
+    api: Api, headers: dict[str, str], member: object, name: str
+) -> None:
+    api.answers[:] = [(200, json.dumps({"nodes": {"a": member} if member else {}}), headers)]
+    api.say(403, {"error": {"reason": "no permissions"}})
+    client = connect({"hosts": [api.url]})
+    client.get("/_nodes")
+    with pytest.raises(Refusal) as refused:
+        client.get(PATH)
+    assert refused.value.verdict.reasons[0].message == f"{name} does not allow GET {PATH}: no permissions."
 
 
 def test_what_is_sent_once_is_not_sent_again_whatever_becomes_of_it(api: Api) -> None:
