@@ -25,7 +25,7 @@ FOUR_AT_A_TIME = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -38,6 +38,9 @@ benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tes
 
 benchmark-plans: ## the cost of a plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
 	@$(RUN) -m tests.benchmarks.plans $(ARGS)
+
+benchmark-restart: ## a restart of each process beside a replacement of each pod (ARGS="…" go to tests.benchmarks.restart)
+	@$(RUN) -m tests.benchmarks.restart $(ARGS)
 
 benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
