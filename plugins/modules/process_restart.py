@@ -19,7 +19,9 @@ description:
     a pod without a mark is left alone.
   - A person may set the annotation, too, on a pod or on a StatefulSet for all its pods. The annotation
     C(elasticsearch.k8s.elastic.co/restart-phase) is understood as well.
-  - A pod with the annotation C(upgrade.stateful/stop) V("true") is left alone.
+  - The process of a pod with the annotation C(upgrade.stateful/stop) V("true") is stopped after the same proof and
+    stays so. A run after the annotation was removed starts it. Only V(agent) in O(way) can do that; another way refuses
+    such a pod.
   - Immediately before the first process is stopped it proves on fresh state that every shard keeps a started copy, and
     every quorum its majority, without the batch. The proof is that of M(stateful.upgrade.pod_ondelete_roll), and so are
     the hand-over of an elected manager and O(allocation).
@@ -176,8 +178,9 @@ way:
   sample: kubelet
 members:
   description:
-    - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(kept) as it was, or
-      V(untouched). C(total_seconds) last from the mark V(stop) until it has joined again; null if it has not.
+    - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(stopped) to stay so,
+      V(kept) as it was, or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined again; null
+      if it has not.
     - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck.
   returned: always
   type: list

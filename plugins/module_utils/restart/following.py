@@ -23,6 +23,7 @@ from ..pools.replacement import SLOW, Sighting, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
 from .judge.phases import NO_PROCESS, STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
+from .judge.request import judge_resting
 from .look import Batch, Looking
 from .way import Way
 
@@ -60,6 +61,8 @@ class _Trail:
     ended: float | None = None
     asked: float | None = None
     """The moment in which its process was last asked to end."""
+    stays: bool = False
+    """Whether its process has ended and stays stopped, since a person wants that."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """The restarts of each container when this task began to follow the pod."""
 
@@ -100,7 +103,7 @@ class Follower:
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
             trail = self._trails.setdefault(name, self._new(mark, pod))
-            others = [(batch.marks[each], found[each]) for each in there if each != name]
+            others = [(batch.marks[n], found[n]) for n in there if n != name and not _rests(batch.marks[n], found[n])]
             verdicts.append(self._step(batch, mark, pod, found[name], others, trail))
         return View(self._after(batch), combine(verdicts))
 
@@ -144,6 +147,9 @@ class Follower:
             self._stop(pod, process, trail)
         if mark.phase in STARTING:
             self._start(pod, process, trail)
+        trail.stays = _rests(mark, process)
+        if trail.stays:
+            return judge_resting((mark.name,))
         after = advanced(mark, process, others)
         if after is not mark.phase:
             # Only an agent knows the content that the process has read. Else it is the one that was written before.
@@ -190,9 +196,11 @@ class Follower:
         return replace(batch, marks={n: replace(m, phase=None) if n in ended else m for n, m in batch.marks.items()})
 
     def action(self, name: str) -> str:
-        """The deed of this task with a pod: restarted, followed, or kept."""
+        """The deed of this task with a pod: restarted, followed, stopped, or kept."""
         trail = self._trails.get(name)
-        return "kept" if trail is None else "followed" if trail.followed else "restarted"
+        if trail is None:
+            return "kept"
+        return "stopped" if trail.stays else "followed" if trail.followed else "restarted"
 
     def result(self, name: str, verdict: Verdict) -> dict[str, Any]:
         """The seconds of a restart, and the last log lines and events of a pod that is stuck."""
@@ -210,6 +218,11 @@ class Follower:
             return {"events": [e.sentence() for e in events[-EVENTS:]], "log": last_lines(self.looking.client, pod)}
         except (Refusal, Unreachable, KeyError):
             return {"events": [], "log": []}
+
+
+def _rests(mark: Marked, process: Process) -> bool:
+    """Whether the process of a pod has ended that a person wants stopped."""
+    return mark.rests and not process.running
 
 
 def _restarts(pod: Pod) -> dict[str, int]:
@@ -235,10 +248,12 @@ def _pod_missing(name: str) -> Reason:
 
 @as_verdict
 def judge_ready(batch: Batch) -> Iterator[Reason]:
-    """Whether every pod of the batch is Ready."""
+    """Whether every pod of the batch is Ready, but for those whose processes stay stopped."""
     yield from batch.verdict.reasons
+    if resting := [name for name, mark in batch.marks.items() if mark.rests]:
+        yield from judge_resting(resting).reasons
     for name, pod in batch.pods.items():
-        if not pod.ready:
+        if not pod.ready and not batch.marks[name].rests:
             yield waiting("pod_starting", f"Pod {name} has started and is not Ready yet.", "Read its log.", about=name)
 
 

@@ -34,11 +34,14 @@ class Batch:
     marks: Mapping[str, Marked] = field(default_factory=dict)
     phases: Mapping[str, Phase | None] = field(default_factory=dict)
     """The phase of each pool, which a person has set for all its pods."""
+    stops: bool = False
+    """Whether the way of the run keeps a process stopped, so that those go too that a person wants stopped."""
 
     @cached_property
     def going(self) -> tuple[str, ...]:
         """The pods whose processes are to be stopped, and are not asked to yet."""
-        return tuple(n for n, mark in self.marks.items() if mark.phase in SCHEDULED and not mark.stays_stopped)
+        there = ((name, mark) for name, mark in self.marks.items() if self.stops or not mark.stays_stopped)
+        return tuple(name for name, mark in there if mark.phase in SCHEDULED)
 
     @cached_property
     def down(self) -> tuple[str, ...]:
@@ -67,8 +70,10 @@ def annotations_of(pools: Iterable[StatefulSet], pods: Iterable[Pod]) -> dict[st
 class Looking:
     """The looks at one batch."""
 
-    def __init__(self, client: KubernetesClient, params: Mapping[str, Any]) -> None:
+    def __init__(self, client: KubernetesClient, params: Mapping[str, Any], *, stops: bool = False) -> None:
+        """`stops` says whether the way of the run keeps a process stopped."""
         self.client = client
+        self._stops = stops
         self._namespace: str = params["namespace"]
         self._pools: Sequence[str] = params["pools"]
         self._names = tuple(params["batch"])
@@ -96,11 +101,13 @@ class Looking:
         of_pods = ((name, found[name]) for name in self._names if name in found)
         marks = {name: marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in of_pods}
         phases = {pool.name: phase_of(pool.annotations, self._key) for pool in pools}
-        return Batch(self._names, pools, there, verdict, found, marks, phases)
+        return Batch(self._names, pools, there, verdict, found, marks, phases, self._stops)
 
     def judge_surroundings(self, seen: Batch) -> Verdict:
         """Whether the other pods of the pools, and the disruption budgets, let the batch go now."""
         pods = {name: pod for pool in seen.pools for name, pod in seen.there.pods_of(pool).items()}
         budgets = list_budgets(self.client, self._namespace)
         going = [seen.pods[name] for name in seen.going]
-        return combine((judge_others(seen.pools, pods, self._names), judge_budgets(budgets, going)))
+        # A person has had these stopped, so nobody waits for them. The proof counts them as away.
+        resting = {name for name, pod in pods.items() if marked(name, pod.uid, pod.annotations, key=self._key).rests}
+        return combine((judge_others(seen.pools, pods, {*self._names, *resting}), judge_budgets(budgets, going)))

@@ -30,6 +30,7 @@ from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
 from .judge.phases import PHASE, SCHEDULED, Phase
+from .judge.request import judge_stops
 from .licence_plan import licence_of
 from .look import Batch, Looking
 from .options import AGENT, CONFIGURATION, LICENCE
@@ -150,7 +151,7 @@ class _Restart:
         self._marks = marks
         # The volumes of a pod stay with it. Data on none of them stays if the container does.
         self._proof = BatchProof(task, search, None, loses_data=not way.keeps_container)
-        self._looking = Looking(cluster, task.params)
+        self._looking = Looking(cluster, task.params, stops=way.keeps_stopped)
         self._prepared = False
         self._rounds = 0
 
@@ -184,6 +185,7 @@ class _Restart:
         batch = self._task.ask(self._looking.look)
         self._rounds += 1
         again = [name for pool in batch.pools for name in self._configurations.due(pool, batch.marks)]
+        again = [name for name in again if not batch.marks[name].stays_stopped]
         for name in again:
             self._marks.set(batch.pods[name], Phase.SCHEDULE_ROLLING)
         return bool(again)
@@ -193,6 +195,8 @@ class _Restart:
 
         def look() -> Batch:
             seen = self._looking.look()
+            stops = judge_stops(seen.marks.values(), self._way.name, keeps_stopped=self._way.keeps_stopped)
+            seen = replace(seen, verdict=combine((seen.verdict, stops)))
             if not seen.verdict.passed or not seen.going:
                 return seen
             standing = self._looking.judge_surroundings(seen)

@@ -33,12 +33,13 @@ from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course
 from .judge.configuration_diff import settings_diff
 from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of
 from .judge.pod_spec import Mounted
-from .judge.request import Request, judge_request, request_of
+from .judge.request import Request, judge_request, judge_stops, request_of
 from .licence_plan import licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
+from .ways import keeps_stopped
 
 
 def _order(task: Task) -> Outcome:
@@ -68,6 +69,7 @@ def _order(task: Task) -> Outcome:
     verdicts = (
         *troubles,
         judge_request(request, marks, versions),
+        judge_stops(marks, task.params["way"], keeps_stopped=keeps_stopped(task.params["way"])),
         planned_configuration.verdict,
         licence.verdict,
         choice.verdict,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..kubernetes.client import KubernetesClient
@@ -13,12 +13,14 @@ from .by_agent import ByAgent
 from .by_kubelet import ByKubelet
 from .way import Way
 
-WAYS: Mapping[str, Callable[[Mapping[str, Any], KubernetesClient], Way]] = {
-    "kubelet": ByKubelet.of,
-    "agent": ByAgent.of,
-}
+WAYS: Mapping[str, type[ByKubelet | ByAgent]] = {"kubelet": ByKubelet, "agent": ByAgent}
+
+
+def keeps_stopped(name: str) -> bool:
+    """Whether the way of this name keeps a process stopped."""
+    return WAYS[name].keeps_stopped
 
 
 def way_of(params: Mapping[str, Any], client: KubernetesClient) -> Way:
     """The way that the options of a task name."""
-    return WAYS[params["way"]](params, client)
+    return WAYS[params["way"]].of(params, client)

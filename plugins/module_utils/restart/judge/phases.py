@@ -91,6 +91,11 @@ class Marked:
     """The checksum of the configuration that the last restart has brought; empty if none has brought one."""
 
     @property
+    def rests(self) -> bool:
+        """Whether its process was stopped, or is being stopped, and is not to be started."""
+        return self.stays_stopped and self.phase in STOPPING
+
+    @property
     def next_phase(self) -> Phase | None:
         """The phase that follows its own; None if it has none, or its restart is over then."""
         return phase_after(self.phase) if self.phase else None

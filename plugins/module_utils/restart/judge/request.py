@@ -9,12 +9,12 @@ every pod.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from .phases import UNDER_WAY, Marked, Phase
+from .phases import STOPPED, UNDER_WAY, Marked, Phase
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,29 @@ def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None) -> Req
         under_way=frozenset(pod.name for pod in marked if pod.phase in UNDER_WAY),
         by_person=tuple(sorted(pod.name for pod in marked if not pod.run and pod.phase not in UNDER_WAY)),
         stay_stopped=stay,
+    )
+
+
+@as_verdict
+def judge_stops(pods: Iterable[Marked], way: str, *, keeps_stopped: bool) -> Iterator[Reason]:
+    """Whether this way of a run can do what pods ask that are annotated to have their processes stopped."""
+    names = [pod.name for pod in pods if pod.stays_stopped]
+    if names and not keeps_stopped:
+        yield refused(
+            "stop_needs_agent",
+            f"The annotation {STOPPED} asks to keep the processes of {enumerate_few(names)} stopped, and the way"
+            f" {way} cannot do that: the process comes back by itself.",
+            "Use the way agent (upgrade_restart_way), or remove the annotation.",
+        )
+
+
+@as_verdict
+def judge_resting(names: Collection[str]) -> Iterator[Reason]:
+    """A remark on processes that were stopped, and stay so."""
+    yield remark(
+        "process_stays_stopped",
+        f"The processes of {enumerate_few(names)} are stopped and stay so, since their pods are annotated to.",
+        f"Remove the annotation {STOPPED}; the next run starts them.",
     )
 
 

@@ -86,9 +86,9 @@ def test_a_word_that_is_no_phase_is_refused(there: World) -> None:
     assert codes(there.restart("data-1", wait=False)) == ["phase_unknown"]
 
 
-def test_a_pod_that_a_person_wants_stopped_is_left_alone(there: World) -> None:
+def test_a_pod_that_a_person_wants_stopped_is_refused_by_a_way_that_cannot_keep_it_stopped(there: World) -> None:
     scheduled(there).annotate("data-1", stop="true")
-    assert actions(there.restart("data-1")) == ["kept"]
+    assert codes(there.restart("data-1")) == ["stop_needs_agent"]
     assert there.stopped == []
 
 

@@ -296,3 +296,11 @@ def test_a_licence_that_turns_security_on_or_off_restarts_all_at_once_both_ways(
     assert (result["course"], result["licence_first"], len(order_of(result))) == ("coordinated", comes_first, 6)
     assert codes(result)["licence_switches_security"] == "passed"
     assert "hunter" not in str(result)
+
+
+def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_left_alone_by_the_agent(room: Room) -> None:
+    annotate(room, "data-0", stop="true")
+    assert codes(plan(room))["stop_needs_agent"] == "refused"
+    result = plan(room, way="agent")
+    assert codes(result)["process_stays_stopped"] == "passed"
+    assert "data-0" not in order_of(result)
