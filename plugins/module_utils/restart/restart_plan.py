@@ -76,7 +76,7 @@ def _order(task: Task) -> Outcome:
         judge_course(choice, marks),
         *(judge_pods(task.params, one) for one in in_place),
     )
-    pools = tuple(_due(pool, choice, request) for pool in found.values())
+    pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     conditions = (request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition)
     drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
     planned = pool_order.planned(
@@ -131,11 +131,13 @@ def _told(batch: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
     return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "")}
 
 
-def _due(pool: Pool, choice: Choice, request: Request) -> Pool:
-    """The pool with its members due that the choice lets go."""
+def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) -> Pool:
+    """The pool with its members due that the choice lets go. Nobody expects one that a person has had stopped."""
+    resting = {mark.name for mark in marks if mark.rests}
     members = tuple(
         replace(each, outdated=False, due=each.name in choice.due, under_way=each.name in request.under_way)
         for each in pool.members
+        if each.version is not None or each.name not in resting
     )
     return replace(pool, members=members)
 

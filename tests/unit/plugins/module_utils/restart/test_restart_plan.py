@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart import li
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
     PODS,
     SETS,
@@ -304,3 +305,15 @@ def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_left_alone_
     result = plan(room, way="agent")
     assert codes(result)["process_stays_stopped"] == "passed"
     assert "data-0" not in order_of(result)
+
+
+def test_nobody_expects_a_member_that_a_person_has_had_stopped(room: Room) -> None:
+    room.pod("data-0", None, ready=False)
+    room.copies = (copy("logs", "data-1", primary=True),)
+    annotate(room, "data-0", stop="true", restart_phase="stop")
+    result = plan(room, way="agent")
+    assert ("data-0" in result["members"], result["broken"]) == (False, [])
+    # Once the annotation is gone, it is expected, and goes first.
+    annotate(room, "data-0", restart_phase="stop", restart_process="40@before")
+    result = plan(room, way="agent")
+    assert ("data-0" in result["members"], order_of(result)) == (True, ["data-0"])
