@@ -261,6 +261,11 @@ licence_first:
   returned: unless O(state=ended)
   type: bool
   sample: false
+asks_without_batches:
+  description: Whether the run needs consent although no member goes, since the licence changes.
+  returned: unless O(state=ended)
+  type: bool
+  sample: false
 told:
   description: The same as lines of the plan.
   returned: unless O(state=ended)

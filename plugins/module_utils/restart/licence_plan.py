@@ -51,6 +51,10 @@ class PlannedLicence:
     comes_first: bool = False
     """Whether the licence changes before the restarts."""
 
+    def as_result(self) -> dict[str, bool]:
+        """Plain data for a result. A change needs consent although no member goes: a trial cannot be taken back."""
+        return {"licence_first": self.comes_first, "asks_without_batches": bool(self.told)}
+
 
 def licence_of(params: Mapping[str, Any]) -> WantedLicence | None:
     """The licence in the option of a module; None if none is wanted. A text that is no type is the path of its file.

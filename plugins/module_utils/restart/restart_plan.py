@@ -88,7 +88,7 @@ def _order(task: Task) -> Outcome:
     going = frozenset(name for batch in batches for name in batch["members"])
     shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
     result = {**shown.as_result(), "told": [*licence.told, *shown.told()]}
-    more = {**planned.more, "outdated": [], "batches": batches, **result, "licence_first": licence.comes_first}
+    more = {**planned.more, "outdated": [], "batches": batches, **result, **licence.as_result()}
     details = settings_diff(planned_configuration.changes)
     return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
 

@@ -258,6 +258,7 @@ def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Ro
     result = plan(room, "", licence="trial")
     assert result["told"] == ["The licence changes from basic to trial by the API of the servers, before the restarts."]
     assert (result["course"], result["batches"], result["licence_first"]) == ("nothing", [], True)
+    assert result["asks_without_batches"]
     assert servers.changes() == []
     given = {name: option.get("default") for name, option in contract_of(SYSTEM).argument_spec.items()}
     task = Task({**given, "namespace": "search", "opensearch": {}, "kubernetes": {}, "licence": "trial"})
