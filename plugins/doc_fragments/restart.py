@@ -21,6 +21,12 @@ options:
     type: str
     choices: [kubelet, agent]
     default: kubelet
+  allow_full_restart:
+    description:
+      - Consent to a restart in which all processes stop before the first one starts, so that the whole cluster is away
+        meanwhile. It needs V(agent) in O(way).
+    type: bool
+    default: false
   agent:
     description: The connection to the agents of the pods, with O(way=agent).
     type: dict

@@ -37,11 +37,13 @@ options:
         whose annotation is then removed.
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
+      - V(resumed) looks for a restart of all members at once that was interrupted, in all pools of the namespace, and
+        brings it to its end. It works while no server answers, and needs no lock.
       - V(completed) ends a run with O(configuration). It removes the contents of before and the keys of members that
         are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also brings the
         O(licence), which is used with this state only.
     type: str
-    choices: [scheduled, restarted, unscheduled, completed]
+    choices: [scheduled, restarted, resumed, unscheduled, completed]
     default: restarted
   pools:
     description:
@@ -176,6 +178,13 @@ way:
   returned: with O(state=restarted)
   type: str
   sample: kubelet
+downtime_seconds:
+  description:
+    - Seconds from the first process that was asked to end to the last one that has joined, if all members have
+      restarted at once.
+  returned: after a restart of all members
+  type: float
+  sample: 21.4
 members:
   description:
     - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(stopped) to stay so,

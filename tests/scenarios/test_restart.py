@@ -30,6 +30,7 @@ from tests.scenarios.playbook import Playing, play
 RESTART = "stateful.upgrade.restart"
 SETTING = "indices.query.bool.max_clause_count"
 PHASE = "upgrade.stateful/restart-phase"
+NAMED = 'cluster.name: "'
 WHILE_KILLED = 3.0
 """Seconds that a changed Secret takes to reach its pod, so that a run can be killed meanwhile."""
 
@@ -129,6 +130,53 @@ def test_a_changed_setting_reaches_every_member_and_nothing_is_lost(
     assert played.code == 0, played.message
     assert report.unharmed, report.table()
     assert active(cluster) == {"2048"}
+    assert cluster.fingerprint().pods == before.pods
+    assert cluster.fingerprint().settings == before.settings
+    assert phases(cluster) == set()
+    if given["upgrade_restart_way"] == "agent":
+        _all_restart_at_once(configured, tmp_path, ansible_environment)
+
+
+def _all_restart_at_once(configured: Configured, tmp_path: Path, environment: Mapping[str, str]) -> None:
+    """A setting on which members have to agree, in a run that is killed while all are stopped, and once more."""
+    cluster = configured.cluster
+    before = cluster.fingerprint()
+    (wish,) = wanted(cluster)
+    renamed = {name: text.replace(f"{NAMED}opensearch", f"{NAMED}renamed") for name, text in wish["contents"].items()}
+    given = {**configured.given, "upgrade_configuration": [{**wish, "contents": renamed}]}
+    refused = play(RESTART, given, environment)
+    assert "upgrade_allow_full_restart" in refused.message, refused.output
+    given["upgrade_allow_full_restart"] = True
+    shown = play(RESTART, given, environment)
+    digest = re.search(r"Plan (p\w{11})", shown.output)
+    assert digest, shown.output
+    assert "All processes stop before the first one starts" in shown.output
+    given["upgrade_confirm"] = digest[1]
+    with Traffic.start(cluster.target, tmp_path) as traffic:
+        for member in before.pods:
+            cluster.ground.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
+        killed_in("stop-coordinated", cluster, given, environment)
+        killed_in("start-coordinated", cluster, given, environment)
+        cluster.ground.faults.mend_all()
+        played = play(RESTART, given, environment)
+        cluster.until_green()
+        traffic.stop()
+    report = check(cluster.target, tmp_path)
+    print(played.output, report.table(), sep="\n")
+    assert played.code == 0, played.message
+    assert report.loss is not None
+    assert report.loss.count == 0, report.table()
+    assert json.loads(cluster.ask("/"))["cluster_name"] == "renamed"
+    back = {**given, "upgrade_configuration": [wish]}
+    digest = re.search(
+        r"Plan (p\w{11})", play(RESTART, {**back, "upgrade_confirm": "p00000000000"}, environment).output
+    )
+    assert digest
+    undisturbed = play(RESTART, {**back, "upgrade_confirm": digest[1]}, environment)
+    print(undisturbed.output)
+    assert undisturbed.code == 0, undisturbed.message
+    assert "The whole cluster was away for " in undisturbed.output
+    assert json.loads(cluster.ask("/"))["cluster_name"] == "opensearch"
     assert cluster.fingerprint().pods == before.pods
     assert cluster.fingerprint().settings == before.settings
     assert phases(cluster) == set()

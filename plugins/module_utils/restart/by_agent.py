@@ -46,17 +46,22 @@ class ByAgent:
     def look(self, pod: Pod, file: str = "") -> Process:
         """See `Way`. The agent knows the file by itself. Of a running process it is the content that it started on."""
         if container_of(pod, self.container).state != "running":
-            return Process(running=False, identity="")
+            return Process(running=False, identity="", held=False)
         status = self._agent(pod).status()
         checksum = status.running_checksum if status.running else status.checksum
-        return Process(status.running, _identity(status), checksum or "")
+        return Process(status.running, _identity(status), checksum or "", held=status.stopped_by_request)
 
     def stop(self, pod: Pod, process: Process) -> None:
-        """See `Way`. The process that was seen is asked once, whoever asks."""
+        """See `Way`. The process that was seen is asked once, whoever asks. One that has ended by itself stays so."""
+        if container_of(pod, self.container).state != "running":
+            # Its agent answers once the container has begun anew.
+            return
         agent = self._agent(pod)
         status = agent.status()
         if status.running and _identity(status) == process.identity:
             agent.stop(_request(pod, "stop", process.identity))
+        elif not (status.running or status.stopped_by_request):
+            agent.stop(_request(pod, "stop", f"after {status.ended_at}"))
 
     def start(self, pod: Pod, expected: str) -> None:
         """See `Way`. The agent starts nothing on another configuration, which the next look tells."""

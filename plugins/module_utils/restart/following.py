@@ -22,7 +22,19 @@ from ..pools.judge import pool_of
 from ..pools.replacement import SLOW, Sighting, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
-from .judge.phases import NO_PROCESS, STARTING, STOPPING, UNDER_WAY, Marked, Phase, Process, advanced, is_stopped
+from .judge.phases import (
+    NO_PROCESS,
+    STARTING,
+    STOPPING,
+    TOGETHER,
+    UNDER_WAY,
+    Marked,
+    Phase,
+    Process,
+    advanced,
+    is_stopped,
+    may_start,
+)
 from .judge.request import judge_resting
 from .look import Batch, Looking
 from .way import Way
@@ -61,6 +73,8 @@ class _Trail:
     ended: float | None = None
     asked: float | None = None
     """The moment in which its process was last asked to end."""
+    together: bool = False
+    """Whether its restart is one of all members at once."""
     stays: bool = False
     """Whether its process has ended and stays stopped, since a person wants that."""
     restarts: Mapping[str, int] = field(default_factory=dict)
@@ -88,7 +102,8 @@ class Follower:
         process = self.task.ask(lambda: self.way.look(pod))
         self.marks.set(pod, mark.next_phase, process.identity or NO_PROCESS, member)
         now = self.task.clock.now()
-        self._trails[pod.name] = _Trail(now, now, mark.next_phase, restarts=_restarts(pod))
+        together = mark.phase in TOGETHER
+        self._trails[pod.name] = _Trail(now, now, mark.next_phase, together=together, restarts=_restarts(pod))
         self.task.progress(f"{pod.name} goes down")
 
     def look(self) -> View:
@@ -98,7 +113,7 @@ class Follower:
             return View(batch, batch.verdict)
         there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
         gone = [name for name in self._trails if name not in batch.marks]
-        members = observe_members(self.search, list(there)) if there else {}
+        members = self._members(there)
         found = {name: self._process(batch, mark, pod, members) for name, (mark, pod) in there.items()}
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
@@ -107,9 +122,22 @@ class Follower:
             verdicts.append(self._step(batch, mark, pod, found[name], others, trail))
         return View(self._after(batch), combine(verdicts))
 
+    def _members(self, there: Mapping[str, tuple[Marked, Pod]]) -> Mapping[str, ClusterMember]:
+        """The members of the cluster, once one is to join. While all are stopped together, nobody answers."""
+        phases = {mark.phase for mark, _pod in there.values()}
+        if not phases & STARTING:
+            return {}
+        try:
+            return observe_members(self.search, list(there))
+        except Unreachable:
+            if phases & TOGETHER:
+                return {}
+            raise
+
     def _new(self, mark: Marked, pod: Pod) -> _Trail:
         now = self.task.clock.now()
-        return _Trail(now, now, mark.phase, followed=True, restarts=_restarts(pod))
+        together = mark.phase in TOGETHER
+        return _Trail(now, now, mark.phase, followed=True, together=together, restarts=_restarts(pod))
 
     def _process(self, batch: Batch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
         """The process of a pod, with the configuration that it is to have once that is its turn."""
@@ -145,7 +173,7 @@ class Follower:
         """The act that is due for one pod, its next phase, and the reason to wait for it."""
         if mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration:
             self._stop(pod, process, trail)
-        if mark.phase in STARTING:
+        if mark.phase in STARTING and may_start(mark, others):
             self._start(pod, process, trail)
         trail.stays = _rests(mark, process)
         if trail.stays:
@@ -195,6 +223,19 @@ class Follower:
         ended = {name for name, trail in self._trails.items() if trail.ended is not None}
         return replace(batch, marks={n: replace(m, phase=None) if n in ended else m for n, m in batch.marks.items()})
 
+    @property
+    def together(self) -> bool:
+        """Whether the members that were followed have restarted all at once."""
+        return any(trail.together for trail in self._trails.values())
+
+    @property
+    def together_seconds(self) -> float | None:
+        """Seconds from the first process that was asked to end to the last one that has joined; None before that."""
+        ended = [trail.ended for trail in self._trails.values() if trail.ended is not None]
+        if len(ended) < len(self._trails) or not ended:
+            return None
+        return round(max(ended) - min(trail.begun for trail in self._trails.values()), 2)
+
     def action(self, name: str) -> str:
         """The deed of this task with a pod: restarted, followed, stopped, or kept."""
         trail = self._trails.get(name)
@@ -222,7 +263,7 @@ class Follower:
 
 def _rests(mark: Marked, process: Process) -> bool:
     """Whether the process of a pod has ended that a person wants stopped."""
-    return mark.rests and not process.running
+    return mark.rests and not process.running and process.held
 
 
 def _restarts(pod: Pod) -> dict[str, int]:

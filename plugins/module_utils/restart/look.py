@@ -18,7 +18,7 @@ from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
 from ..pools.disruption import judge_budgets
 from ..pools.judge import judge_controller, judge_members, judge_others, pool_of
-from .judge.phases import SCHEDULED, UNDER_WAY, Marked, Phase, judge_words, marked, phase_of
+from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_words, marked, phase_of
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class Batch:
         """The pods whose restart is under way."""
         return tuple(name for name, mark in self.marks.items() if mark.phase in UNDER_WAY)
 
+    @cached_property
+    def together(self) -> bool:
+        """Whether the processes of the batch are all stopped before the first one starts."""
+        return any(mark.phase in TOGETHER for mark in self.marks.values())
+
     def phase(self, name: str) -> str:
         """The phase of a pod as its annotation has it; empty if it has none."""
         mark = self.marks.get(name)
@@ -65,6 +70,23 @@ def annotations_of(pools: Iterable[StatefulSet], pods: Iterable[Pod]) -> dict[st
         **{f"StatefulSet {pool.name}": pool.annotations for pool in pools},
         **{f"pod {pod.name}": pod.annotations for pod in pods},
     }
+
+
+def interrupted(there: Namespace, key: str) -> dict[str, list[str]]:
+    """The pods of a restart of all members that has begun, by their pools; empty if there is none.
+
+    Pods that it had not reached belong to it as well.
+
+    Raises:
+        ValueError: an annotation holds a word that is no phase.
+    """
+    found = {
+        pool.name: {name: phase_of(pod.annotations, key) for name, pod in there.pods_of(pool).items()}
+        for pool in there.sets
+    }
+    begun = any(phase in TOGETHER & UNDER_WAY for phases in found.values() for phase in phases.values())
+    together = {pool: [name for name, phase in phases.items() if phase in TOGETHER] for pool, phases in found.items()}
+    return {pool: names for pool, names in together.items() if names} if begun else {}
 
 
 class Looking:
@@ -104,9 +126,12 @@ class Looking:
         return Batch(self._names, pools, there, verdict, found, marks, phases, self._stops)
 
     def judge_surroundings(self, seen: Batch) -> Verdict:
-        """Whether the other pods of the pools, and the disruption budgets, let the batch go now."""
+        """Whether the other pods of the pools, and the disruption budgets, let the batch go now.
+
+        No budget is asked about a restart of all members, to which the user has agreed.
+        """
         pods = {name: pod for pool in seen.pools for name, pod in seen.there.pods_of(pool).items()}
-        budgets = list_budgets(self.client, self._namespace)
+        budgets = () if seen.together else list_budgets(self.client, self._namespace)
         going = [seen.pods[name] for name in seen.going]
         # A person has had these stopped, so nobody waits for them. The proof counts them as away.
         resting = {name for name, pod in pods.items() if marked(name, pod.uid, pod.annotations, key=self._key).rests}

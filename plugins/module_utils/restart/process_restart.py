@@ -9,7 +9,7 @@ of the batch is that of a replacement, made immediately before the first process
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..common.verdict import Verdict, combine
 from ..common.voice import Stages
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import KubernetesClient
+from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch.act.restricting import RESTRICTING
 from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
@@ -30,9 +31,9 @@ from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
 from .judge.phases import PHASE, SCHEDULED, Phase
-from .judge.request import judge_stops
+from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
-from .look import Batch, Looking
+from .look import Batch, Looking, interrupted
 from .options import AGENT, CONFIGURATION, LICENCE
 from .way import Way
 from .ways import WAYS, way_of
@@ -47,7 +48,7 @@ CONTRACT = Contract(
         "state": {
             "type": "str",
             "default": "restarted",
-            "choices": ["scheduled", "restarted", "unscheduled", "completed"],
+            "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed"],
         },
         "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
@@ -63,6 +64,7 @@ CONTRACT = Contract(
         **AGENT,
         **CONFIGURATION,
         **LICENCE,
+        "allow_full_restart": {"type": "bool", "default": False},
         "proof_timeout": {"type": "int"},
         "hand_over": {"type": "bool", "default": True},
         **RESTRICTING,
@@ -85,9 +87,25 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
     configurations = Configurations(task, cluster, marks)
     if task.params["state"] == "restarted":
         return _Restart(task, cluster, search, way, marks, configurations).run()
+    if task.params["state"] == "resumed":
+        return _resumed(task, cluster, search, way)
     if task.params["state"] == "completed":
         return _completed(task, cluster, search, configurations)
     return _marked(task, cluster, marks, configurations)
+
+
+def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way) -> Outcome:
+    """Bring a restart of all members to its end that was interrupted, even if none of them answers.
+
+    It needs no lock, which may be out of reach: two at a time make the same steps, and each step only once.
+    """
+    there = task.ask(lambda: observe_namespace(cluster, task.params["namespace"]))
+    pools = interrupted(there, task.params["annotation"])
+    if not pools:
+        return Outcome(Verdict(), more={"members": [], "way": way.name})
+    names = sorted(name for members in pools.values() for name in members)
+    own = {"state": "restarted", "pools": sorted(pools), "batch": names, "expected": names, "until": "joined"}
+    return carry_out(replace(task, params={**task.params, **own}), cluster, search, way)
 
 
 def _completed(
@@ -149,11 +167,16 @@ class _Restart:
         self._search = search
         self._way = way
         self._marks = marks
-        # The volumes of a pod stay with it. Data on none of them stays if the container does.
-        self._proof = BatchProof(task, search, None, loses_data=not way.keeps_container)
+        self._proof = self._proof_of(task)
         self._looking = Looking(cluster, task.params, stops=way.keeps_stopped)
         self._prepared = False
         self._rounds = 0
+        self._whole = False
+        """Whether the proof is that of a restart of all members: the cluster is whole, and nobody has to stay."""
+
+    def _proof_of(self, task: Task) -> BatchProof:
+        # The volumes of a pod stay with it. Data on none of them stays if the container does.
+        return BatchProof(task, self._search, None, loses_data=not self._way.keeps_container)
 
     def run(self) -> Outcome:
         """Prove the batch, stop its processes, and follow them until they are back."""
@@ -195,13 +218,15 @@ class _Restart:
 
         def look() -> Batch:
             seen = self._looking.look()
-            stops = judge_stops(seen.marks.values(), self._way.name, keeps_stopped=self._way.keeps_stopped)
-            seen = replace(seen, verdict=combine((seen.verdict, stops)))
+            seen = replace(seen, verdict=combine((seen.verdict, self._judge_asked(seen))))
             if not seen.verdict.passed or not seen.going:
                 return seen
             standing = self._looking.judge_surroundings(seen)
             if not standing.passed:
                 return replace(seen, verdict=standing)
+            if seen.together and not self._whole:
+                self._whole = True
+                self._proof = self._proof_of(replace(self._task, params={**self._task.params, "batch": []}))
             return replace(seen, verdict=self._proof.proof(seen.pools, seen.there, seen.down))
 
         def looked() -> tuple[Batch, Verdict]:
@@ -212,20 +237,37 @@ class _Restart:
             )
 
         def prepare(seen: Batch) -> bool:
-            did = bool(seen.going) and self._proof.prepare(seen.going)
+            # If all go, there is nobody to hand over to.
+            did = bool(seen.going) and self._proof.prepare(() if seen.together else seen.going)
             self._prepared = self._prepared or did
             return did
 
         return proven_and_prepared(looked, prepare, self._proof.again)
 
+    def _judge_asked(self, seen: Batch) -> Verdict:
+        """Whether the way can do what the marks of the batch ask for."""
+        marks, way, keeps = tuple(seen.marks.values()), self._way.name, self._way.keeps_stopped
+        params = self._task.params
+        allowed = params["allow_full_restart"]
+        together = judge_together(marks, params["expected"], way, keeps_stopped=keeps, allowed=allowed)
+        return combine((judge_stops(marks, way, keeps_stopped=keeps), together))
+
     def _outcome(self, batch: Batch, verdict: Verdict, follower: Follower | None = None) -> Outcome:
         verdict = combine((verdict, Verdict(self._proof.remarks)))
         changed = bool(self._task.journal.as_result()) or self._prepared
-        return _outcome(batch, verdict, changed=changed, follower=follower, way=self._way.name)
+        measured = follower.together_seconds if follower and follower.together else None
+        away = {"downtime_seconds": measured} if measured else {}
+        return _outcome(batch, verdict, changed=changed, follower=follower, way=self._way.name, more=away)
 
 
 def _outcome(
-    batch: Batch, verdict: Verdict, *, changed: bool, follower: Follower | None = None, way: str = ""
+    batch: Batch,
+    verdict: Verdict,
+    *,
+    changed: bool,
+    follower: Follower | None = None,
+    way: str = "",
+    more: Mapping[str, Any] | None = None,
 ) -> Outcome:
     members: Sequence[dict[str, Any]] = [
         {
@@ -243,5 +285,5 @@ def _outcome(
         verdict,
         changed,
         before={"phases": {name: batch.phase(name) for name in batch.names}},
-        more={"members": members, **({"way": way} if way else {})},
+        more={"members": members, **({"way": way} if way else {}), **(more or {})},
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -69,20 +69,19 @@ def _order(task: Task) -> Outcome:
     verdicts = (
         *troubles,
         judge_request(request, marks, versions),
-        judge_stops(marks, task.params["way"], keeps_stopped=keeps_stopped(task.params["way"])),
         planned_configuration.verdict,
         licence.verdict,
         choice.verdict,
-        judge_course(choice, marks),
+        _judge_way(task, choice, marks),
         *(judge_pods(task.params, one) for one in in_place),
     )
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     conditions = (request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition)
     drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
     planned = pool_order.planned(
-        given, drawn, target, (*conditions, *planned_configuration.conditions, *licence.conditions)
+        _agreed(given, choice), drawn, target, (*conditions, *planned_configuration.conditions, *licence.conditions)
     )
-    batches = [_told(batch, choice) for batch in planned.more["batches"]]
+    batches = [_told(batch, choice) for batch in _batches(planned, choice)]
     first = list(batches[0]["members"]) if batches else []
     alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
     going = frozenset(name for batch in batches for name in batch["members"])
@@ -91,6 +90,39 @@ def _order(task: Task) -> Outcome:
     more = {**planned.more, "outdated": [], "batches": batches, **result, **licence.as_result()}
     details = settings_diff(planned_configuration.changes)
     return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
+
+
+def _judge_way(task: Task, choice: Choice, marks: Sequence[Marked]) -> Verdict:
+    """Whether the way to stop and start a process can do what the run needs, and the user agrees to it."""
+    way, keeps, allowed = task.params["way"], keeps_stopped(task.params["way"]), task.params["allow_full_restart"]
+    course = judge_course(choice, marks, way, keeps=keeps, allowed=allowed)
+    return combine((judge_stops(marks, way, keeps_stopped=keeps), course))
+
+
+def _agreed(given: Task, choice: Choice) -> Task:
+    """The task that plans. A user who agrees to a restart of the whole cluster agrees to what goes with it."""
+    if choice.course is not Course.COORDINATED:
+        return given
+    # Members are put into one batch afterwards. None hands over to another one then.
+    own = {"allow_single_copy": ["*"], "allow_quorum_loss": True, "hand_over": False, "batching": "serial"}
+    return replace(given, params={**given.params, **own})
+
+
+def _batches(planned: Outcome, choice: Choice) -> list[dict[str, Any]]:
+    """The batches of a plan; a single one of all members if all processes stop before the first one starts."""
+    batches: list[dict[str, Any]] = planned.more["batches"]
+    if choice.course is not Course.COORDINATED or not batches:
+        return batches
+    one = {
+        **batches[0],
+        "name": "all",
+        "pools": sorted({pool for batch in batches for pool in batch["pools"]}),
+        "members": [name for batch in batches for name in batch["members"]],
+        "reason": "all processes stop, the configuration is put in place everywhere, and then all start",
+        "proof": "all members are there",
+        "together": True,
+    }
+    return [one]
 
 
 def _marks(seen: Seen, key: str) -> list[Marked]:
@@ -203,6 +235,7 @@ SYSTEM = System(
         "configurations": {"type": "dict", "default": {}, "no_log": True},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
+        "allow_full_restart": {"type": "bool", "default": False},
         **AGENT,
         **CONFIGURATION,
         "setting_ways": {"type": "dict", "default": {}},

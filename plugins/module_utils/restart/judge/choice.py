@@ -343,15 +343,29 @@ def together_of(marks: Iterable[Marked]) -> list[str]:
 
 
 @as_verdict
-def judge_course(choice: Choice, marks: Iterable[Marked]) -> Iterator[Reason]:
-    """Whether the way of the run can be gone, and fits the phases that pods have already."""
+def judge_course(choice: Choice, marks: Iterable[Marked], way: str, *, keeps: bool, allowed: bool) -> Iterator[Reason]:
+    """Whether the way of the run can be gone, is agreed to, and fits the phases that pods have already.
+
+    `keeps` says whether the way to restart a process keeps it stopped, `allowed` whether the user agrees to the whole
+    cluster being away.
+    """
     if choice.course is not Course.COORDINATED:
         return
-    yield refused(
-        "restart_together",
-        "All processes have to stop before the first one starts, and no run of this collection does that yet.",
-        "Leave the settings as they are that need it; the plan names them.",
-    )
+    if not keeps:
+        yield refused(
+            "together_needs_agent",
+            f"All processes have to stop before the first one starts, and the way {way} cannot keep a process stopped:"
+            " it comes back by itself.",
+            "Use the way agent (upgrade_restart_way); or leave what needs it, which the plan names.",
+        )
+    if not allowed:
+        yield refused(
+            "full_restart_not_allowed",
+            f"All {len(choice.due)} processes have to stop before the first one starts, so the whole cluster is away"
+            " meanwhile.",
+            "Allow it with allow_full_restart (upgrade_allow_full_restart); or leave what needs it, which the plan"
+            " names.",
+        )
     single = [mark.name for mark in marks if mark.phase and mark.phase not in _TOGETHER and mark.name in choice.due]
     if single:
         yield refused(

@@ -194,6 +194,8 @@ class Process:
     """The checksum of the configuration with which it is to run; empty if any will do."""
     joined: bool = False
     """Whether the running process is a member of the cluster."""
+    held: bool = True
+    """Whether a process that does not run stays so until it is started. A container that begins anew may start one."""
 
     @property
     def has_configuration(self) -> bool:
@@ -202,8 +204,15 @@ class Process:
 
 
 def is_stopped(pod: Marked, process: Process) -> bool:
-    """Whether the process that was to end has ended. A process that was started since then is another one."""
-    return not process.running or (bool(pod.process) and process.identity != pod.process)
+    """Whether the process that was to end has ended. A process that was started since then is another one.
+
+    If all are to be stopped at the same time, or one is to stay stopped, it has to be held so. In a restart of all, a
+    process that was started since then is no end of the first one.
+    """
+    if not process.running:
+        return process.held or not (pod.stays_stopped or pod.phase is Phase.STOP_COORDINATED)
+    another = bool(pod.process) and process.identity != pod.process
+    return another and pod.phase is not Phase.STOP_COORDINATED
 
 
 def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> Phase | None:
@@ -222,7 +231,19 @@ def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Pro
     return pod.phase if waits else phase_after(pod.phase)
 
 
+def may_start(pod: Marked, others: Collection[tuple[Marked, Process]]) -> bool:
+    """Whether the process of a pod may be started, as far as the others are concerned.
+
+    In a coordinated restart the configuration is in place everywhere before the first process starts.
+    """
+    return pod.phase is not Phase.START_COORDINATED or all(
+        other.phase in STARTING and process.has_configuration for other, process in others
+    )
+
+
 _COORDINATED = frozenset({Phase.STOP_COORDINATED, Phase.START_COORDINATED})
+TOGETHER = frozenset({Phase.SCHEDULE_COORDINATED, *_COORDINATED})
+"""The phases of a restart of all members at once."""
 
 
 def _is_back(pod: Marked, process: Process) -> bool:

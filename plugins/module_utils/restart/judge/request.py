@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from .phases import STOPPED, UNDER_WAY, Marked, Phase
+from .phases import STOPPED, TOGETHER, UNDER_WAY, Marked, Phase
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,41 @@ def judge_stops(pods: Iterable[Marked], way: str, *, keeps_stopped: bool) -> Ite
 
 
 @as_verdict
+def judge_together(
+    pods: Collection[Marked], expected: Collection[str], way: str, *, keeps_stopped: bool, allowed: bool
+) -> Iterator[Reason]:
+    """Whether the processes of these pods may all be stopped before the first one starts: those of all members."""
+    names = [pod.name for pod in pods if pod.phase in TOGETHER]
+    if not names:
+        return
+    if not keeps_stopped:
+        yield refused(
+            "together_needs_agent",
+            f"The processes of {enumerate_few(names)} are to restart all at once, and the way {way} cannot keep a"
+            " process stopped: it comes back by itself.",
+            "Use the way agent (upgrade_restart_way), or set the phase schedule-rolling on them, so that they restart"
+            " one after the other.",
+        )
+    if not any(pod.phase is Phase.SCHEDULE_COORDINATED for pod in pods):
+        return
+    if others := sorted({*expected} - {*names}):
+        yield refused(
+            "together_without_all",
+            f"The processes of {enumerate_few(names)} are to restart all at once, without {enumerate_few(others)}."
+            " Only a restart of every member at once needs no proof that copies stay elsewhere.",
+            "Set the phase schedule-coordinated on every member, or schedule-rolling on these.",
+        )
+    if not allowed:
+        yield refused(
+            "full_restart_not_allowed",
+            f"All {len(names)} processes are to be stopped before the first one starts, so the whole cluster is away"
+            " meanwhile.",
+            "Allow it with allow_full_restart (upgrade_allow_full_restart), or set the phase schedule-rolling on the"
+            " members.",
+        )
+
+
+@as_verdict
 def judge_resting(names: Collection[str]) -> Iterator[Reason]:
     """A remark on processes that were stopped, and stay so."""
     yield remark(
@@ -88,13 +123,6 @@ def judge_request(request: Request, pods: Sequence[Marked], versions: Collection
             "versions_mixed",
             f"The members run {' and '.join(sorted(versions))}: an upgrade is under way.",
             "Finish the upgrade first. It restarts every member that it upgrades.",
-        )
-    together = [pod.name for pod in pods if pod.phase in {Phase.SCHEDULE_COORDINATED, Phase.STOP_COORDINATED}]
-    if together:
-        yield refused(
-            "restart_together",
-            f"{enumerate_few(together)} are to restart all at once, which needs a way that keeps a process stopped.",
-            "Set the phase schedule-rolling on them, so that they restart one after the other.",
         )
     if request.stay_stopped:
         yield remark(

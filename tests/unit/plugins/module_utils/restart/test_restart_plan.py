@@ -215,7 +215,12 @@ def test_a_coordinated_change_is_told_and_takes_all_members(room: Room) -> None:
     result = plan(room, "discovery.type: single-node\n")
     assert (result["course"], len(order_of(result))) == ("coordinated", 6)
     assert result["told"][0].startswith("All processes stop before the first one starts")
-    assert codes(result)["restart_together"] == "refused"
+    refused = {code for code, state in codes(result).items() if state == "refused"}
+    assert refused == {"together_needs_agent", "full_restart_not_allowed"}
+    (batch,) = result["batches"]
+    assert (batch["together"], len(batch["members"]), batch["by"]) == (True, 6, "process")
+    agreed = plan(room, "discovery.type: single-node\n", way="agent", allow_full_restart=True)
+    assert not {code for code, state in codes(agreed).items() if state == "refused"}
     annotate(room, "data-0", restart_phase="stop", restart_process="x", restart_member="y")
     assert codes(plan(room, "discovery.type: single-node\n"))["phase_of_other_way"] == "refused"
 

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All processes are stopped before the first one starts, once each, whenever the run is killed and nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import Agent, AgentWorld
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed, World
+
+Json = dict[str, Any]
+FIRST = [f"{name}/1" for name in NAMES]
+SECOND = [f"{name}/2" for name in NAMES]
+
+
+@dataclass
+class OfAgents(Servers):
+    """The cluster of the members, which does not answer while none runs."""
+
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+
+    def _served(self, method: str, path: str, body: Any = None) -> Json:
+        if not any(agent.running for agent in self.agents.values()):
+            raise Unreachable.because("opensearch_unreachable", "No member answers.", "Wait.")
+        return super()._served(method, path, body)
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> AgentWorld:
+    """Three members that are to restart at once. No process may start while one of the first ones runs."""
+    world = AgentWorld()
+    world.servers = OfAgents(state=world.servers.state, nodes=world.servers.nodes, agents=world.agents)
+    for name in NAMES:
+        world.annotate(name, restart_phase="schedule-coordinated")
+    start = Agent.start
+
+    def guarded(agent: Agent, request: str, checksum: str) -> Any:
+        assert not [each.pod for each in world.agents.values() if each.running and each.number == 1]
+        return start(agent, request, checksum)
+
+    monkeypatch.setattr(Agent, "start", guarded)
+    return world
+
+
+def codes(result: Json) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def restarted(world: AgentWorld, **params: Any) -> Json:
+    return world.restart(*NAMES, allow_full_restart=True, **params)
+
+
+def test_all_are_stopped_and_then_all_are_started(there: AgentWorld) -> None:
+    result = restarted(there)
+    assert codes(result) == []
+    assert (sorted(there.stopped), sorted(there.started), there.phases()) == (FIRST, SECOND, {})
+    assert {member["action"] for member in result["members"]} == {"restarted"}
+    assert result["downtime_seconds"] > 0
+
+
+@pytest.mark.parametrize("kill_at", range(30))
+def test_a_run_that_is_killed_at_an_act_goes_on_and_nobody_is_stopped_twice(there: AgentWorld, kill_at: int) -> None:
+    """The acts are, each for all three: the mark, the stop, the mark, the start, the end of the marks."""
+    there.kill_at = kill_at
+    try:
+        restarted(there)
+    except Killed:
+        there.kill_at = None
+    assert codes(restarted(there)) == []
+    assert (sorted(there.stopped), sorted(there.started), there.phases()) == (FIRST, SECOND, {})
+
+
+def test_every_act_was_killed_at(there: AgentWorld) -> None:
+    restarted(there)
+    assert there.acts * 2 == 30
+
+
+def test_without_consent_nothing_is_stopped(there: AgentWorld) -> None:
+    result = there.restart(*NAMES, wait=False)
+    assert (codes(result), there.stopped) == (["full_restart_not_allowed"], [])
+
+
+def test_a_part_of_the_cluster_is_refused(there: AgentWorld) -> None:
+    result = there.restart("data-1", wait=False, allow_full_restart=True)
+    assert (codes(result), there.stopped) == (["together_without_all"], [])
+
+
+def test_the_kubelet_cannot_do_it() -> None:
+    world = World()
+    for name in NAMES:
+        world.annotate(name, restart_phase="schedule-coordinated")
+    result = world.restart(*NAMES, wait=False, allow_full_restart=True)
+    assert (codes(result), world.stopped) == (["together_needs_agent"], [])
+
+
+def test_a_cluster_that_is_not_whole_is_not_stopped(there: AgentWorld) -> None:
+    result = restarted(there, wait=False, expected=[*NAMES, "data-3"])
+    assert (codes(result) != [], there.stopped) == (True, [])
+
+
+def test_nobody_starts_before_an_agent_that_gives_no_answer_has_told_of_its_process(there: AgentWorld) -> None:
+    there.kill_at = 12
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    there.agents["data-2"].reachable = False
+    assert "timed_out" in codes(restarted(there, wait_timeout=20))
+    assert there.started == []
+    there.agents["data-2"].reachable = True
+    assert codes(restarted(there)) == []
+    assert sorted(there.started) == SECOND
+
+
+def test_a_container_that_begins_anew_is_not_taken_for_a_stopped_process(there: AgentWorld) -> None:
+    there.kill_at = 12
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    status = there.pods["data-2"]["status"]
+    up = status["containerStatuses"]
+    status["containerStatuses"] = [objects.waiting("CrashLoopBackOff", "back-off", 1, {"exitCode": 1})]
+    assert codes(restarted(there, wait_timeout=20)) != []
+    assert there.started == []
+    status["containerStatuses"] = up
+    assert codes(restarted(there)) == []
