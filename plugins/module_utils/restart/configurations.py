@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timezone
 
 from ..common.task import Task, passed_or_raise
-from ..common.verdict import Reason
+from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod, StatefulSet
 from ..opensearch.judge.set_pools import server_in
@@ -20,7 +20,7 @@ from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import contents_diff
 from .judge.phases import Marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
-from .judge.wanted import Wanted, chosen, is_due, judge_wanted, wanted_in
+from .judge.wanted import Wanted, chosen, is_due, judge_wanted, note_of, wanted_in
 from .observe.pod_spec import mounts_of
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
@@ -59,6 +59,16 @@ class Configurations:
             if contents:
                 add_missing(self._task, self._client, self._place(pool.name), contents)
 
+    def judge_there(self, pools: Iterable[StatefulSet], names: Collection[str]) -> Verdict:
+        """Whether these members have a content to restart on, each a wanted one or that of its key."""
+        verdicts = []
+        for pool in pools:
+            own = [name for name in names if name in pool.member_names()] if pool.name in self.wanted else []
+            bare = [name for name in own if name not in self.wanted[pool.name].contents(own)]
+            if bare:
+                verdicts.append(judge_secret(self.wanted[pool.name].secret, self.secret(pool.name), bare))
+        return combine(verdicts)
+
     def due(self, pool: StatefulSet, marks: Mapping[str, Marked]) -> frozenset[str]:
         """The members of a pool that are to be restarted for a content that is wanted."""
         if pool.name not in self.wanted:
@@ -82,14 +92,11 @@ class Configurations:
         if content is None:
             passed_or_raise(judge_secret(self.wanted[pool].secret, secret, [pod.name]))
             return ""
+        note = note_of(mark, present, content)
+        if note != mark.chosen:
+            self._marks.choose(pod, note)
         if content != present:
-            # A wish that replaces a written content is not noted. So the member is restarted once more for it, since
-            # nobody can tell which of the two its process has read.
-            if not mark.chosen or present is None or checksum(present) != mark.chosen:
-                self._marks.choose(pod, checksum(content))
             write(self._task, self._client, self._place(pool), {pod.name: content})
-        elif not mark.chosen:
-            self._marks.choose(pod, checksum(content))
         return checksum(content)
 
     def is_mounted(self, pod: Pod, expected: str) -> bool:

@@ -221,7 +221,8 @@ class _Restart:
             seen = replace(seen, verdict=combine((seen.verdict, self._judge_asked(seen))))
             if not seen.verdict.passed or not seen.going:
                 return seen
-            standing = self._looking.judge_surroundings(seen)
+            there = self._configurations.judge_there(seen.pools, seen.going)
+            standing = combine((self._looking.judge_surroundings(seen), there))
             if not standing.passed:
                 return replace(seen, verdict=standing)
             if seen.together and not self._whole:

@@ -34,6 +34,8 @@ MEMBER = "upgrade.stateful/restart-member"
 """The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
 CHOSEN = "upgrade.stateful/restart-configuration"
 """The annotation with the checksum of the configuration that this restart brings. It is set before that is written."""
+UNSURE = "unsure"
+"""The note in place of that checksum if the process may have read one content or another."""
 CONFIGURED = "upgrade.stateful/configuration"
 """The annotation that stays after a restart: the checksum of the configuration that it has brought."""
 

@@ -14,7 +14,7 @@ from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from .configuration import checksum
 from .configuration_file import settings_in
-from .phases import Marked
+from .phases import UNSURE, Marked
 
 Contents = Mapping[str, bytes]
 
@@ -106,7 +106,20 @@ def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: b
     A restart whose content was written already finishes on it, and a later wish waits for another restart: a process
     may be reading it at this moment. If no process `runs`, since it cannot start on that content, the wish is taken.
     """
-    written = present is not None and bool(mark.chosen) and checksum(present) == mark.chosen
-    if wanted is None or (written and runs):
+    if wanted is None or (runs and _is_written(mark, present)):
         return present
     return wanted
+
+
+def note_of(mark: Marked, present: bytes | None, content: bytes) -> str:
+    """The note of the content that a restart brings, which is made before that is written.
+
+    If it replaces one that was written already, nobody can tell which of the two the process reads. It restarts once
+    more afterwards, since the note is the checksum of none.
+    """
+    replaces = content != present and _is_written(mark, present)
+    return UNSURE if replaces or mark.chosen == UNSURE else checksum(content)
+
+
+def _is_written(mark: Marked, present: bytes | None) -> bool:
+    return present is not None and bool(mark.chosen) and checksum(present) == mark.chosen

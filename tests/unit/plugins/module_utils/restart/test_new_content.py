@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A new content reaches a member once, whenever its run is killed, and a wish that changes meanwhile comes after it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import AgentWorld
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed
+
+Json = dict[str, Any]
+OLD, NEW, OTHER = (
+    "cluster.name: one\n" + more for more in ("", "node.attr.box: secret-of-new\n", "node.attr.box: o\n")
+)
+SECRET = "/api/v1/namespaces/search/secrets/data-configuration"
+POOL = "upgrade.stateful/configuration"
+
+
+def checksum(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+@dataclass
+class ConfiguredWorld(AgentWorld):
+    """The pool with its Secret, which reaches the pods a moment after each write."""
+
+    data: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, OLD))
+    version: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        spec = self.sets["data"]["spec"]["template"]["spec"]
+        spec["volumes"] = [{"name": "files", "secret": {"secretName": "data-configuration"}}]
+        spec["containers"][0]["volumeMounts"] = [{"name": "files", "mountPath": "/files"}]
+        for agent in self.agents.values():
+            agent.mounted = agent.runs = checksum(OLD)
+
+    def get(self, path: str) -> Json:
+        assert path == SECRET
+        coded = {name: base64.b64encode(text.encode()).decode() for name, text in self.data.items()}
+        metadata = {"namespace": "search", "name": "data-configuration", "uid": "s", "labels": {POOL: "data"}}
+        return {"metadata": {**metadata, "resourceVersion": str(self.version)}, "data": coded}
+
+    def patch(self, path: str, body: Any, kind: str, dry_run: bool = False) -> Json:
+        if path != SECRET:
+            return super().patch(path, body, kind, dry_run)
+        assert body["metadata"]["resourceVersion"] == str(self.version)
+
+        def write() -> None:
+            self.version += 1
+            for key, coded in body["data"].items():
+                self.data.pop(key, None)
+                if coded is not None:
+                    self.data[key] = base64.b64decode(coded).decode()
+            self.on_tick.append(self.mount)
+
+        if not dry_run:
+            self.make(write)
+        return self.get(SECRET)
+
+    def mount(self) -> None:
+        for name, agent in self.agents.items():
+            agent.mounted = checksum(self.data[name])
+
+
+@pytest.fixture
+def there() -> ConfiguredWorld:
+    world = ConfiguredWorld()
+    world.annotate("data-1", restart_phase="schedule-rolling")
+    return world
+
+
+def wish(content: str) -> list[Json]:
+    return [{"pool": "data", "contents": {"data-1": content}}]
+
+
+def codes(result: Json) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def killed(world: ConfiguredWorld, act: int, content: str) -> None:
+    world.acts, world.kill_at = 0, act
+    with contextlib.suppress(Killed):
+        world.restart("data-1", configuration=wish(content))
+    world.kill_at = None
+
+
+def configured(world: ConfiguredWorld) -> str:
+    """The checksum that the last restart has brought to the member."""
+    return str(world.pods["data-1"]["metadata"]["annotations"]["upgrade.stateful/configuration"])
+
+
+def test_the_content_is_written_while_the_process_is_stopped_and_to_no_other(there: ConfiguredWorld) -> None:
+    result = there.restart("data-1", configuration=wish(NEW))
+    assert (codes(result), there.stopped, there.started) == ([], ["data-1/1"], ["data-1/2"])
+    assert there.agents["data-1"].runs == checksum(NEW) == configured(there)
+    assert {there.data["data-0"], there.data["data-2"]} == {OLD}
+    assert there.data["data-1.previous"] == OLD
+    assert "secret-of-new" not in json.dumps(result)
+
+
+def test_a_second_run_with_the_same_wish_does_nothing(there: ConfiguredWorld) -> None:
+    there.restart("data-1", configuration=wish(NEW))
+    again = there.restart("data-1", configuration=wish(NEW))
+    assert (codes(again), again["changed"], there.started) == ([], False, ["data-1/2"])
+
+
+@pytest.mark.parametrize("kill_at", range(14))
+def test_a_run_that_is_killed_goes_on_and_the_process_restarts_once(there: ConfiguredWorld, kill_at: int) -> None:
+    """The acts are: the mark `stop`, the stop, the mark `start`, the note, the write, the start, the end."""
+    killed(there, kill_at, NEW)
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    assert (there.stopped, there.started, there.phases()) == (["data-1/1"], ["data-1/2"], {})
+    assert (there.agents["data-1"].runs, configured(there)) == (checksum(NEW), checksum(NEW))
+
+
+def test_every_act_was_killed_at(there: ConfiguredWorld) -> None:
+    there.restart("data-1", configuration=wish(NEW))
+    assert there.acts * 2 == 14
+
+
+@pytest.mark.parametrize("kill_at", range(9))
+def test_a_wish_that_is_taken_back_before_it_was_written_restarts_on_the_present_content(
+    there: ConfiguredWorld, kill_at: int
+) -> None:
+    killed(there, kill_at, NEW)
+    assert there.data["data-1"] == OLD
+    assert codes(there.restart("data-1", configuration=wish(OLD))) == []
+    assert (there.stopped, there.started) == (["data-1/1"], ["data-1/2"])
+    assert (there.agents["data-1"].runs, configured(there), there.data["data-1"]) == (checksum(OLD), checksum(OLD), OLD)
+
+
+@pytest.mark.parametrize("kill_at", [11, 12])
+@pytest.mark.parametrize("later", [OLD, OTHER])
+def test_a_wish_that_changes_once_the_process_runs_waits_for_another_restart(
+    there: ConfiguredWorld, kill_at: int, later: str
+) -> None:
+    """The process was started on the content of before. It is waited for, and then restarted on the later one."""
+    killed(there, kill_at, NEW)
+    assert there.started == ["data-1/2"]
+    assert codes(there.restart("data-1", configuration=wish(later))) == []
+    assert (there.stopped, there.started) == (["data-1/1", "data-1/2"], ["data-1/2", "data-1/3"])
+    assert (there.agents["data-1"].runs, configured(there)) == (checksum(later), checksum(later))
+
+
+def test_a_content_that_servers_cannot_read_is_refused_before_anything(there: ConfiguredWorld) -> None:
+    result = there.restart("data-1", wait=False, configuration=wish("a: 1\na: 2\n"))
+    assert (codes(result), there.acts, there.stopped) == (["configuration_not_valid"], 0, [])
+
+
+def test_a_content_for_a_stranger_is_refused(there: ConfiguredWorld) -> None:
+    given = [{"pool": "data", "contents": {"data-7": NEW}}]
+    result = there.restart("data-1", wait=False, configuration=given)
+    assert (codes(result), there.stopped) == (["configuration_member_unknown"], [])
+
+
+def test_a_secret_that_is_not_there_is_waited_for_with_its_name(
+    there: ConfiguredWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(there, "get", lambda _path: None)
+    result = there.restart("data-1", wait=False, configuration=[{"pool": "data"}])
+    assert codes(result) == ["configuration_missing"]
+    assert "data-configuration" in result["verdict"]["reasons"][0]["message"]
+    assert there.stopped == []
