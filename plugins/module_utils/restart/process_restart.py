@@ -30,10 +30,10 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Follower, judge_ready, verdict_of
-from .judge.phases import PHASE, SCHEDULED, Phase
+from .judge.phases import PHASE, SCHEDULED, Phase, judge_words
 from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
-from .look import Batch, Looking, interrupted
+from .look import Batch, Looking, annotations_of, interrupted
 from .options import AGENT, CONFIGURATION, LICENCE
 from .way import Way
 from .ways import WAYS, way_of
@@ -100,6 +100,10 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
     It needs no lock, which may be out of reach: two at a time make the same steps, and each step only once.
     """
     there = task.ask(lambda: observe_namespace(cluster, task.params["namespace"]))
+    of_sets = (pod for pool in there.sets for pod in there.pods_of(pool).values())
+    words = judge_words(annotations_of((), of_sets), task.params["annotation"])
+    if not words.passed:
+        return Outcome(words)
     pools = interrupted(there, task.params["annotation"])
     if not pools:
         return Outcome(Verdict(), more={"members": [], "way": way.name})

@@ -81,6 +81,29 @@ def test_every_act_was_killed_at(there: AgentWorld) -> None:
     assert there.acts * 2 == 30
 
 
+def test_a_run_finds_what_was_interrupted_by_itself_while_nobody_answers(there: AgentWorld) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    assert not [agent.pod for agent in there.agents.values() if agent.running]
+    result = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+    assert (sorted(there.stopped), sorted(there.started)) == (FIRST, SECOND)
+    again = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(again), again["members"], again["changed"]) == ([], [], False)
+
+
+def test_a_restart_that_has_not_begun_is_left_to_the_plan(there: AgentWorld) -> None:
+    result = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(result), there.stopped) == ([], [])
+
+
+def test_a_word_that_is_no_phase_is_told(there: AgentWorld) -> None:
+    there.annotate("data-1", restart_phase="soon")
+    assert codes(there.restart(state="resumed", pools=[], expected=[], wait=False)) == ["phase_unknown"]
+
+
 def test_without_consent_nothing_is_stopped(there: AgentWorld) -> None:
     result = there.restart(*NAMES, wait=False)
     assert (codes(result), there.stopped) == (["full_restart_not_allowed"], [])
