@@ -14,6 +14,7 @@ from ..common.errors import Refusal
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
+from ..common.words import enumerate_few
 from ..engine.begin_and_end import System, part_of
 from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
@@ -54,7 +55,7 @@ def _order(task: Task) -> Outcome:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
     planned_configuration = plan_configuration(task, seen, marks)
-    request = request_of(marks, planned_configuration.due)
+    request = request_of(marks, planned_configuration.due, stops=keeps_stopped(task.params["way"]))
     by = RunBy(task.params["restart_by"])
     names = {mark.name for mark in marks}
     versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
@@ -81,13 +82,13 @@ def _order(task: Task) -> Outcome:
     planned = pool_order.planned(
         _agreed(given, choice), drawn, target, (*conditions, *planned_configuration.conditions, *licence.conditions)
     )
-    batches = [_told(batch, choice) for batch in _batches(planned, choice)]
-    first = list(batches[0]["members"]) if batches else []
-    alone = judge_singles([mark for mark in marks if not mark.stays_stopped], first)
+    batches = [_told(batch, choice, request) for batch in _batches(planned, choice)]
+    alone = judge_singles([mark for mark in marks if not mark.stays_stopped], batches[0]["members"] if batches else ())
     going = frozenset(name for batch in batches for name in batch["members"])
     shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
     result = {**shown.as_result(), "told": [*licence.told, *shown.told()]}
-    more = {**planned.more, "outdated": [], "batches": batches, **result, **licence.as_result()}
+    expected = [name for name in planned.more["members"] if name not in request.to_stop]
+    more = {**planned.more, "members": expected, "outdated": [], "batches": batches, **result, **licence.as_result()}
     details = settings_diff(planned_configuration.changes)
     return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
 
@@ -136,7 +137,7 @@ def _marks(seen: Seen, key: str) -> list[Marked]:
 def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: PlannedConfiguration, by: RunBy) -> Asked:
     """All that is asked of one pool. A pod that is under way is brought to its end as it was begun."""
     own = {mark.name: mark for mark in marks if mark.name in {each.name for each in pool.members}}
-    free = frozenset(name for name, mark in own.items() if not mark.stays_stopped)
+    free = frozenset(name for name, mark in own.items() if not mark.stays_stopped or name in request.to_stop)
     outdated = frozenset(each.name for each in pool.members if each.outdated) & free - request.under_way
     # One command is enough for any change: a template that has changed is one. A person who marks pods means those.
     for_template = outdated if by is not RunBy.PROCESS and not request.by_person else frozenset[str]()
@@ -144,10 +145,10 @@ def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: Plann
         pool=pool.name,
         members=free,
         due=(request.names & free) | for_template,
-        marked=frozenset(n for n, mark in own.items() if mark.phase)
+        marked=frozenset(n for n, mark in own.items() if mark.phase or n in request.to_stop)
         if planned.due is not None
         else request.names & free,
-        changes={n: each for n, each in planned.changes.get(pool.name, {}).items() if n in free},
+        changes={n: each for n, each in planned.changes.get(pool.name, {}).items() if n in free - request.to_stop},
         mounted=planned.mounted.get(pool.name, Mounted("")),
         outdated=outdated,
         under_way=request.under_way & free,
@@ -155,12 +156,14 @@ def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: Plann
     )
 
 
-def _told(batch: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
-    """A batch with its way, and with a word for pods that are replaced beside processes that restart."""
+def _told(batch: Mapping[str, Any], choice: Choice, request: Request) -> dict[str, Any]:
+    """A batch with its way, and with a word for pods that are replaced, and for processes that are to stay stopped."""
     by = choice.by(batch["members"])
     mixed = choice.replaced and choice.due - choice.replaced
     words = f"; {'its pod is' if len(batch['members']) == 1 else 'their pods are'} replaced"
-    return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "")}
+    stops = [name for name in batch["members"] if name in request.to_stop]
+    stay = f"; {enumerate_few(stops)} stays stopped" if stops else ""
+    return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "") + stay}
 
 
 def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) -> Pool:

@@ -29,7 +29,9 @@ class Request:
     by_person: tuple[str, ...] = ()
     """Those that a person has scheduled."""
     stay_stopped: tuple[str, ...] = ()
-    """The pods that a person wants stopped."""
+    """The pods that a person wants stopped, and that are left as they are."""
+    to_stop: frozenset[str] = frozenset()
+    """The pods that a person wants stopped, and whose processes this run is to stop."""
 
     @property
     def condition(self) -> str:
@@ -39,14 +41,15 @@ class Request:
         return "restart of all" if self.due is None else "restart for a configuration"
 
 
-def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None) -> Request:
+def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None, *, stops: bool = False) -> Request:
     """The request in the marks of all pods of the cluster, and in the configurations that are `due`.
 
-    Without a mark and a configuration it is every pod.
+    Without a mark and a configuration it is every pod. `stops` says whether the way of the run keeps a process stopped.
     """
-    stay = tuple(pod.name for pod in pods if pod.stays_stopped)
-    free = [pod for pod in pods if not pod.stays_stopped]
-    marked = [pod for pod in free if pod.phase is not None]
+    to_stop = frozenset(pod.name for pod in pods if stops and pod.stays_stopped and not pod.rests)
+    stay = tuple(pod.name for pod in pods if pod.stays_stopped and pod.name not in to_stop)
+    free = [pod for pod in pods if pod.name not in stay]
+    marked = [pod for pod in free if pod.phase is not None or pod.name in to_stop]
     return Request(
         names=frozenset(pod.name for pod in (marked if marked or due is not None else free))
         | (frozenset(pod.name for pod in free) & (due or frozenset())),
@@ -54,6 +57,7 @@ def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None) -> Req
         under_way=frozenset(pod.name for pod in marked if pod.phase in UNDER_WAY),
         by_person=tuple(sorted(pod.name for pod in marked if not pod.run and pod.phase not in UNDER_WAY)),
         stay_stopped=stay,
+        to_stop=to_stop,
     )
 
 

@@ -305,12 +305,17 @@ def test_a_licence_that_turns_security_on_or_off_restarts_all_at_once_both_ways(
     assert "hunter" not in str(result)
 
 
-def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_left_alone_by_the_agent(room: Room) -> None:
+def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_goes_alone_by_the_agent(room: Room) -> None:
     annotate(room, "data-0", stop="true")
     assert codes(plan(room))["stop_needs_agent"] == "refused"
     result = plan(room, way="agent")
-    assert codes(result)["process_stays_stopped"] == "passed"
-    assert "data-0" not in order_of(result)
+    assert order_of(result) == ["data-0"]
+    assert "data-0 stays stopped" in result["batches"][0]["reason"]
+    assert "data-0" not in result["members"]
+    annotate(room, "data-0", stop="true", restart_phase="stop", restart_process="x")
+    resting = plan(room, way="agent")
+    assert codes(resting)["process_stays_stopped"] == "passed"
+    assert "data-0" not in order_of(resting)
 
 
 def test_nobody_expects_a_member_that_a_person_has_had_stopped(room: Room) -> None:
