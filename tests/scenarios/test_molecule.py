@@ -19,7 +19,7 @@ OTHER_NAMES = {"default"}
 """Scenarios that are of no playbook."""
 
 
-RESTARTING = {"restart"}
+RESTARTING = {"restart", "restart_hosts"}
 """Those that do their work once more each time, so that a second run changes something."""
 
 
