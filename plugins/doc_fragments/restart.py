@@ -96,6 +96,12 @@ options:
       contents:
         description: The content of single members, by pod name. It comes before O(configuration[].content).
         type: dict
+      labels:
+        description:
+          - Labels for each pod of the pool that restarts, such as those of its new roles. They are set when its process
+            starts. A null takes a label away.
+          - Labels by which the controller of the pool knows its pods are refused.
+        type: dict
 """
 
     LICENCE = r"""

@@ -21,7 +21,7 @@ from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.given_order import judge_order, place_of
 from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
-from .judge.policy import OF_INDICES, policy_of
+from .judge.policy import OF_INDICES, Policy, policy_of
 from .judge.pools import TEMPLATE_CHANGED, Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
 from .judge.roles import judge_roles
@@ -94,15 +94,20 @@ def run(task: Task) -> Outcome:
     return planned(task, drawn_from_hosts(task) if on_hosts(params) else _from_sets(task, target), target)
 
 
-def planned(task: Task, drawn: Drawn, target: Version, further: Sequence[str] = ()) -> Outcome:
-    """The plan for these pools. `further` are conditions that the digest covers as well."""
+def planned(
+    task: Task, drawn: Drawn, target: Version, further: Sequence[str] = (), at_once: frozenset[str] = frozenset()
+) -> Outcome:
+    """The plan for these pools. `further` are conditions that the digest covers as well.
+
+    `at_once` are members that somebody wants to go together.
+    """
     params = task.params
     state = drawn.state
     passed_or_raise(judge_product([(member.name, member.version) for member in state.members.values()], target))
     pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
     drawn = replace(drawn, pools=pools)
     hands_over = params["hand_over"]
-    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over)
+    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over, at_once=at_once)
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     # Members that are away and in the plan are cured before any other goes.
@@ -126,19 +131,23 @@ def planned(task: Task, drawn: Drawn, target: Version, further: Sequence[str] = 
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
     )
-    conditions = [
+    conditions = [*_conditions(params, policy, cutting), *further]
+    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
+    stay = {*_outdated(pools, target)} - {*going}
+    left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
+    return _outcome(drawn, batches, verdict, target, digest, cutting, left)
+
+
+def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> list[str]:
+    """The words for the options that consent covers."""
+    return [
         *(name for name in ("allow_quorum_loss", "allow_left_behind") if params[name] is True),
         *(f"{option}: {getattr(policy, option)}" for option in OF_INDICES if getattr(policy, option)),
         *(() if params["hand_over"] else ("no hand-over",)),
         *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
-        *further,
     ]
-    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
-    stay = {*_outdated(pools, target)} - {*going}
-    left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
-    return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
 def on_hosts(params: Mapping[str, Any]) -> bool:

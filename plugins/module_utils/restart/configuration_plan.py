@@ -22,6 +22,7 @@ from ..pools.images import container_for
 from .configurations import mounted_in
 from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import changes_of
+from .judge.labels import judge_labels
 from .judge.phases import Marked
 from .judge.pod_spec import Mounted, judge_from_pod, judge_probes, judge_read, judge_signal
 from .judge.settings_table import Changes, ways_in
@@ -104,6 +105,7 @@ class _Compared:
 
     def judged(self) -> Iterator[Verdict]:
         """All that stands in the way of the change, and remarks on it."""
+        yield judge_labels(self._pool.name, self._pool.selector, self._wanted.labels)
         if self._as_they_are:
             yield judge_secret(self._wanted.secret, self._secret, self._as_they_are)
         if self.due:

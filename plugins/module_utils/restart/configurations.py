@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timezone
 
+from ..common.errors import Refusal
 from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
@@ -15,9 +16,11 @@ from ..kubernetes.state import Pod, StatefulSet
 from ..opensearch.judge.set_pools import server_in
 from ..pools.images import container_for
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
+from .act.labels import label_pod
 from .act.marks import Marks
 from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import contents_diff
+from .judge.labels import judge_labels
 from .judge.phases import Marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
 from .judge.wanted import Wanted, chosen, is_due, judge_wanted, note_of, wanted_in
@@ -46,7 +49,8 @@ class Configurations:
         members = {pool.name: pool.member_names() for pool in found}
         given = [each for each in self._given if each["pool"] in members]
         mounts = [judge_mounted(pool.name, self._mounted(pool, container), in_place) for pool in found]
-        passed_or_raise(judge_wanted(given, members), *mounts)
+        labels = [judge_labels(pool.name, pool.selector, self.wanted[pool.name].labels) for pool in found]
+        passed_or_raise(judge_wanted(given, members), *mounts, *labels)
 
     def secret(self, pool: str) -> ConfigurationSecret | None:
         """The Secret of a pool as it is now."""
@@ -82,7 +86,7 @@ class Configurations:
         """Write the content that the restart of a member brings, unless it is there. The result is its checksum.
 
         Raises:
-            Refusal: there is none, or it cannot be written.
+            Refusal: there is none, which somebody may cure meanwhile, or it cannot be written.
         """
         if pool not in self.wanted:
             return ""
@@ -90,14 +94,22 @@ class Configurations:
         present = secret.contents.get(pod.name) if secret else None
         content = chosen(mark, present, self.wanted[pool].contents([pod.name]).get(pod.name), runs=runs)
         if content is None:
-            passed_or_raise(judge_secret(self.wanted[pool].secret, secret, [pod.name]))
-            return ""
+            raise Refusal(*judge_secret(self.wanted[pool].secret, secret, [pod.name]).reasons)
         note = note_of(mark, present, content)
         if note != mark.chosen:
             self._marks.choose(pod, note)
         if content != present:
             write(self._task, self._client, self._place(pool), {pod.name: content})
         return checksum(content)
+
+    def label(self, pool: StatefulSet, pod: Pod) -> None:
+        """Give a pod the labels that it is to have with its content, unless it has them.
+
+        Raises:
+            Refusal: the pod is another one by now, or the labels cannot be changed.
+        """
+        if pool.name in self.wanted and self.wanted[pool.name].labels:
+            label_pod(self._task, self._client, pool, pod.name, pod.uid, self.wanted[pool.name].labels)
 
     def is_mounted(self, pod: Pod, expected: str) -> bool:
         """Whether the content was seen mounted in a pod by an earlier look."""

@@ -77,6 +77,8 @@ class _Trail:
     """Whether its restart is one of all members at once."""
     stays: bool = False
     """Whether its process has ended and stays stopped, since a person wants that."""
+    labelled: bool = False
+    """Whether this task has seen to its labels."""
     restarts: Mapping[str, int] = field(default_factory=dict)
     """The restarts of each container when this task began to follow the pod."""
 
@@ -114,7 +116,13 @@ class Follower:
         there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
         gone = [name for name in self._trails if name not in batch.marks]
         members = self._members(there)
-        found = {name: self._process(batch, mark, pod, members) for name, (mark, pod) in there.items()}
+        try:
+            found = {name: self._process(batch, mark, pod, members) for name, (mark, pod) in there.items()}
+        except Refusal as error:
+            # The Secret with the content may come back.
+            if error.verdict.state is not State.WAITING:
+                raise
+            return View(batch, error.verdict)
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
             trail = self._trails.setdefault(name, self._new(mark, pod))
@@ -174,6 +182,7 @@ class Follower:
         if mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration:
             self._stop(pod, process, trail)
         if mark.phase in STARTING and may_start(mark, others):
+            self._label(batch, pod, trail)
             self._start(pod, process, trail)
         trail.stays = _rests(mark, process)
         if trail.stays:
@@ -188,6 +197,13 @@ class Follower:
                 trail.ended = self.task.clock.now()
                 return Verdict()
         return combine((_judge_phase(replace(mark, phase=after), process), self._judge_pod(batch, pod, trail)))
+
+    def _label(self, batch: Batch, pod: Pod, trail: _Trail) -> None:
+        """Give the pod the labels of its new roles, once in a task. They come before a process that has these roles."""
+        pool = pool_of(batch.pools, pod.name)
+        if pool is not None and not trail.labelled:
+            self.configurations.label(pool, pod)
+            trail.labelled = True
 
     def _start(self, pod: Pod, process: Process, trail: _Trail) -> None:
         """Have the process start. One that has started by itself on another content ends first."""

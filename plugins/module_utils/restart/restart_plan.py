@@ -32,7 +32,7 @@ from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course, together_of
 from .judge.configuration_diff import settings_diff
-from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of
+from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, judge_stops, request_of
 from .licence_plan import licence_of, plan_licence
@@ -77,13 +77,14 @@ def _order(task: Task) -> Outcome:
         *(judge_pods(task.params, one) for one in in_place),
     )
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
-    conditions = (request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition)
+    conditions = [request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition]
     drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
-    planned = pool_order.planned(
-        _agreed(given, choice), drawn, target, (*conditions, *planned_configuration.conditions, *licence.conditions)
-    )
+    at_once = scheduled_at_once(marks)
+    together = [f"at once: {' '.join(sorted(at_once))}"] if at_once else []
+    conditions += [*together, *planned_configuration.conditions, *licence.conditions]
+    planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, at_once)
     batches = [_told(batch, choice, request) for batch in _batches(planned, choice)]
-    alone = judge_singles([mark for mark in marks if not mark.stays_stopped], batches[0]["members"] if batches else ())
+    alone = judge_singles(at_once, [batch["members"] for batch in batches])
     going = frozenset(name for batch in batches for name in batch["members"])
     shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
     result = {**shown.as_result(), "told": [*licence.told, *shown.told()]}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...common.words import enumerate_few
 from ...engine.colouring import Placement, disjoint, keeps_majority, may_join, most_of
@@ -34,6 +34,8 @@ class Cutting:
     """The most members of a pool that may be away at once, as a number or a percentage."""
     hands_over: bool = False
     """Whether the elected manager hands over before its batch goes down, if it can."""
+    at_once: frozenset[str] = frozenset()
+    """Members that somebody wants to go together, however the others go."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +74,11 @@ def batches_of(
     cured = [member for member in broken if known[member.pool].cures(member)]
     there = (member for member in going if member.version is not None or member in cured)
     rest = sorted(there, key=lambda member: not member.under_way)
-    if cutting.batching == "serial":
-        steps: list[Step] = [(member,) for member in rest]
-    else:
-        free = [member for member in rest if not known[member.pool].by_partition]
-        # A member that is not Ready holds up the batches of all others of its pool.
-        steps = [(member,) for member in free if not member.ready]
-        steps += _together([member for member in free if member.ready], known, cutting, most, placement)
-        # The controller replaces members that a partition lets through: never more than one at a time, in its order.
-        steps += [(member,) for member in rest if known[member.pool].by_partition]
+    asked = [member for member in rest if member.name in cutting.at_once and not member.under_way]
+    steps: list[Step] = [(member,) for member in rest if asked and member.under_way]
+    steps += _together(asked, known, replace(cutting, batching="disjoint"), most, placement)
+    done = {member.name for step in steps for member in step}
+    steps += _steps([member for member in rest if member.name not in done], known, cutting, most, placement)
     deferred = _deferred(steps, target)
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
@@ -101,6 +99,24 @@ def batches_of(
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
     )
+
+
+def _steps(
+    rest: Sequence[Member],
+    pools: Mapping[str, Pool],
+    cutting: Cutting,
+    most: Mapping[str, int | None],
+    placement: Placement,
+) -> list[Step]:
+    """The members in the batches in which they are cut."""
+    if cutting.batching == "serial":
+        return [(member,) for member in rest]
+    free = [member for member in rest if not pools[member.pool].by_partition]
+    # A member that is not Ready holds up the batches of all others of its pool.
+    steps: list[Step] = [(member,) for member in free if not member.ready]
+    steps += _together([member for member in free if member.ready], pools, cutting, most, placement)
+    # The controller replaces members that a partition lets through: never more than one at a time, in its order.
+    return [*steps, *((member,) for member in rest if pools[member.pool].by_partition)]
 
 
 def _together(

@@ -5,22 +5,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from ...common.attempts import until_unchanged
 from ...common.errors import refusal
 from ...common.reading import part, text, text_map
-from ...common.task import Task
+from ...common.task import Task, passed_or_raise
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import KubernetesClient
-from ...kubernetes.pods import REVISION_LABEL, pod_path
+from ...kubernetes.pods import pod_path
 from ...kubernetes.state import StatefulSet
+from ..judge.labels import judge_labels
 
 ATTEMPTS = 10
 """Conflicts in a row before a patch is given up. Every status update of the pod is one."""
-OF_CONTROLLERS = frozenset({REVISION_LABEL, "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"})
-"""Labels that the controller of StatefulSets gives to its pods."""
 
 
 def label_pod(
@@ -31,12 +29,7 @@ def label_pod(
     Raises:
         Refusal: it is another pod by now, a controller needs one of the labels, or the change was not made.
     """
-    if held := sorted(wanted.keys() & _needed(pool)):
-        raise refusal(
-            "label_of_controller",
-            f"The label {held[0]} of pod {pod} cannot change: the controller of pool {pool.name} knows its pods by it.",
-            "Take it out of the labels that are to change.",
-        )
+    passed_or_raise(judge_labels(pool.name, pool.selector, wanted))
 
     def attempt() -> bool:
         item = client.get(pod_path(pool.namespace, pod))
@@ -61,9 +54,3 @@ def label_pod(
         return True
 
     return until_unchanged(attempt, ATTEMPTS)
-
-
-def _needed(pool: StatefulSet) -> Collection[str]:
-    """The labels by which the controller knows the pods of the pool: its own, and those of the selector."""
-    without_values = re.sub(r"\([^)]*\)", "", pool.selector)
-    return OF_CONTROLLERS | {re.split(r"[= ]", each.lstrip("!"), maxsplit=1)[0] for each in without_values.split(",")}

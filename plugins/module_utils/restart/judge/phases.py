@@ -11,7 +11,7 @@ Pure: no client, no clock.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -267,14 +267,20 @@ def judge_words(annotations: Mapping[str, Mapping[str, str]], key: str = PHASE) 
             )
 
 
+def scheduled_at_once(pods: Iterable[Marked]) -> frozenset[str]:
+    """The pods that are scheduled each for itself, and so go down together; none if it is only one."""
+    names = frozenset(pod.name for pod in pods if pod.phase is Phase.SCHEDULE and not pod.stays_stopped)
+    return names if len(names) > 1 else frozenset()
+
+
 @as_verdict
-def judge_singles(pods: Sequence[Marked], batch: Collection[str]) -> Iterator[Reason]:
+def judge_singles(names: Collection[str], batches: Sequence[Collection[str]]) -> Iterator[Reason]:
     """Whether the pods that are scheduled at once, each for itself, are one batch that is proven together."""
-    names = [pod.name for pod in pods if pod.phase is Phase.SCHEDULE]
-    outside = [name for name in names if name not in batch]
-    if outside:
+    most = max(batches, key=lambda batch: len({*batch} & {*names}), default=())
+    if outside := sorted({*names} - {*most}):
         yield refused(
             "scheduled_together",
-            f"{enumerate_few(names)} are scheduled at once; {enumerate_few(outside)} cannot go down with the others.",
+            f"{enumerate_few(sorted(names))} are scheduled at once, and {enumerate_few(outside)} cannot go down with"
+            " the others: shards, the pool or the election of a manager need one of them up.",
             f"Set {PHASE} to schedule-rolling on them, so that they restart one after the other.",
         )

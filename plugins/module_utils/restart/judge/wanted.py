@@ -14,6 +14,7 @@ from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from .configuration import checksum
 from .configuration_file import settings_in
+from .labels import labels_in
 from .phases import UNSURE, Marked
 
 Contents = Mapping[str, bytes]
@@ -31,6 +32,8 @@ class Wanted:
     """The content for every member without one of its own; None leaves these members as they are."""
     own: Contents = field(default_factory=dict, repr=False)
     """The content of single members."""
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    """The labels that each pod has once it runs the content; None takes one away."""
 
     def contents(self, members: Iterable[str]) -> dict[str, bytes]:
         """The content of each of these members that has a wanted one."""
@@ -47,6 +50,7 @@ def wanted_in(given: Iterable[Mapping[str, Any]]) -> dict[str, Wanted]:
             path=each.get("path") or "",
             content=None if each.get("content") is None else str(each["content"]).encode(),
             own={name: str(content).encode() for name, content in (each.get("contents") or {}).items()},
+            labels=labels_in(each.get("labels")),
         )
         for each in given
     }

@@ -58,7 +58,7 @@ def test_labels_are_set_and_taken_away_and_the_second_time_nothing_is_done() -> 
 def test_a_label_by_which_a_controller_knows_the_pod_is_refused(key: str) -> None:
     api = with_pod()
     before = labels(api)
-    with pytest.raises(Refusal, match=f"The label {key} of pod data-0 cannot change"):
+    with pytest.raises(Refusal, match=f"The label {key} of the pods of pool data cannot change"):
         label_pod(task_of(), api.client(), POOL, "data-0", "one", {"role/ingest": "true", key: "b"})
     assert labels(api) == before
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import AgentWorld
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed
 
@@ -41,13 +42,21 @@ class ConfiguredWorld(AgentWorld):
         for agent in self.agents.values():
             agent.mounted = agent.runs = checksum(OLD)
 
-    def get(self, path: str) -> Json:
-        assert path == SECRET
+    there: bool = True
+    """Whether the Secret is."""
+
+    def get(self, path: str) -> Any:
+        if path != SECRET:
+            return self.pods[path.rpartition("/")[2]]
+        if not self.there:
+            return None
         coded = {name: base64.b64encode(text.encode()).decode() for name, text in self.data.items()}
         metadata = {"namespace": "search", "name": "data-configuration", "uid": "s", "labels": {POOL: "data"}}
         return {"metadata": {**metadata, "resourceVersion": str(self.version)}, "data": coded}
 
     def patch(self, path: str, body: Any, kind: str, dry_run: bool = False) -> Json:
+        if "labels" in body["metadata"]:
+            return self.label(self.pods[path.rpartition("/")[2]]["metadata"], body["metadata"])
         if path != SECRET:
             return super().patch(path, body, kind, dry_run)
         assert body["metadata"]["resourceVersion"] == str(self.version)
@@ -63,6 +72,19 @@ class ConfiguredWorld(AgentWorld):
         if not dry_run:
             self.make(write)
         return self.get(SECRET)
+
+    def label(self, metadata: Json, wanted: Json) -> Json:
+        assert (wanted["uid"], wanted["resourceVersion"]) == (metadata["uid"], metadata["resourceVersion"])
+        assert not self.agents["data-1"].running
+
+        def merge() -> None:
+            self.version += 1
+            kept = {**metadata["labels"], **wanted["labels"]}
+            labels = {key: value for key, value in kept.items() if value is not None}
+            metadata.update(labels=labels, resourceVersion=str(self.version))
+
+        self.make(merge)
+        return metadata
 
     def mount(self) -> None:
         for name, agent in self.agents.items():
@@ -123,6 +145,47 @@ def test_a_run_that_is_killed_goes_on_and_the_process_restarts_once(there: Confi
 def test_every_act_was_killed_at(there: ConfiguredWorld) -> None:
     there.restart("data-1", configuration=wish(NEW))
     assert there.acts * 2 == 14
+
+
+ROLES = {"role/ingest": True, "role/data": None}
+
+
+@pytest.mark.parametrize("kill_at", range(16))
+def test_the_labels_of_new_roles_are_set_before_a_process_has_them(there: ConfiguredWorld, kill_at: int) -> None:
+    there.pods["data-1"]["metadata"]["labels"] |= {"role/data": "true"}
+    given = [{**wish(NEW)[0], "labels": ROLES}]
+    there.acts, there.kill_at = 0, kill_at
+    with contextlib.suppress(Killed):
+        there.restart("data-1", configuration=given)
+    there.kill_at = None
+    assert codes(there.restart("data-1", configuration=given)) == []
+    labels = there.pods["data-1"]["metadata"]["labels"]
+    assert (labels["role/ingest"], "role/data" in labels) == ("true", False)
+    assert there.pods["data-0"]["metadata"]["labels"] == objects.pod_json("data-0", "uid")["metadata"]["labels"]
+    assert (there.stopped, there.started, there.phases()) == (["data-1/1"], ["data-1/2"], {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"), [({"app": "other"}, "label_of_controller"), ({"role": "two words"}, "label_unusable")]
+)
+def test_a_label_that_no_pod_can_have_is_refused_before_anything(
+    there: ConfiguredWorld, labels: Json, code: str
+) -> None:
+    result = there.restart("data-1", configuration=[{**wish(NEW)[0], "labels": labels}])
+    assert (codes(result), there.acts) == ([code], 0)
+
+
+def test_a_secret_that_vanishes_while_a_process_is_stopped_is_waited_for(there: ConfiguredWorld) -> None:
+    """The member stays stopped meanwhile, and starts once the Secret is back."""
+    killed(there, 3, NEW)
+    assert there.stopped == ["data-1/1"]
+    there.there = False
+    same = [{"pool": "data", "content": None}]
+    result = there.restart("data-1", configuration=same, wait_timeout=60)
+    assert (codes(result), there.started) == (["configuration_missing", "timed_out"], [])
+    there.on_tick += [lambda: None] * 5 + [lambda: setattr(there, "there", True)]
+    assert codes(there.restart("data-1", configuration=same)) == []
+    assert there.started == ["data-1/2"]
 
 
 @pytest.mark.parametrize("kill_at", range(9))

@@ -29,6 +29,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.pha
     next_of,
     phase_after,
     phase_of,
+    scheduled_at_once,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,7 +158,13 @@ def test_a_word_that_is_no_phase_is_refused_by_name() -> None:
 
 def test_pods_that_are_scheduled_at_once_have_to_be_one_batch() -> None:
     pods = [Marked(f"data-{number}", "uid", Phase.SCHEDULE) for number in range(3)]
-    assert judge_singles(pods, ["data-0", "data-1", "data-2"]).passed
-    (reason,) = judge_singles(pods, ["data-0"]).reasons
+    names = scheduled_at_once([*pods, Marked("data-3", "uid", Phase.SCHEDULE, stays_stopped=True)])
+    assert names == {"data-0", "data-1", "data-2"}
+    assert judge_singles(names, [["data-4"], ["data-0", "data-1", "data-2"]]).passed
+    (reason,) = judge_singles(names, [["data-0", "data-2"], ["data-1"]]).reasons
     assert reason.code == "scheduled_together"
-    assert "data-1" in reason.message
+    assert "data-1 cannot go down" in reason.message
+
+
+def test_a_pod_that_is_scheduled_alone_goes_with_nobody() -> None:
+    assert scheduled_at_once([Marked("data-0", "uid", Phase.SCHEDULE), Marked("data-1", "uid")]) == frozenset()

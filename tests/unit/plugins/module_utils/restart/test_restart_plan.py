@@ -73,6 +73,10 @@ def ways(result: Mapping[str, Any]) -> list[str]:
     return [batch["by"] for batch in result["batches"]]
 
 
+def groups(result: Mapping[str, Any]) -> list[list[str]]:
+    return [batch["members"] for batch in result["batches"]]
+
+
 def test_without_a_configuration_every_process_restarts_in_its_pod(room: Room) -> None:
     result = plan(room)
     assert (len(order_of(result)), {*ways(result)}, result["course"], result["told"]) == (6, {"process"}, "rolling", [])
@@ -229,6 +233,25 @@ def test_a_person_who_marks_one_pod_means_that_one(room: Room) -> None:
     room.pod("data-0", "2.19.6", revision="data-old")
     annotate(room, "data-1", restart_phase="schedule")
     assert (order_of(plan(room)), ways(plan(room))) == (["data-1"], ["process"])
+
+
+def test_pods_that_are_scheduled_at_once_go_in_one_batch_or_not_at_all(room: Room) -> None:
+    annotate(room, "data-0", restart_phase="schedule")
+    alone = plan(room)
+    annotate(room, "managers-0", restart_phase="schedule")
+    both = plan(room)
+    assert (groups(both), both["verdict"]["state"]) == ([["data-0", "managers-0"]], "passed")
+    assert both["digest"] != alone["digest"]
+    annotate(room, "data-1", restart_phase="schedule")
+    refused = plan(room)
+    assert codes(refused)["scheduled_together"] == "refused"
+
+
+def test_a_pod_that_is_scheduled_alone_waits_for_one_that_is_under_way(room: Room) -> None:
+    annotate(room, "data-0", restart_phase="schedule")
+    annotate(room, "managers-0", restart_phase="stop", restart_process="someone")
+    result = plan(room)
+    assert (groups(result), result["verdict"]["state"]) == ([["managers-0"], ["data-0"]], "passed")
 
 
 def test_a_process_namespace_that_containers_share_stands_against_signals_and_not_against_new_pods(room: Room) -> None:
