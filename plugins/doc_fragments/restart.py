@@ -102,6 +102,13 @@ options:
             starts. A null takes a label away.
           - Labels by which the controller of the pool knows its pods are refused.
         type: dict
+      replicas:
+        description:
+          - The number of members that the pool is to have. By default it stays.
+          - A new member gets its key before its pod is made. A member that goes is excluded from allocation, shown to
+            hold no shard, and then deleted, one at a time and the one with the highest ordinal first. Its key goes
+            last.
+        type: int
 """
 
     LICENCE = r"""

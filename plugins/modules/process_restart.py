@@ -34,7 +34,7 @@ options:
   state:
     description:
       - V(scheduled) gives each pod of the batch that has no phase the one in O(phase), or the one of its StatefulSet,
-        whose annotation is then removed.
+        whose annotation is then removed. It also makes the new members of O(configuration[].replicas).
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
       - V(resumed) looks for a restart of all members at once that was interrupted, in all pools of the namespace, and
@@ -42,8 +42,11 @@ options:
       - V(completed) ends a run with O(configuration). It removes the contents of before and the keys of members that
         are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also brings the
         O(licence), which is used with this state only.
+      - V(removed) removes the one member of the batch, for O(configuration[].replicas). It proves that the others can
+        do without it and that it holds no shard, gives its StatefulSet one replica fewer, and waits until it is gone.
+        M(stateful.upgrade.shard_allocation) with C(state=drained) has its shards moved away before.
     type: str
-    choices: [scheduled, restarted, resumed, unscheduled, completed]
+    choices: [scheduled, restarted, resumed, unscheduled, completed, removed]
     default: restarted
   pools:
     description:
@@ -188,8 +191,8 @@ downtime_seconds:
 members:
   description:
     - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(stopped) to stay so,
-      V(kept) as it was, or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined again; null
-      if it has not.
+      V(kept) as it was, V(removed) or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined
+      again; null if it has not.
     - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck.
   returned: always
   type: list

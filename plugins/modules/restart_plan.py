@@ -214,8 +214,8 @@ pools:
   elements: dict
 batches:
   description:
-    - The same as that of M(stateful.upgrade.pool_order), and in C(by) V(process) or V(pod). C(place) is the place of
-      the batch in the whole restart, over all its runs, such as V(2/3).
+    - The same as that of M(stateful.upgrade.pool_order), and in C(by) V(process), V(pod) or V(removal). C(place) is the
+      place of the batch in the whole restart, over all its runs, such as V(2/3).
   returned: unless O(state=ended)
   type: list
   elements: dict
@@ -225,6 +225,18 @@ members:
   type: list
   elements: str
   sample: [data-0, data-1]
+added:
+  description: The members that are made before all batches, for O(configuration[].replicas).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
+removed:
+  description: The members that are removed after all other batches, each in one of its own, in their order.
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 broken:
   description: Members of the pools that are not in the cluster.
   returned: unless O(state=ended)
@@ -262,7 +274,7 @@ licence_first:
   type: bool
   sample: false
 asks_without_batches:
-  description: Whether the run needs consent although no member goes, since the licence changes.
+  description: Whether the run needs consent although no member goes, since the licence changes or members are made.
   returned: unless O(state=ended)
   type: bool
   sample: false
@@ -291,12 +303,12 @@ digest:
   sample: p5f0c1d2e3a4
 predicted_seconds:
   description: The seconds that the batches will take; null if there are none.
-  returned: unless O(state=ended)
+  returned: with O(state=planned)
   type: int
   sample: 720
 prediction:
   description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
-  returned: unless O(state=ended)
+  returned: with O(state=planned)
   type: str
   sample: measured
 earlier:

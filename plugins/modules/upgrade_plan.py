@@ -205,12 +205,12 @@ digest:
   sample: p5f0c1d2e3a4
 predicted_seconds:
   description: The seconds that the batches will take; null if there are none.
-  returned: unless O(state=ended)
+  returned: with O(state=planned)
   type: int
   sample: 720
 prediction:
   description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
-  returned: unless O(state=ended)
+  returned: with O(state=planned)
   type: str
   sample: measured
 earlier:

@@ -107,11 +107,13 @@ def _done(end: Ending, words: Words) -> Iterator[str]:
 
 
 def _count(end: Ending, words: Words) -> str:
-    there, outdated = _upgraded(end), _outdated(end)
+    removed = {_name(one) for one in _told(end) if one.get("action") == "removed"}
+    there, outdated = _upgraded(end) - removed, _outdated(end)
     upgraded, replaced = len(there - outdated), len(there & outdated)
     parts = [
-        f"{upgraded:,} {words.done(end.target_version)}" if upgraded or not replaced else "",
+        f"{upgraded:,} {words.done(end.target_version)}" if upgraded or not (replaced or removed) else "",
         f"{replaced:,} replaced (template changed)" if replaced else "",
+        f"{len(removed):,} removed" if removed else "",
     ]
     return ", ".join(filter(None, parts))
 
@@ -136,10 +138,15 @@ def _longest_wait(record: Record) -> Iterator[str]:
             yield f"longest wait {duration(longest.seconds)}: {reason}"
 
 
+def _told(end: Ending) -> Items:
+    """The outcomes of the members over all runs of the upgrade; those of this run if no record tells more."""
+    batches = end.record.batches if end.record else ()
+    return [one for batch in batches for one in batch.took] or end.took
+
+
 def _upgraded(end: Ending) -> set[str]:
     """The members that were upgraded over all runs of the upgrade; in this run if no record tells more."""
-    batches = end.record.batches if end.record else ()
-    told = [one for batch in batches for one in batch.took] or end.took
+    batches, told = end.record.batches if end.record else (), _told(end)
     done = [name for batch in batches if batch.state == "done" for name in batch.members]
     kept = {_name(one) for one in told if one.get("action") == "kept"}
     return {*map(_name, told), *done} - kept

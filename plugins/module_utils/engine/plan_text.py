@@ -101,7 +101,7 @@ def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
     """The line of a plan without any batch."""
     target, left, outdated = plan["target_version"], plan["left"], plan.get("outdated") or ()
     if words.deed == RESTART:
-        return "Nothing to do: no member is to be restarted."
+        return "No member is to be restarted." if plan.get("added") else "Nothing to do: no member is to be restarted."
     if not left:
         return f"Nothing to do: every {words.unit} runs {target}."
     below = [name for name in left if name not in outdated]
@@ -192,12 +192,15 @@ def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
     if refused:
         return f"Plan: it cannot be carried out, for {counted(len(refused), 'reason')}:"
     cured = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
-    there = sum(version == plan["target_version"] for version in plan["before"].values())
     replaced = {*(plan.get("outdated") or plan.get("replaced") or ())} & {*going}
-    upgraded = len(going) - len(replaced)
+    removed = {*(plan.get("removed") or ())} & {*going}
+    upgraded = len(going) - len(replaced) - len(removed)
+    there = sum(version == plan["target_version"] for name, version in plan["before"].items() if name not in removed)
     parts = [
-        f"{upgraded:,} to {words.deed}" if upgraded or not replaced else "",
+        f"{upgraded:,} to {words.deed}" if upgraded or not (replaced or removed) else "",
         f"{len(replaced):,} to replace{' (template changed)' if plan.get('outdated') else ''}" if replaced else "",
+        f"{len(plan.get('added') or ()):,} to add" if plan.get("added") else "",
+        f"{len(removed):,} to remove" if removed else "",
         f"{len(cured):,} to cure first" if cured else "",
         f"{there:,} already on {plan['target_version']}" if words.deed == UPGRADE else f"{there:,} to leave alone",
         f"{len(plan['left']):,} left out" if plan["left"] else "",

@@ -31,6 +31,7 @@ from .observe.agent import PORT
 from .observe.pod_spec import elsewhere, from_pod, probes_of, shares_processes
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
+from .size_plan import names_with
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
     pools = {one.name: one for one in seen.sets if seen.pods[one.name]}
     if not given:
         return PlannedConfiguration(None, Verdict())
-    readable = judge_wanted(given, {name: one.member_names() for name, one in pools.items()})
+    readable = judge_wanted(given, names_with(pools.values(), given))
     if not readable.passed:
         return PlannedConfiguration(frozenset(), readable)
     client = kubernetes.connect(params["kubernetes"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timezone
+from functools import partial
 
 from ..common.errors import Refusal
 from ..common.task import Task, passed_or_raise
@@ -18,6 +19,7 @@ from ..pools.images import container_for
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
 from .act.labels import label_pod
 from .act.marks import Marks
+from .act.size import resize
 from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import contents_diff
 from .judge.labels import judge_labels
@@ -27,6 +29,7 @@ from .judge.wanted import Wanted, chosen, is_due, judge_wanted, note_of, wanted_
 from .observe.pod_spec import mounts_of
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
+from .size_plan import names_with, replicas_in
 
 
 class Configurations:
@@ -46,7 +49,7 @@ class Configurations:
             Refusal: all that is wrong, at once.
         """
         found = [pool for pool in pools if pool.name in self.wanted]
-        members = {pool.name: pool.member_names() for pool in found}
+        members = names_with(found, self._given)
         given = [each for each in self._given if each["pool"] in members]
         mounts = [judge_mounted(pool.name, self._mounted(pool, container), in_place) for pool in found]
         labels = [judge_labels(pool.name, pool.selector, self.wanted[pool.name].labels) for pool in found]
@@ -58,10 +61,16 @@ class Configurations:
 
     def add_missing(self, pools: Iterable[StatefulSet]) -> None:
         """Give each member without a key its wanted content, before a pod needs it."""
-        for pool in pools:
-            contents = self.wanted[pool.name].contents(pool.member_names()) if pool.name in self.wanted else {}
+        for pool, names in names_with(pools, self._given).items():
+            contents = self.wanted[pool].contents(names) if pool in self.wanted else {}
             if contents:
-                add_missing(self._task, self._client, self._place(pool.name), contents)
+                add_missing(self._task, self._client, self._place(pool), contents)
+
+    def enlarge(self, pools: Iterable[StatefulSet]) -> None:
+        """Give the pools that are to have more members their size, once each new member has its content."""
+        for pool, wanted in replicas_in(self._given).items():
+            if pool in {each.name for each in pools}:
+                resize(self._task, self._client, self._task.params["namespace"], pool, partial(_at_least, wanted))
 
     def judge_there(self, pools: Iterable[StatefulSet], names: Collection[str]) -> Verdict:
         """Whether these members have a content to restart on, each a wanted one or that of its key."""
@@ -155,6 +164,10 @@ class Configurations:
 
     def _mounted(self, pool: StatefulSet, container: str) -> Mounted:
         return mounted_in(pool, container, self.wanted[pool.name])
+
+
+def _at_least(wanted: int, pool: StatefulSet) -> int:
+    return max(wanted, pool.replicas)
 
 
 def mounted_in(pool: StatefulSet, container: str, wanted: Wanted) -> Mounted:

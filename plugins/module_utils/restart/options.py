@@ -37,6 +37,7 @@ CONFIGURATION: Options = {
             "content": {"type": "str", "no_log": True},
             "contents": {"type": "dict", "no_log": True},
             "labels": {"type": "dict"},
+            "replicas": {"type": "int"},
         },
     }
 }

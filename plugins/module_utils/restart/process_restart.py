@@ -35,6 +35,7 @@ from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import Batch, Looking, annotations_of, interrupted
 from .options import AGENT, CONFIGURATION, LICENCE
+from .removal import remove_member
 from .way import Way
 from .ways import WAYS, way_of
 
@@ -48,7 +49,7 @@ CONTRACT = Contract(
         "state": {
             "type": "str",
             "default": "restarted",
-            "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed"],
+            "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed", "removed"],
         },
         "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
@@ -89,6 +90,8 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
         return _Restart(task, cluster, search, way, marks, configurations).run()
     if task.params["state"] == "resumed":
         return _resumed(task, cluster, search, way)
+    if task.params["state"] == "removed":
+        return remove_member(task, cluster, search)
     if task.params["state"] == "completed":
         return _completed(task, cluster, search, configurations)
     return _marked(task, cluster, marks, configurations)
@@ -138,6 +141,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
     if scheduled:
         configurations.check(batch.pools, task.params["container"] or "", in_place=False)
         configurations.add_missing(batch.pools)
+        configurations.enlarge(batch.pools)
     for name, mark in batch.marks.items():
         if scheduled and mark.phase is None:
             marks.set(batch.pods[name], batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"]))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -35,11 +35,12 @@ from .judge.configuration_diff import settings_diff
 from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_request, judge_stops, request_of
-from .licence_plan import licence_of, plan_licence
+from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
+from .size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from .ways import keeps_stopped
 
 
@@ -54,8 +55,8 @@ def _order(task: Task) -> Outcome:
     if not words.passed:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
-    planned_configuration = plan_configuration(task, seen, marks)
-    request = request_of(marks, planned_configuration.due, stops=keeps_stopped(task.params["way"]))
+    configuration = plan_configuration(task, seen, marks)
+    request = request_of(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
     by = RunBy(task.params["restart_by"])
     names = {mark.name for mark in marks}
     versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
@@ -63,35 +64,70 @@ def _order(task: Task) -> Outcome:
     params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
     found = {one.name: pool_of_set(one, seen, params, target) for one in seen.sets if seen.pods[one.name]}
-    asked = [_asked(pool, request, marks, planned_configuration, by) for pool in found.values()]
-    licence = plan_licence(task, seen, planned_configuration.changes)
+    sizes = plan_sizes(task, seen)
+    stay = [mark for mark in marks if mark.name not in sizes.removed]
+    asked = [_asked(pool, request, stay, configuration, by) for pool in found.values()]
+    licence = plan_licence(task, seen, configuration.changes)
     choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
-    in_place = [one for one in seen.sets if (choice.due - choice.replaced) & {*one.member_names()}]
-    verdicts = (
-        *troubles,
-        judge_request(request, marks, versions),
-        planned_configuration.verdict,
-        licence.verdict,
-        choice.verdict,
-        _judge_way(task, choice, marks),
-        *(judge_pods(task.params, one) for one in in_place),
-    )
+    wishes = _Wishes(request, configuration, licence, sizes, choice, scheduled_at_once(marks))
+    verdict = combine((*troubles, judge_request(request, marks, versions), *wishes.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
-    conditions = [request.condition, f"by {task.params['way']}", f"restart_by {by.value}", choice.condition]
-    drawn = pool_order.drawn_from(seen, pools, combine(verdicts))
-    at_once = scheduled_at_once(marks)
-    together = [f"at once: {' '.join(sorted(at_once))}"] if at_once else []
-    conditions += [*together, *planned_configuration.conditions, *licence.conditions]
-    planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, at_once)
-    batches = [_told(batch, choice, request) for batch in _batches(planned, choice)]
-    alone = judge_singles(at_once, [batch["members"] for batch in batches])
-    going = frozenset(name for batch in batches for name in batch["members"])
-    shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
-    result = {**shown.as_result(), "told": [*licence.told, *shown.told()]}
-    expected = [name for name in planned.more["members"] if name not in request.to_stop]
-    more = {**planned.more, "members": expected, "outdated": [], "batches": batches, **result, **licence.as_result()}
-    details = settings_diff(planned_configuration.changes)
-    return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
+    drawn = pool_order.drawn_from(seen, pools, verdict)
+    conditions = (f"by {task.params['way']}", f"restart_by {by.value}", *wishes.conditions())
+    planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, wishes.at_once)
+    return wishes.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """All that is wanted of a cluster, as the plan sees it."""
+
+    request: Request
+    configuration: PlannedConfiguration
+    licence: PlannedLicence
+    sizes: PlannedSizes
+    choice: Choice
+    at_once: frozenset[str]
+    """The members that a person wants to go together."""
+
+    def judged(self, task: Task, seen: Seen, marks: Sequence[Marked]) -> Iterator[Verdict]:
+        """All that stands in the way, and remarks."""
+        choice = self.choice
+        yield from (self.configuration.verdict, self.licence.verdict, choice.verdict, _judge_way(task, choice, marks))
+        yield judge_planned(task, seen, self.sizes, together=choice.course is Course.COORDINATED)
+        for one in seen.sets:
+            if (choice.due - choice.replaced) & {*one.member_names()}:
+                yield judge_pods(task.params, one)
+
+    def conditions(self) -> Iterator[str]:
+        """The words that consent covers."""
+        yield from (self.request.condition, self.choice.condition)
+        if self.at_once:
+            yield f"at once: {' '.join(sorted(self.at_once))}"
+        yield from (*self.configuration.conditions, *self.licence.conditions, *self.sizes.conditions)
+
+    def planned(self, planned: Outcome, kinds: Mapping[str, str]) -> Outcome:
+        """The plan for a person, from that of the members that are due. `kinds` are those of the pools."""
+        choice, sizes = self.choice, self.sizes
+        batches = [_told(batch, choice, self.request) for batch in _batches(planned, choice)]
+        alone = judge_singles(self.at_once, [batch["members"] for batch in batches])
+        going = frozenset(name for batch in batches for name in batch["members"])
+        shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
+        expected = [name for name in planned.more["members"] if name not in self.request.to_stop] + sizes.added
+        more = {
+            **planned.more,
+            **shown.as_result(),
+            **self.licence.as_result(),
+            "told": [*self.licence.told, *sizes.told(), *shown.told()],
+            "members": expected,
+            "outdated": [],
+            "batches": [*batches, *sizes.batches(len(batches), expected, kinds)],
+            "added": sizes.added,
+            "removed": sizes.removed,
+        }
+        more["asks_without_batches"] |= bool(sizes.added)
+        details = settings_diff(self.configuration.changes)
+        return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
 
 
 def _judge_way(task: Task, choice: Choice, marks: Sequence[Marked]) -> Verdict:
@@ -180,7 +216,8 @@ def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) 
 
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
-    of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
+    there = [name for name in more["members"] if name not in more.get("added", ())]
+    of_gate = {"moment": "before_upgrade", "expected": there, "batch": more["broken"]}
     of_gate |= {"wait_limit": params["wait_timeout"], "target_version": more["target_version"]}
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     if not params["groups"]:
@@ -205,14 +242,18 @@ def _schedule(task: Task, order: Outcome) -> Outcome:
     """Mark all pods of the plan, so that a run that is killed is gone on with."""
     if task.params["groups"]:
         return note_on_hosts(task, order)
+    batches = [batch for batch in order.more["batches"] if batch["by"] != REMOVAL]
+    grown = [
+        each["pool"] for each in task.params["configuration"] or () if each.get("replicas") and order.more["added"]
+    ]
     going: dict[str, Any] = {
-        "pools": sorted({pool for batch in order.more["batches"] for pool in batch["pools"]}),
-        "batch": [name for batch in order.more["batches"] for name in batch["members"]],
+        "pools": sorted({*grown, *(pool for batch in batches for pool in batch["pools"])}),
+        "batch": [name for batch in batches for name in batch["members"]],
     }
     wanted = licence_of(task.params) if order.more["licence_first"] else None
     if wanted is not None and not task.check_mode:
         bring_licence(task, connect(task.params["opensearch"], task.params["kubernetes"]), wanted)
-    if not going["batch"] or task.check_mode:
+    if not going["pools"] or task.check_mode:
         return Outcome(Verdict())
     together = order.more["course"] == Course.COORDINATED.value
     going["phase"] = (Phase.SCHEDULE_COORDINATED if together else Phase.SCHEDULE_ROLLING).value

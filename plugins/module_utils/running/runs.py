@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -67,20 +67,9 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
         state = task.params["state"]
         if state == "planned":
             return _plan(task, system)
-        if state == "begun":
-            return _begin(task, system)
-        return end(task, _parts_of(system), PATIENCE)
+        return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
 
     return run
-
-
-def _begin(task: Task, system: System) -> Outcome:
-    """The begin with the time that the plan was shown with, which the end compares with the time that it took."""
-    begun = begin(task, _parts_of(system), PATIENCE)
-    if not begun.verdict.passed:
-        return begun
-    _place, records = _records_of(task, begun.more)
-    return replace(begun, more={**begun.more, **_predicted(records, begun.more["batches"], system.guess)})
 
 
 def _parts_of(system: System) -> Parts:
@@ -142,18 +131,12 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
 def _from_records(task: Task, more: Mapping[str, Any], guess: int) -> tuple[Verdict, dict[str, Any]]:
     """Whether the record can have a place, and the place and the time of the batches as earlier records tell them."""
     place, records = _records_of(task, more)
+    pace = seconds_a_batch(records)
     batches = more["batches"]
     earlier = earlier_of(records, task.params["target_version"] or more["target_version"], more)
     return place, {
         "batches": placed(batches, earlier.get("done", 0) + len(batches)),
         "earlier": earlier,
-        **_predicted(records, batches, guess),
-    }
-
-
-def _predicted(records: list[Record], batches: Sequence[Any], guess: int) -> dict[str, Any]:
-    pace = seconds_a_batch(records)
-    return {
         "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,
         "prediction": "guessed" if pace is None else "measured",
     }

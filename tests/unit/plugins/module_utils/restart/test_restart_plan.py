@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart import licence_plan, restart_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Move
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import licence_plan, restart_plan, size_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
@@ -41,6 +42,8 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Room:
     spec["containers"][0]["volumeMounts"].append({"name": "configuration", "mountPath": "/configuration"})
     spec["volumes"].append({"name": "configuration", "secret": {"secretName": "data-configuration"}})
     keep(made, dict.fromkeys(MEMBERS, BASE))
+    monkeypatch.setattr(size_plan, "connect", lambda *_options: None)
+    monkeypatch.setattr(size_plan, "explain_moves", lambda *_asked: [])
     return made
 
 
@@ -252,6 +255,32 @@ def test_a_pod_that_is_scheduled_alone_waits_for_one_that_is_under_way(room: Roo
     annotate(room, "managers-0", restart_phase="stop", restart_process="someone")
     result = plan(room)
     assert (groups(result), result["verdict"]["state"]) == ([["managers-0"], ["data-0"]], "passed")
+
+
+def test_a_pool_that_grows_has_its_new_members_in_the_plan_and_in_its_consent(room: Room) -> None:
+    same = plan(room, "", configuration=[{"pool": "data", "content": BASE}])
+    result = plan(room, configuration=[{"pool": "data", "content": BASE, "replicas": 4}])
+    assert (result["added"], result["batches"], result["asks_without_batches"]) == (["data-2", "data-3"], [], True)
+    assert {"data-2", "data-3"} <= {*result["members"]}
+    assert "data-2, data-3 are added to pool data: the configuration first, then the pod" in result["told"]
+    assert (same["asks_without_batches"], same["digest"] == result["digest"]) == (False, False)
+
+
+def test_a_member_that_is_removed_has_a_batch_of_its_own_at_the_end(room: Room) -> None:
+    given = [{"pool": "data", "content": BASE + "node.attr.a: b\n", "replicas": 1}]
+    result = plan(room, configuration=given)
+    assert (groups(result), ways(result)) == ([["data-0"], ["data-1"]], ["process", "removal"])
+    assert (result["removed"], result["batches"][1]["expected"]) == (["data-1"], result["members"])
+    assert "data-1 is removed from pool data, after the shards have moved away" in result["told"]
+    assert "size_in_own_run" in codes(plan(room, configuration=given, members=["data-0"]))
+
+
+def test_a_member_whose_shards_fit_nowhere_is_not_removed(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits_nowhere = Move(("logs[0]",), {"data-0": frozenset({"same_shard"})})
+    monkeypatch.setattr(size_plan, "explain_moves", lambda *_asked: [fits_nowhere])
+    result = plan(room, configuration=[{"pool": "data", "content": BASE, "replicas": 1}])
+    assert codes(result) == {"drain_impossible": "refused"}
+    assert "leave the size of the pool as it is" in result["verdict"]["reasons"][-1]["remedy"]
 
 
 def test_a_process_namespace_that_containers_share_stands_against_signals_and_not_against_new_pods(room: Room) -> None:

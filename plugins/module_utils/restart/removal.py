@@ -1,0 +1,91 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The removal of one member that holds no shard any more: proven like a batch, then its pool gets one member fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..common.attempts import proven_and_prepared
+from ..common.task import Outcome, Task, passed_or_raise
+from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import Namespace, StatefulSet
+from ..kubernetes.stateful_sets import named_in, observe_namespace
+from ..opensearch.batch_proof import BatchProof
+from ..opensearch.observe.client import OpenSearchClient
+from ..opensearch.observe.cluster import observe, observe_members
+from .act.size import resize
+from .judge.sizes import judge_empty, judge_last
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One look at the member that is to go."""
+
+    pool: StatefulSet
+    there: Namespace
+    verdict: Verdict
+    kept: bool
+    """Whether its pool still keeps it."""
+
+
+def remove_member(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> Outcome:
+    """Remove the one member of the batch, and wait until its pod and the member are gone.
+
+    Raises:
+        Refusal: an API gives no answer, or the pool is not as it was planned.
+    """
+    (name,), (of_pool,) = task.params["batch"], task.params["pools"]
+    namespace = task.params["namespace"]
+    proof = BatchProof(task, search, None, loses_data=False)
+    begun = task.clock.now()
+
+    def look() -> _Seen:
+        there = observe_namespace(cluster, namespace)
+        pool = named_in(there, of_pool)
+        if name not in pool.member_names():
+            return _Seen(pool, there, Verdict(), kept=False)
+        there.need(set(pool.member_names()))
+        proven = proof.proof((pool,), there, ())
+        empty = judge_empty(observe(search), [name])
+        return _Seen(pool, there, combine((judge_last(pool, name), proven, empty)), kept=True)
+
+    def looked() -> tuple[_Seen, Verdict]:
+        return task.wait(look, lambda seen: seen.verdict, stoppable=True, in_vain=proof.in_vain)
+
+    def fewer(pool: StatefulSet) -> int:
+        if name in pool.member_names():
+            passed_or_raise(judge_last(pool, name))
+            return pool.replicas - 1
+        return pool.replicas
+
+    seen, verdict = proven_and_prepared(looked, lambda seen: seen.kept and proof.prepare([name]), proof.again)
+    changed = seen.kept and verdict.passed and resize(task, cluster, namespace, of_pool, fewer)
+    if verdict.passed and not task.check_mode:
+        _gone, verdict = task.wait(lambda: _left(cluster, search, namespace, name), lambda found: found)
+    took = round(task.clock.now() - begun, 2) if changed else None
+    member = {"name": name, "pool": of_pool, "action": "removed" if changed else "kept", "phase": "", "uid": ""}
+    before = {"replicas": seen.pool.replicas}
+    return Outcome(
+        combine((verdict, Verdict(proof.remarks))),
+        changed or bool(task.journal.as_result()),
+        before=before,
+        after={"replicas": seen.pool.replicas - 1} if changed else before,
+        more={"members": [{**member, "total_seconds": took}]},
+    )
+
+
+@as_verdict
+def _left(cluster: KubernetesClient, search: OpenSearchClient, namespace: str, name: str) -> Iterator[Reason]:
+    """Whether neither the pod nor the member is there any more."""
+    pods = {pod.name for pod in observe_namespace(cluster, namespace).pods}
+    if name in pods or name in observe_members(search, [name]):
+        yield waiting(
+            "removal_unfinished",
+            f"Member {name} is leaving: its {'pod ends' if name in pods else 'connection ends'}.",
+            "It ends with the grace period of the pod. Look at the events of the pod if it does not.",
+            about=name,
+        )

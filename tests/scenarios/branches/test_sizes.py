@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool gains a member, which finds its configuration, and loses it again once its shards have moved away."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.scenarios.branches.test_new_configuration import MEMBERS, RESTART, contents, variables
+from tests.scenarios.circumstances import POOL, index
+from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import Played, play
+
+NEW = f"{POOL}-3"
+
+
+def names(cluster: Cluster) -> list[str]:
+    """The members, by name."""
+    return sorted(node["name"] for node in json.loads(cluster.ask("/_nodes"))["nodes"].values())
+
+
+def sized(cluster: Cluster, replicas: int, environment: Mapping[str, str]) -> tuple[Played, Played]:
+    """A run for this size: the one that shows its plan, and the one that was confirmed."""
+    first = contents(cluster)[MEMBERS[0]]
+    given: dict[str, Any] = variables(cluster, {})
+    given["upgrade_configuration"] = [{"pool": POOL, "contents": {NEW: first.replace(MEMBERS[0], NEW)}}]
+    given["upgrade_configuration"][0]["replicas"] = replicas
+    shown = play(RESTART, given, environment)
+    digest = re.search(r"Plan (p\w{11})", shown.output) or re.search(r"upgrade_confirm=(p\w{11})", shown.output)
+    assert digest, shown.output
+    return shown, play(RESTART, {**given, "upgrade_confirm": digest[1]}, environment)
+
+
+def test_a_pool_gains_a_member_and_loses_it_again(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(ground, "sizes", three_combined, "2.19.6", configured=True)
+    try:
+        ground.apply(bound(RESTART_ROLE, cluster.namespace))
+        before, keys = cluster.fingerprint(), contents(cluster)
+        shown, grown = sized(cluster, 4, ansible_environment)
+        print(shown.output, grown.output)
+        assert f"{NEW} is added to pool {POOL}" in shown.output
+        assert grown.code == 0, grown.message
+        assert names(cluster) == [*MEMBERS, NEW]
+        assert sorted(contents(cluster)) == [*MEMBERS, NEW]
+        with index(cluster, "logs", shards=4, replicas=1):
+            shown, shrunk = sized(cluster, 3, ansible_environment)
+            print(shown.output, shrunk.output)
+            assert f"{NEW} is removed from pool {POOL}" in shown.output
+            assert "1 to remove, 3 to leave alone" in shown.output
+            assert shrunk.code == 0, shrunk.message
+            assert names(cluster) == MEMBERS
+            cluster.until_green()
+        assert contents(cluster) == keys
+        assert cluster.fingerprint().pods == before.pods
+        assert cluster.fingerprint().settings == before.settings
+    finally:
+        cluster.remove()
