@@ -45,6 +45,9 @@ def _members(teller: Teller) -> None:
     teller.tell("GET /_tasks?actions=indices:data/write/reindex&detailed=true&timeout=5s")
     teller.tell("GET /_recovery?active_only=true")
     teller.tell("GET /_nodes/data:true/stats/fs?filter_path=_nodes")
+    # Servers without x-pack take it for a member that nobody has, and know nothing of its registration.
+    teller.tell("GET /_nodes/shutdown", fields="_nodes,nodes")
+    teller.tell("PUT /_nodes/nobody/shutdown", {"type": "restart", "reason": "story"})
 
 
 def _settings(teller: Teller) -> None:

@@ -35,6 +35,7 @@ from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
 from .putting_back import restore, setting_left_alone
 from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
+from .shutdown import register
 
 DEFAULT_RECOVERIES = 2
 """The servers' own default (server source, ThrottlingAllocationDecider)."""
@@ -154,7 +155,8 @@ def restrict(
     if not delays:
         state = wait_calm(task, client, state, task.params["batch"], may_be_red)
     done = change_settings(task, client, settings, fresh, undo, state.uuid, "replace the members")
-    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed)))
+    told = register(task, client, state, task.params["batch"], task.params["delay"])
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed, *told)))
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:

@@ -19,10 +19,12 @@ from ...kubernetes.lease import lease_at
 from ..judge.changes import request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe_voting
+from ..observe.products import ELASTICSEARCH
 from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Settings, excluded_by, with_excluded
 from ..observe.state import Voting
 from .cluster_lock import ClusterLock
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
+from .shutdown import unregister
 from .voting import refused_by_server, take_back
 
 ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
@@ -46,6 +48,8 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
     if undo is None or (_names_anything(undo) and not going and not voters):
         return Outcome(Verdict(refusals), before=before, after=before)
+    if task.params["state"] != "undrained" and client.product is ELASTICSEARCH:
+        unregister(task, client)
     strangers, failed = set[str](), None
     if voters:
         # Settings are put back even if the members cannot be let vote again.

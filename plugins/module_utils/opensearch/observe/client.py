@@ -27,7 +27,7 @@ from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .answers import not_understood
-from .products import Asked
+from .products import Asked, Product
 from .ways import Certificates, connection_class
 
 SCHEMES = ("https://", "http://")
@@ -85,6 +85,11 @@ class OpenSearchClient:
         self._username = username
         self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
         self.where = ", ".join(hosts)
+
+    @property
+    def product(self) -> Product | None:
+        """The servers that have answered; None as long as no answer has told it."""
+        return self._asked.product
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
         """The JSON answer to GET; `params` are query parameters."""

@@ -40,6 +40,8 @@ class Product:
     .ensureVersionBarrier)."""
     synced_flush_before: Version | None = None
     """The first version in which an ordinary flush does all that a synced flush did (`_flush/synced`)."""
+    shutdown_since: Version | None = None
+    """The first version that can be told which members restart (`_nodes/shutdown`); None if none can."""
 
     @property
     def data_path(self) -> str:
@@ -74,6 +76,7 @@ ELASTICSEARCH = Product(
     delay_since=None,
     major_barrier=False,
     synced_flush_before=Version.parse("7.6.0"),
+    shutdown_since=Version.parse("7.15.0"),
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import Product
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     WATERMARKS,
     Json,
@@ -62,6 +63,10 @@ class Servers:
     """After so many requests none is answered any more."""
     lost_answer: bool = False
     """Whether the request at which the line was cut has still been carried out."""
+    product: Product | None = None
+    """As the answers have told it."""
+    shutdowns: dict[str, Json] | None = None
+    """The members that are registered to go, by id; None if the servers do not have that API."""
     waited_for: str | None = None
     """The status for which the last question for the health asked the server to wait."""
 
@@ -80,6 +85,10 @@ class Servers:
     def post_once(self, path: str, seconds: float, **_params: Any) -> Json:
         """The answer to a POST that is sent once."""
         return self._served("POST", path)
+
+    def order(self, method: str, path: str, **_params: Any) -> None:
+        """A request whose answer has no body."""
+        self._served(method, path)
 
     def health(self, **params: Any) -> Json:
         """The health."""
@@ -104,6 +113,8 @@ class Servers:
         if denied is not None:
             said = f"OpenSearch does not allow {method} {path}: no permissions for [{denied}]."
             raise refusal("opensearch_rights", said, "Give it.")
+        if "shutdown" in path:
+            return self._shutdown(method, path, body)
         if path.startswith(("/_tasks", "/_nodes/")):
             return self._of_members(path)
         if path.startswith("/_cluster/state"):
@@ -115,6 +126,21 @@ class Servers:
         if not path.endswith("/_flush"):
             raise answered(404, f"no handler found for uri [{path}]")
         return {"_shards": {"failed": 0}}
+
+    def _shutdown(self, method: str, path: str, body: Any) -> Json:
+        """Without the API, `shutdown` is the name of a member that nobody has."""
+        if self.shutdowns is None:
+            if method == "GET":
+                return {"_nodes": {"total": 0}, "nodes": {}}
+            raise answered(400, f"no handler found for uri [{path}] and method [{method}]")
+        if method == "GET":
+            return {"nodes": [{"node_id": key, **each} for key, each in self.shutdowns.items()]}
+        key = path.split("/")[2]
+        if method == "PUT":
+            self.shutdowns[key] = body
+        else:
+            del self.shutdowns[key]
+        return {"acknowledged": True}
 
     def _of_members(self, path: str) -> Json:
         if path == "/_tasks":

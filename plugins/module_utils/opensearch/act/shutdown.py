@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Telling Elasticsearch which members restart, so that it knows why they leave, and taking that back.
+
+A registration is made after allocation was restricted, and removed before that is put back. So there is an undo in the
+cluster as long as there is a registration, and whoever carries the undo out finds the registration by its reason. The
+servers never remove one themselves (documentation of the API, "Put shutdown").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...common.errors import Refusal, Unreachable
+from ...common.task import Task
+from ...common.verdict import Reason, remark
+from ...common.words import enumerate_few
+from ..observe.client import OpenSearchClient
+from ..observe.shutdowns import Shutdown, read_shutdowns
+from ..observe.state import ClusterState
+
+OURS = "stateful.upgrade"
+"""The begin of the reason by which a registration is known as one of this collection."""
+
+
+def register(
+    task: Task, client: OpenSearchClient, state: ClusterState, names: Collection[str], delay: str
+) -> tuple[Reason, ...]:
+    """Tell the servers that these members restart and come back within `delay`. The result has remarks.
+
+    It is done if all members know the API. A server that does not allow it gives a remark: the batch is safe without.
+
+    Raises:
+        Unreachable: there was no answer, so it may have been registered.
+    """
+    since = state.product.shutdown_since
+    if task.check_mode or since is None or any(each.version < since for each in state.members.values()):
+        return ()
+    try:
+        present = read_shutdowns(client)
+        if present is None:
+            return ()
+        registered = {each.id: each for each in present}
+        for each in sorted(state.ids(names) - registered.keys()):
+            _register(task, client, each, state.members[each].name, delay)
+    except Unreachable:
+        raise
+    except Refusal as error:
+        return (_not_registered(error),)
+    return tuple(_others(state, names, registered.values()))
+
+
+def unregister(task: Task, client: OpenSearchClient) -> None:
+    """Take back all registrations of this collection. A user who may not see them cannot have made any.
+
+    Raises:
+        Refusal: one was not taken back, or there was no answer.
+    """
+    try:
+        present = read_shutdowns(client)
+    except Unreachable:
+        raise
+    except Refusal:
+        return
+    for each in present or ():
+        if each.reason.startswith(OURS):
+            if not task.check_mode:
+                task.still_wanted()
+            with task.journal.doing(("unregistered_shutdown", each.id, {"reason": each.reason})):
+                if not task.check_mode:
+                    client.order("DELETE", f"/_nodes/{each.id}/shutdown")
+
+
+def _register(task: Task, client: OpenSearchClient, member: str, name: str, delay: str) -> None:
+    body = {"type": "restart", "reason": f"{OURS} {task.run}".strip(), "allocation_delay": delay}
+    task.still_wanted()
+    with task.journal.doing(("registered_shutdown", name, {"allocation_delay": delay})):
+        client.put(f"/_nodes/{member}/shutdown", body)
+
+
+def _others(state: ClusterState, names: Collection[str], present: Collection[Shutdown]) -> Iterator[Reason]:
+    """A remark on members that somebody else has registered."""
+    others = [each.id for each in present if each.id in state.ids(names) and not each.reason.startswith(OURS)]
+    if others:
+        yield remark(
+            "shutdown_of_another",
+            f"Something else has registered {enumerate_few(state.members[each].name for each in others)} to shut down"
+            " (GET _nodes/shutdown), which is left as it is.",
+            "Remove the registration once it is needed no more.",
+        )
+
+
+def _not_registered(error: Refusal) -> Reason:
+    return remark(
+        "shutdown_not_registered",
+        f"The servers were not told that the members restart: {error.verdict.reasons[0].message}",
+        "Give the user the cluster privilege manage if they are to know. The restriction of allocation is enough.",
+    )

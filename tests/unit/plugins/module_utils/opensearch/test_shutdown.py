@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Elasticsearch is told which members restart, as long as allocation is restricted for them, and nobody else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import (
+    ELASTICSEARCH,
+    OPENSEARCH,
+    Product,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    Json,
+    identity,
+    info,
+    state_answer,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.test_shard_allocation import (
+    act,
+    finished,
+)
+
+STRANGER = {"type": "REMOVE", "reason": "of somebody else"}
+
+
+def servers(version: str = "8.19.4", product: Product = ELASTICSEARCH, **more: Any) -> Servers:
+    """Three members of Elasticsearch that know the API."""
+    flavor = {"build_flavor": "default"} if product is ELASTICSEARCH else {}
+    nodes = {identity(name): {**info(name, version), **flavor} for name in "abc"}
+    state = state_answer("abc", elected=None if product is ELASTICSEARCH else "a")
+    if product is ELASTICSEARCH:
+        state["master_node"] = identity("a")
+    return Servers(state=state, nodes=nodes, product=product, **{"shutdowns": {}, **more})
+
+
+def codes(outcome: Any) -> list[str]:
+    return [reason.code for reason in outcome.verdict.reasons]
+
+
+def test_a_member_is_registered_with_its_delay_and_taken_back() -> None:
+    client = servers()
+    act(client, "restricted", delay="20m")
+    assert client.shutdowns == {
+        identity("a"): {"type": "restart", "reason": "stateful.upgrade night", "allocation_delay": "20m"}
+    }
+    act(client, "restored")
+    assert client.shutdowns == {}
+
+
+@pytest.mark.parametrize("state", ["unrestricted", "restored"])
+def test_whoever_puts_allocation_back_takes_it_back(state: str) -> None:
+    client = servers()
+    act(client, "restricted")
+    act(client, state)
+    assert client.shutdowns == {}
+
+
+@pytest.mark.parametrize("cut_off", range(1, 8))
+@pytest.mark.parametrize("lost_answer", [False, True])
+def test_a_run_that_is_cut_off_leaves_none_once_all_is_put_back(cut_off: int, lost_answer: bool) -> None:
+    client = servers(cut_off=cut_off, lost_answer=lost_answer)
+    finished(client, "restricted")
+    client.cut_off = None
+    act(client, "restored")
+    assert (client.shutdowns, client.settings["persistent"]) == ({}, {})
+
+
+@pytest.mark.parametrize("cut_off", range(1, 9))
+@pytest.mark.parametrize("lost_answer", [False, True])
+def test_putting_back_that_is_cut_off_is_finished_by_the_next(cut_off: int, lost_answer: bool) -> None:
+    client = servers()
+    act(client, "restricted")
+    client.asked.clear()
+    client.cut_off, client.lost_answer = cut_off, lost_answer
+    finished(client, "restored")
+    client.cut_off = None
+    act(client, "restored")
+    assert (client.shutdowns, client.settings["persistent"]) == ({}, {})
+
+
+def test_those_of_others_stay_and_are_told_if_they_are_of_the_batch() -> None:
+    client = servers(shutdowns={identity("a"): STRANGER, identity("b"): STRANGER})
+    done = act(client, "restricted")
+    assert codes(done) == ["shutdown_of_another"]
+    assert "a to shut down" in done.verdict.reasons[0].message
+    act(client, "restored")
+    assert client.shutdowns == {identity("a"): STRANGER, identity("b"): STRANGER}
+
+
+@pytest.mark.parametrize(
+    ("version", "product", "shutdowns"),
+    [("7.14.2", ELASTICSEARCH, {}), ("8.19.4", ELASTICSEARCH, None), ("3.8.0", OPENSEARCH, {})],
+)
+def test_nobody_is_asked_that_does_not_know_it(version: str, product: Product, shutdowns: Json | None) -> None:
+    client = servers(version, product, shutdowns=shutdowns)
+    done = act(client, "restricted")
+    act(client, "restored")
+    assert codes(done) == []
+    assert [method for method, path in client.asked if "shutdown" in path and method != "GET"] == []
+    assert client.shutdowns == shutdowns
+
+
+def test_without_the_privilege_a_remark_says_so() -> None:
+    client = servers()
+    client.denied["GET /_nodes/shutdown"] = "cluster:admin/shutdown/get"
+    done = act(client, "restricted")
+    assert (codes(done), done.changed) == (["shutdown_not_registered"], True)
+    act(client, "restored")
+    assert client.settings["persistent"] == {}
+
+
+def test_check_mode_registers_nobody() -> None:
+    client = servers()
+    act(client, "restricted", check=True)
+    assert client.shutdowns == {}
