@@ -268,6 +268,22 @@ changes:
       why: each member reads it when it starts
       source: ''
       members: pool data
+template_changes:
+  description:
+    - Each changed part of the templates of pods that are replaced, such as C(resources of container opensearch),
+      without values. It is empty if no template has changed, or the user may not read C(controllerrevisions).
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+  sample: []
+plugins:
+  description:
+    - Whether plugins that were installed into running pods C(stay) when their processes restart, and C(why), by pool.
+      If they do, a change of plugins needs no new pods.
+  returned: unless O(state=ended)
+  type: dict
+  sample:
+    data: {stay: false, why: '/usr/share/opensearch/plugins is on no volume, so it is that of the image'}
 licence_first:
   description: Whether the licence changes before the restarts; else it is brought after them, if at all.
   returned: unless O(state=ended)

@@ -21,7 +21,6 @@ from .act.labels import label_pod
 from .act.marks import Marks
 from .act.size import resize
 from .judge.configuration import checksum, judge_secret
-from .judge.configuration_diff import contents_diff
 from .judge.labels import judge_labels
 from .judge.phases import Marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
@@ -133,17 +132,6 @@ class Configurations:
         if pool.name not in self.wanted:
             return ""
         return f"{self._mounted(pool, container).directory}/{pod.name}"
-
-    def diff(self, pools: Iterable[StatefulSet]) -> tuple[dict[str, object], dict[str, object]]:
-        """The data for diff mode before and after, by pool, without anything that may be a secret."""
-        before: dict[str, object] = {}
-        after: dict[str, object] = {}
-        for pool in pools:
-            if pool.name in self.wanted:
-                secret = self.secret(pool.name)
-                contents = self.wanted[pool.name].contents(pool.member_names())
-                before[pool.name], after[pool.name] = contents_diff(secret.contents if secret else {}, contents)
-        return before, after
 
     def complete(self, pools: Iterable[StatefulSet], pods: Collection[str]) -> None:
         """Forget what the members had before the run, and remove the keys of members that are gone."""

@@ -18,7 +18,7 @@ from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
 from ..pools.disruption import judge_budgets
 from ..pools.judge import judge_controller, judge_members, judge_others, pool_of
-from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_words, marked, phase_of
+from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_alone, judge_words, marked, phase_of
 
 
 @dataclass(frozen=True)
@@ -134,5 +134,8 @@ class Looking:
         budgets = () if seen.together else list_budgets(self.client, self._namespace)
         going = [seen.pods[name] for name in seen.going]
         # A person has had these stopped, so nobody waits for them. The proof counts them as away.
-        resting = {name for name, pod in pods.items() if marked(name, pod.uid, pod.annotations, key=self._key).rests}
-        return combine((judge_others(seen.pools, pods, {*self._names, *resting}), judge_budgets(budgets, going)))
+        marks = [marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in pods.items()]
+        resting = {mark.name for mark in marks if mark.rests}
+        others = judge_others(seen.pools, pods, {*self._names, *resting})
+        alone = judge_alone(mark for mark in marks if mark.name not in self._names)
+        return combine((others, alone, judge_budgets(budgets, going)))

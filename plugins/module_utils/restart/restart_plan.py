@@ -30,7 +30,7 @@ from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
-from .judge.choice import Asked, Choice, Course, RunBy, chosen_way, judge_course, together_of
+from .judge.choice import Asked, Choice, Course, Line, RunBy, chosen_way, judge_course, together_of
 from .judge.configuration_diff import settings_diff
 from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
 from .judge.pod_spec import Mounted
@@ -41,6 +41,7 @@ from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
 from .size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
+from .template_plan import changed_templates, plugins_of
 from .ways import keeps_stopped
 
 
@@ -69,7 +70,9 @@ def _order(task: Task) -> Outcome:
     asked = [_asked(pool, request, stay, configuration, by) for pool in found.values()]
     licence = plan_licence(task, seen, configuration.changes)
     choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
-    wishes = _Wishes(request, configuration, licence, sizes, choice, scheduled_at_once(marks))
+    templates = changed_templates(task, seen, choice.replaced)
+    at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen)
+    wishes = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once)
     verdict = combine((*troubles, judge_request(request, marks, versions), *wishes.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
@@ -87,6 +90,10 @@ class _Wishes:
     licence: PlannedLicence
     sizes: PlannedSizes
     choice: Choice
+    templates: tuple[Line, ...]
+    """The changed parts of the templates of pods that are replaced."""
+    plugins: Mapping[str, Any]
+    """Whether plugins that were installed into running pods stay, by pool."""
     at_once: frozenset[str]
     """The members that a person wants to go together."""
 
@@ -118,7 +125,9 @@ class _Wishes:
             **planned.more,
             **shown.as_result(),
             **self.licence.as_result(),
-            "told": [*self.licence.told, *sizes.told(), *shown.told()],
+            "told": [*self.licence.told, *sizes.told(), *shown.told(), *(line.told() for line in self.templates)],
+            "template_changes": [line.as_result() for line in self.templates],
+            "plugins": dict(self.plugins),
             "members": expected,
             "outdated": [],
             "batches": [*batches, *sizes.batches(len(batches), expected, kinds)],

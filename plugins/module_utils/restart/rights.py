@@ -11,7 +11,9 @@ MARKING = (Right("patch", "", "pods"),)
 """The right for the phases of pods that stay."""
 CONFIGURING = tuple(Right(verb, "", "secrets") for verb in ("get", "create", "patch"))
 """The rights for configurations in Secrets."""
-ROLE = (*CONFIGURING, Right("get", "", "pods"), *MARKING, *EXECUTE)
+REVISIONS = Right("get", "apps", "controllerrevisions", explains=True)
+"""The right to tell which parts of a template have changed."""
+ROLE = (*CONFIGURING, Right("get", "", "pods"), *MARKING, *EXECUTE, REVISIONS)
 """All of them, with those for signals in pods and for the labels of pods."""
 COLLECTING = tuple(Right(verb, "", "secrets") for verb in ("list", "delete"))
 """The further rights for collecting Secrets that no pod uses. A user who may list them can read them all."""

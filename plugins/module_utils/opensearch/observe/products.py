@@ -49,6 +49,11 @@ class Product:
         return f"/usr/share/{self.server}/data"
 
     @property
+    def plugins_path(self) -> str:
+        """The directory of plugins in the official image."""
+        return f"/usr/share/{self.server}/plugins"
+
+    @property
     def installer(self) -> str:
         """The program that installs plugins, as charts and operators run it when a pod starts."""
         return f"{self.server}-plugin"

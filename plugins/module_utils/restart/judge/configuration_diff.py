@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ...common.errors import Refusal
 from ...common.words import enumerate_few
-from .configuration import Contents, checksum
 from .configuration_file import settings_in
 from .setting_rules import Way
 from .settings_table import Changes, changes_between
@@ -37,27 +35,6 @@ def names_of(before: bytes, after: bytes, member: str) -> list[str]:
         return list(changes_of(before, after, member).named())
     except Refusal:
         return []
-
-
-def contents_diff(present: Contents, wanted: Contents) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The data for diff mode before and after: of each changed member its checksum, and the settings that differ.
-
-    Values that may be secrets are hidden, and so is a content that cannot be read.
-    """
-    before: dict[str, Any] = {}
-    after: dict[str, Any] = {}
-    for member, content in sorted(wanted.items()):
-        was = present.get(member)
-        if was == content:
-            continue
-        try:
-            old, new = changes_of(was or b"", content, member).shown()
-        except Refusal:
-            old, new = {}, {}
-        after[member] = {"checksum": checksum(content), "settings": new}
-        if was is not None:
-            before[member] = {"checksum": checksum(was), "settings": old}
-    return before, after
 
 
 def settings_diff(

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ...common.verdict import Reason, as_verdict, refused
+from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
 
 PHASE = "upgrade.stateful/restart-phase"
@@ -103,26 +103,6 @@ class Marked:
         return phase_after(self.phase) if self.phase else None
 
 
-class Due(str, Enum):
-    """The way in which the next pods go down."""
-
-    NOTHING = "nothing"
-    FOLLOWED = "followed"
-    """Pods are under way already. They are brought to their end before any other goes."""
-    SINGLE = "single"
-    """Pods that somebody has scheduled without a word about the others: one proven batch."""
-    ROLLING = "rolling"
-    COORDINATED = "coordinated"
-
-
-@dataclass(frozen=True)
-class Next:
-    """The pods that are due, and the way in which they are."""
-
-    due: Due
-    names: tuple[str, ...] = ()
-
-
 def phase_after(phase: Phase) -> Phase | None:
     """The phase that follows; None once the restart is over."""
     return _NEXT[phase]
@@ -163,24 +143,6 @@ def marked(
     found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED))
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
     return Marked(name, uid, own or of_pool, process, member, stays_stopped, *found)
-
-
-def next_of(pods: Sequence[Marked]) -> Next:
-    """The pods that are due next, from all pods of the cluster in the order of their plan.
-
-    Pods under way come first, and none is scheduled beside them. Then those go that a person has scheduled one by one,
-    then all that restart together, then the first one of those that go one after the other.
-    """
-    for due, phases in (
-        (Due.FOLLOWED, UNDER_WAY),
-        (Due.SINGLE, frozenset({Phase.SCHEDULE})),
-        (Due.COORDINATED, frozenset({Phase.SCHEDULE_COORDINATED})),
-        (Due.ROLLING, frozenset({Phase.SCHEDULE_ROLLING})),
-    ):
-        names = tuple(pod.name for pod in pods if pod.phase in phases and not pod.stays_stopped)
-        if names:
-            return Next(due, names[:1] if due is Due.ROLLING else names)
-    return Next(Due.NOTHING)
 
 
 @dataclass(frozen=True)
@@ -251,6 +213,17 @@ TOGETHER = frozenset({Phase.SCHEDULE_COORDINATED, *_COORDINATED})
 def _is_back(pod: Marked, process: Process) -> bool:
     """Whether a process that is to run does so, as a member, and is another one than the one that was ended."""
     return process.running and process.joined and process.has_configuration and is_stopped(pod, process)
+
+
+@as_verdict
+def judge_alone(others: Iterable[Marked]) -> Iterator[Reason]:
+    """Whether none of these other pods is under way: none leaves `schedule-rolling` beside one in stop or start."""
+    if under_way := [pod.name for pod in others if pod.phase in UNDER_WAY and not pod.rests]:
+        yield waiting(
+            "restart_under_way",
+            f"The restart of {enumerate_few(under_way)} is under way, so no other process is stopped.",
+            "The next run of the playbook brings it to its end first.",
+        )
 
 
 @as_verdict

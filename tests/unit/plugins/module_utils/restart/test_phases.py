@@ -16,17 +16,16 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.pha
     STOPPED,
     STOPPING,
     UNDER_WAY,
-    Due,
     Marked,
     Phase,
     Process,
     advanced,
     is_stopped,
+    judge_alone,
     judge_singles,
     judge_words,
     marked,
     may_become,
-    next_of,
     phase_after,
     phase_of,
     scheduled_at_once,
@@ -59,25 +58,11 @@ def test_a_phase_never_goes_back(before: Phase | None, after: Phase | None) -> N
 
 
 @given(PODS)
-def test_nothing_is_scheduled_beside_a_pod_under_way(pods: list[Marked]) -> None:
-    found = next_of(pods)
-    by_name = {pod.name: pod for pod in pods}
-    under_way = {pod.name for pod in pods if pod.phase in UNDER_WAY}
-    if under_way:
-        assert (found.due, set(found.names)) == (Due.FOLLOWED, under_way)
-    elif found.due is Due.ROLLING:
-        assert len(found.names) == 1
-        assert not any(pod.phase in {Phase.SCHEDULE, Phase.SCHEDULE_COORDINATED} for pod in pods)
-    elif found.due is Due.NOTHING:
-        assert not any(pod.phase for pod in pods)
-    else:
-        assert len({by_name[name].phase for name in found.names}) == 1
-
-
-def test_a_pod_that_stays_stopped_is_not_restarted() -> None:
-    stays = Marked("data-0", "uid", Phase.SCHEDULE_ROLLING, stays_stopped=True)
-    assert next_of([stays]).due is Due.NOTHING
-    assert next_of([stays, Marked("data-1", "uid", Phase.SCHEDULE_ROLLING)]).names == ("data-1",)
+def test_nothing_is_stopped_beside_a_pod_under_way(pods: list[Marked]) -> None:
+    under_way = {pod.name for pod in pods if pod.phase in UNDER_WAY and not pod.rests}
+    verdict = judge_alone(pods)
+    assert verdict.passed is not bool(under_way)
+    assert all(name in verdict.reasons[0].message for name in sorted(under_way)[:3])
 
 
 def test_a_process_that_was_started_since_is_never_taken_for_the_one_to_end() -> None:

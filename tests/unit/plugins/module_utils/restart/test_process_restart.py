@@ -75,6 +75,12 @@ def test_nothing_is_stopped_while_another_pod_is_not_ready(there: World) -> None
     assert (codes(result), there.stopped) == (["other_pod_not_ready"], [])
 
 
+def test_nothing_is_stopped_while_the_restart_of_another_is_under_way(there: World) -> None:
+    there.annotate("data-0", restart_phase="stop", restart_process="data-0/1")
+    result = scheduled(there, "data-1").restart("data-1", wait=False)
+    assert (codes(result), there.stopped) == (["restart_under_way"], [])
+
+
 def test_check_mode_names_the_acts_and_makes_none(there: World) -> None:
     result = scheduled(there).restart("data-1", check=True)
     assert [(each["action"], each["target"]) for each in result["actions"]] == [("marked_pod", "data-1")]

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Move
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart import licence_plan, restart_plan, size_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import size_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
@@ -24,10 +22,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     furnished,
     order_of,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.test_licence_acts import (
-    GOLD,
-    Elasticsearch,
-)
+
+from tests.sandbox.kubernetes.objects import copied
 
 SECRET = "/api/v1/namespaces/search/secrets/data-configuration"
 BASE = "cluster.name: search\nnode.name: ${POD_NAME}\n"
@@ -181,9 +177,27 @@ def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) 
         "data-0": "pod",
     }
     assert result["replaced"] == ["data-0"]
+    assert result["template_changes"] == []
+    former = copied(room.api.objects[f"{SETS}/data"]["spec"]["template"])
+    former["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
+    former["metadata"] = {"annotations": {"kubectl.kubernetes.io/restartedAt": "today"}}
+    revision = {"metadata": {"name": "data-old"}, "revision": 1, "data": {"spec": {"template": former}}}
+    room.api.put_there("/apis/apps/v1/namespaces/search/controllerrevisions/data-old", revision)
+    told = [
+        f"{name} is no longer set for pool data, which needs new pods: it is part of the pod, which has to be another"
+        " one"
+        for name in ("annotation kubectl.kubernetes.io/restartedAt", "resources of container server")
+    ]
+    assert plan(room)["told"][-2:] == told
     assert (order_of(plan(room, "")), ways(plan(room, ""))) == (["data-0"], ["pod"])
     stays = plan(room, restart_by="process")
     assert ({*ways(stays)}, codes(stays)["template_kept"]) == ({"process"}, "passed")
+
+
+@pytest.mark.parametrize(("way", "stay"), [("kubelet", False), ("agent", True)])
+def test_the_plan_says_whether_plugins_stay_that_were_installed_into_a_pod(room: Room, way: str, stay: bool) -> None:
+    found = plan(room, way=way)["plugins"]["data"]
+    assert (found["stay"], "on no volume" in found["why"]) == (stay, True)
 
 
 def test_a_template_of_another_version_is_no_restart(room: Room) -> None:
@@ -294,67 +308,6 @@ def test_a_probe_that_would_start_a_stopped_server_stands_against_the_agent(room
     container["livenessProbe"] = {"tcpSocket": {"port": 9200}}
     assert codes(plan(room, "node.attr.rack: r1\n", way="agent"))["probe_restarts_stopped"] == "refused"
     assert "probe_restarts_stopped" not in codes(plan(room, "node.attr.rack: r1\n"))
-
-
-@pytest.fixture
-def servers(room: Room, monkeypatch: pytest.MonkeyPatch) -> Elasticsearch:
-    """The same cluster, of Elasticsearch, with its licence."""
-    for name in room.versions:
-        room.versions[name] = "8.19.0"
-    made = Elasticsearch()
-    monkeypatch.setattr(licence_plan, "connect", lambda *_options: made)
-    monkeypatch.setattr(restart_plan, "connect", lambda *_options: made)
-    return made
-
-
-def test_opensearch_has_no_licence(room: Room) -> None:
-    assert codes(plan(room, "", licence="basic"))["licence_of_elasticsearch"] == "refused"
-
-
-def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Room, servers: Elasticsearch) -> None:
-    result = plan(room, "", licence="trial")
-    assert result["told"] == ["The licence changes from basic to trial by the API of the servers, before the restarts."]
-    assert (result["course"], result["batches"], result["licence_first"]) == ("nothing", [], True)
-    assert result["asks_without_batches"]
-    assert servers.changes() == []
-    given = {name: option.get("default") for name, option in contract_of(SYSTEM).argument_spec.items()}
-    task = Task({**given, "namespace": "search", "opensearch": {}, "kubernetes": {}, "licence": "trial"})
-    assert SYSTEM.first is not None
-    SYSTEM.first(replace(task, check_mode=True), Outcome(Verdict(), more=result))
-    assert servers.changes() == []
-    SYSTEM.first(task, Outcome(Verdict(), more=result))
-    assert servers.changes() == [("POST", "/_license/start_trial")]
-    assert plan(room, "", licence="trial")["told"] == []
-
-
-@pytest.mark.parametrize(
-    ("held", "wanted", "security", "added", "comes_first"),
-    [
-        (
-            "basic",
-            GOLD,
-            {"enabled": "false"},
-            "xpack.security.enabled: true\nxpack.security.transport.ssl.enabled: true\n",
-            False,
-        ),
-        (
-            "gold",
-            "basic",
-            {"enabled": "true", "transport": {"ssl": {"enabled": "true"}}},
-            "xpack.security.enabled: false\n",
-            True,
-        ),
-    ],
-)
-def test_a_licence_that_turns_security_on_or_off_restarts_all_at_once_both_ways(
-    room: Room, servers: Elasticsearch, held: str, wanted: Any, security: Any, added: str, comes_first: bool
-) -> None:
-    servers.held = {"type": held, "uid": "before"}
-    servers.settings = {"nodes": {"one": {"settings": {"xpack": {"security": security}}}}}
-    result = plan(room, added, licence=wanted)
-    assert (result["course"], result["licence_first"], len(order_of(result))) == ("coordinated", comes_first, 6)
-    assert codes(result)["licence_switches_security"] == "passed"
-    assert "hunter" not in str(result)
 
 
 def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_goes_alone_by_the_agent(room: Room) -> None:

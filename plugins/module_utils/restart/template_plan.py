@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pods as the plan of a restart tells of them: changed parts of their templates, and whether plugins stay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from ..common.task import Task
+from ..kubernetes import client as kubernetes
+from ..opensearch.judge.set_pools import server_in
+from ..opensearch.observe.look import Seen
+from ..pools.images import container_for
+from .judge.choice import Asked, Line, lines_of
+from .judge.pod_spec import plugins_survive, template_changes
+from .judge.settings_table import Changes
+from .observe.pod_spec import mounts_of
+from .observe.revisions import fields_of, former_fields
+from .ways import keeps_stopped
+
+
+def changed_templates(task: Task, seen: Seen, replaced: Collection[str]) -> tuple[Line, ...]:
+    """One line for each changed part of the templates of these pods, for those that are of an older one.
+
+    Nothing is told of a revision that is gone, or that the user may not read.
+
+    Raises:
+        Refusal: an answer is missing or unreadable.
+    """
+    client = kubernetes.connect(task.params["kubernetes"])
+    asked: list[Asked] = []
+    for one in seen.sets:
+        revisions = {pod.name: pod.revision for pod in seen.pods[one.name] if pod.name in replaced}
+        found: dict[str, Changes] = {}
+        for revision in sorted({*revisions.values()} - {one.update_revision, ""}):
+            former = task.ask(partial(former_fields, client, task.params["namespace"], revision))
+            if former is not None:
+                found[revision] = template_changes(former, fields_of(one))
+        changes = {name: found[revision] for name, revision in revisions.items() if revision in found}
+        asked.append(Asked(one.name, frozenset(revisions), frozenset(revisions), changes=changes))
+    return lines_of(asked)
+
+
+def plugins_of(task: Task, seen: Seen) -> dict[str, dict[str, Any]]:
+    """Whether plugins that were installed into running pods are there after a restart, and why, by pool."""
+    directory, found = seen.state.product.plugins_path, {}
+    for one in seen.sets:
+        if seen.pods[one.name]:
+            container = container_for(one.name, one.images, task.params["container"], server_in(one.images))
+            survival = plugins_survive(mounts_of(one.template, container, one.claims), directory)
+            # A way that keeps processes stopped keeps their containers.
+            stay = survival.process if keeps_stopped(task.params["way"]) else survival.container
+            found[one.name] = {"stay": stay, "why": survival.why}
+    return found
