@@ -107,13 +107,13 @@ def _done(end: Ending, words: Words) -> Iterator[str]:
 
 
 def _count(end: Ending, words: Words) -> str:
-    removed = {_name(one) for one in _told(end) if one.get("action") == "removed"}
-    there, outdated = _upgraded(end) - removed, _outdated(end)
+    of = {deed: {_name(one) for one in _told(end) if one.get("action") == deed} for deed in ("stopped", "removed")}
+    there, outdated = _upgraded(end).difference(*of.values()), _outdated(end)
     upgraded, replaced = len(there - outdated), len(there & outdated)
     parts = [
-        f"{upgraded:,} {words.done(end.target_version)}" if upgraded or not (replaced or removed) else "",
+        f"{upgraded:,} {words.done(end.target_version)}" if upgraded or not (replaced or any(of.values())) else "",
         f"{replaced:,} replaced (template changed)" if replaced else "",
-        f"{len(removed):,} removed" if removed else "",
+        *(f"{len(names):,} {deed}" for deed, names in of.items() if names),
     ]
     return ", ".join(filter(None, parts))
 

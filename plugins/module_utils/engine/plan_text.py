@@ -62,14 +62,14 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
     sentences = [" ".join(filter(None, (one["message"], one["remedy"]))) for one in remarks]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *sentences))]
-    if not batches:
+    if not batches and not plan.get("asks_without_batches"):
         return [nothing_to_do(plan, words), *_told(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [
         _header(plan, words, going),
         *_earlier(plan),
         *_told(plan),
-        *_rows(batches, words),
+        *(_rows(batches, words) if batches else ()),
         *_touched(words),
         *notes,
         _counts(plan, words, going),
@@ -101,7 +101,7 @@ def nothing_to_do(plan: Mapping[str, Any], words: Words) -> str:
     """The line of a plan without any batch."""
     target, left, outdated = plan["target_version"], plan["left"], plan.get("outdated") or ()
     if words.deed == RESTART:
-        return "No member is to be restarted." if plan.get("added") else "Nothing to do: no member is to be restarted."
+        return "Nothing to do: no member is to be restarted."
     if not left:
         return f"Nothing to do: every {words.unit} runs {target}."
     below = [name for name in left if name not in outdated]
@@ -123,7 +123,7 @@ def _header(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
         f"Plan {plan['digest']}",
         " ".join(filter(None, (name, system))),
         f"{whence} → {plan['target_version']}" if words.deed == UPGRADE else str(plan["target_version"]),
-        ", ".join(filter(None, (count, counted(len(batches), "batch"), _predicted(plan)))),
+        ", ".join(filter(None, (count, counted(len(batches), "batch"), _predicted(plan)))) if batches else "",
     ]
     return "   ".join(filter(None, parts))
 

@@ -159,6 +159,14 @@ def test_a_restart_tells_what_its_system_adds_and_counts_the_pods_that_are_repla
     assert len(many) == 26
 
 
+def test_members_that_come_and_go_are_counted_apart() -> None:
+    grown = plan(added=["m-3"], before={"m-0": "3.8.0"}, asks_without_batches=True)
+    lines = plan_lines(grown, Words(deed=RESTART))
+    assert (lines[0][:4], lines[-1]) == ("Plan", "Plan: 0 to restart, 1 to add, 1 to leave alone.")
+    shrunk = plan(THREE[0], before={"m-0": "3.8.0", "m-1": "3.8.0"}, removed=["m-0"])
+    assert plan_lines(shrunk, Words(deed=RESTART))[-1] == "Plan: 1 to remove, 1 to leave alone."
+
+
 def test_a_batch_of_many_members_and_a_plan_of_many_batches_stay_readable() -> None:
     batches = [batch(*(f"data-{number:04d}" for number in range(start, start + 8))) for start in range(0, 1000, 8)]
     lines = plan_lines(plan(*batches), WORDS)
@@ -234,6 +242,12 @@ def test_the_end_counts_replaced_members_apart() -> None:
     assert lines[1:] == ["  a   replaced by somebody else"]
     took = [{"name": "a", "action": "replaced", "total_seconds": 9}]
     assert " · 1 replaced (template changed) · " in ending(None, took=took, outdated=["a"])[0]
+
+
+def test_the_end_counts_members_that_were_removed_or_stopped_apart() -> None:
+    took = [{"name": name, "action": name, "total_seconds": 9} for name in ("restarted", "removed", "stopped")]
+    assert " · 1 upgraded to 3.8.0, 1 stopped, 1 removed · " in ending(None, took=took)[0]
+    assert " · 1 removed · " in ending(None, took=took[1:2])[0]
 
 
 def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
