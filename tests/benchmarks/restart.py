@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.restart`: a restart of each process beside a replacement of each pod, in one cluster.
 
-The same playbook brings a changed setting to the same three members, first in their pods and then with new ones, under
-the same traffic. The seconds are those of the whole run after its plan was confirmed, divided by the members.
+The same playbook brings a changed setting to the same three members, in their pods and with new ones by turns, under
+the same traffic. The seconds are those of the whole run after its plan was confirmed, divided by the members. A first
+run with new pods warms up and is not counted. Since each restart comes after new pods, the back-off of the kubelet never
+counts.
+
+A new pod costs nothing here: no scheduling by a busy cluster, no image, no volume that is attached anew. These seconds
+come on top in a cluster of a user, and the last line says how many make a restart worth the goal.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import base64
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +35,7 @@ from tests.stage import environment, perform, raised
 
 RESTART = "stateful.upgrade.restart"
 SETTING = "indices.query.bool.max_clause_count"
+WAYS = ("process", "pod")
 GOAL = 0.8
 """The ratio that a restart of the process is to stay below."""
 
@@ -48,7 +54,7 @@ def main(argv: list[str]) -> int:
     options = argparse.ArgumentParser(prog="benchmark-restart", description=__doc__)
     options.add_argument("--version", default="2.19.6", help="the version of the members")
     options.add_argument("--documents", type=int, default=5_000, help="documents before the first run")
-    options.add_argument("--repeat", type=int, default=1, help="how often each way is gone")
+    options.add_argument("--repeat", type=int, default=1, help="how often each way is gone and counted")
     chosen = options.parse_args(argv)
     return perform("benchmark-restart", lambda directory: _compare(chosen, directory))
 
@@ -57,16 +63,20 @@ def _compare(options: argparse.Namespace, directory: Path) -> int:
     results: list[Restarted] = []
     with _cluster(options.version, directory) as cluster:
         seed(cluster.target, directory, documents=options.documents)
-        for number in range(options.repeat):
-            for place, by in enumerate(("process", "pod")):
-                results.append(_run(cluster, by, 2_000 + 10 * number + place, directory))
-                print(_row(results[-1]), flush=True)
-    mean = {
-        by: sum(took := [r.seconds_a_member for r in results if r.by == by]) / len(took) for by in ("process", "pod")
-    }
-    ratio = mean["process"] / mean["pod"]
-    print(f"ratio: {ratio:.2f} (a restart of the process beside a replacement of the pod; goal: below {GOAL})")
+        for number, by in enumerate(("pod", *WAYS * options.repeat)):
+            done = _run(cluster, by, 2_000 + number, directory)
+            print(_row(done) + ("   (not counted)" if number == 0 else ""), flush=True)
+            results += [done] if number else []
+    process, pod = (_mean(results, by) for by in WAYS)
+    print(f"ratio: {process / pod:.2f} (a restart of the process beside a replacement of the pod; goal: below {GOAL})")
+    print(f"The goal is met if a new pod takes {max(0.0, process / GOAL - pod):.1f} s more than here.")
     return 0 if all(each.report.unharmed for each in results) else 1
+
+
+def _mean(results: Sequence[Restarted], by: str) -> float:
+    """The seconds a member of one way, on average."""
+    took = [each.seconds_a_member for each in results if each.by == by]
+    return sum(took) / len(took)
 
 
 @contextmanager
