@@ -3,8 +3,8 @@
 
 The same playbook brings a changed setting to the same three members, in their pods and with new ones by turns, under
 the same traffic. The seconds are those of the whole run after its plan was confirmed, divided by the members. A first
-run with new pods warms up and is not counted. Since each restart comes after new pods, the back-off of the kubelet never
-counts.
+run with new pods warms up and is not counted. Since each restart comes after new pods, the back-off of the kubelet
+never counts.
 
 A new pod costs nothing here: no scheduling by a busy cluster, no image, no volume that is attached anew. These seconds
 come on top in a cluster of a user, and the last line says how many make a restart worth the goal.
