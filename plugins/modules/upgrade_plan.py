@@ -82,6 +82,7 @@ extends_documentation_fragment:
   - stateful.upgrade.runs
   - stateful.upgrade.opensearch.plan
   - stateful.upgrade.runs.record
+  - stateful.upgrade.schedule
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.checks
 notes:

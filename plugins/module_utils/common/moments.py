@@ -9,6 +9,11 @@ import time
 from datetime import datetime, timezone
 
 
+def utc_now() -> datetime:
+    """Now, in UTC."""
+    return datetime.now(timezone.utc)
+
+
 def now_text(precision: str = "seconds") -> str:
     """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
     return datetime.now(timezone.utc).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -12,6 +12,7 @@ from ..common.side_by_side import Part
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict
 from ..engine.begin_and_end import Counting, System, part_of
+from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
 from ..kubernetes.warning_events import warn
 from ..pools import image_pull
@@ -81,6 +82,7 @@ SYSTEM = System(
         "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
+        **SCHEDULE,
     },
     uuid=_uuid,
     order=_order,

@@ -5,27 +5,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
+from ..common.moments import utc_now
 from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
-from ..common.waiting import FIRST_ANSWER
+from ..common.waiting import FIRST_ANSWER, Patience
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
-from ..engine.pace import earlier_of, placed, seconds_a_batch
+from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
+from ..engine.schedule import judge_patience, judge_start, schedule_in
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
+PAUSE = 5.0
+"""Seconds between two looks at the clock while the start is waited for."""
 
 
 def contract_of(system: System) -> Contract:
@@ -95,7 +100,13 @@ def _parts_of(system: System) -> Parts:
         done = system.last(task)
         return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)
 
-    return Parts(hold, under_lock, system.order, system.put_back, note_begin, note_end, release, system.first)
+    def plan(task: Task) -> Outcome:
+        # A person may take long to agree, and the window may be over then.
+        order = system.order(task)
+        _place, records = _records_of(task, order.more) if task.params.get("at") else (Verdict(), [])
+        return replace(order, verdict=combine((order.verdict, _start(task, order.more, records))))
+
+    return Parts(hold, under_lock, plan, system.put_back, note_begin, note_end, release, system.first)
 
 
 def _record(task: Task, **own: Any) -> Outcome:
@@ -108,8 +119,11 @@ def _plan(task: Task, system: System) -> Outcome:
     found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
-    place, told = _from_records(task, order.more, system.guess)
+    place, records = _records_of(task, order.more)
+    told = _from_records(task, order.more, system.guess, records)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
+    start = _start(task, order.more, records, told["predicted_seconds"], awaits=verdict.passed)
+    verdict = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and verdict.state is State.REFUSED:
         system.announce(task, order, verdict)
@@ -128,13 +142,39 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
 
 
-def _from_records(task: Task, more: Mapping[str, Any], guess: int) -> tuple[Verdict, dict[str, Any]]:
-    """Whether the record can have a place, and the place and the time of the batches as earlier records tell them."""
-    place, records = _records_of(task, more)
+def _start(
+    task: Task,
+    more: Mapping[str, Any],
+    records: Sequence[Record],
+    predicted: float | None = None,
+    *,
+    awaits: bool = False,
+) -> Verdict:
+    """Whether the upgrade may start now. A run that waits does so for its start, too, up to a limit, if it `awaits`."""
+    schedule = schedule_in(task.params)
+    if schedule is None:
+        return Verdict()
+    target = task.params["target_version"] or more["target_version"]
+    commenced = has_commenced(records, target, more["cluster_uuid"])
+
+    def judged(now: datetime) -> Verdict:
+        return judge_start(schedule, now, commenced=commenced, predicted=predicted)
+
+    verdict, limit = judged(utc_now()), float(task.params["start_limit"])
+    if verdict.state is not State.WAITING or not (awaits and task.params["wait"]):
+        return verdict
+    patient = judge_patience(schedule, utc_now(), limit)
+    if not patient.passed:
+        return patient
+    return task.wait_apart(utc_now, judged, Patience(limit + PAUSE, PAUSE), stoppable=True)[1]
+
+
+def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequence[Record]) -> dict[str, Any]:
+    """The place and the time of the batches as earlier records tell them."""
     pace = seconds_a_batch(records)
     batches = more["batches"]
     earlier = earlier_of(records, task.params["target_version"] or more["target_version"], more)
-    return place, {
+    return {
         "batches": placed(batches, earlier.get("done", 0) + len(batches)),
         "earlier": earlier,
         "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import utc_now
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
@@ -23,6 +26,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock, upgrade_record
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 
 Json = dict[str, Any]
 MORE: Json = {
@@ -73,9 +77,9 @@ class Modules:
     def plan(self, **params: Any) -> Json:
         spec = CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
-        check = params.pop("check_mode", False)
+        check, clock = params.pop("check_mode", False), params.pop("clock", MonotonicClock())
         own = {"namespace": "search", "target_version": "3.8.0", "wait_sleep": 0.1, **params}
-        return perform(run, Task({**given, **own}, check_mode=check))
+        return perform(run, Task({**given, **own}, check_mode=check, clock=clock))
 
     def names(self) -> list[str]:
         return sorted(name for name, _params in self.asked)
@@ -218,3 +222,40 @@ def test_servers_out_of_reach_are_waited_for_by_the_next_pass(wait: bool, state:
     result = perform(run, Task({**params, "wait_timeout": 0}))
     assert (result["verdict"]["state"], result.get("failed", False)) == (state, wait)
     assert codes(result) == ["kubernetes_unreachable", "opensearch_unreachable", *(["timed_out"] if wait else [])]
+
+
+def moment(seconds: float) -> str:
+    """So many seconds from now on."""
+    return (utc_now() + timedelta(seconds=seconds)).isoformat()
+
+
+def test_before_its_time_an_upgrade_waits_and_the_plan_is_there(modules: Modules) -> None:
+    result = modules.plan(at=moment(3_600), wait=False)
+    assert (result["verdict"]["state"], codes(result), result["digest"]) == ("waiting", ["starts_later"], "p1")
+
+
+def test_a_run_that_waits_gives_up_at_once_if_its_start_is_too_far_away(modules: Modules) -> None:
+    assert codes(modules.plan(at=moment(3_600), start_limit=60)) == ["starts_too_late"]
+
+
+def test_a_run_that_waits_begins_at_its_time(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = VirtualClock()
+    begun = utc_now()
+    monkeypatch.setattr(runs, "utc_now", lambda: begun + timedelta(seconds=clock.now()))
+    result = modules.plan(clock=clock, at=(begun + timedelta(seconds=601)).isoformat())
+    assert (result["verdict"]["state"], codes(result)) == ("passed", [])
+    assert 601 <= clock.now() < 610
+
+
+def test_other_refusals_are_told_beside_a_window_that_is_over(modules: Modules) -> None:
+    modules.says["upgrade_lock"] = Verdict((refused("no_lock", "It says no.", "Cure it."),))
+    assert codes(modules.plan(at=moment(-8_000))) == ["no_lock", "window_over"]
+
+
+def test_an_upgrade_that_has_begun_goes_on_after_its_window(modules: Modules) -> None:
+    assert codes(modules.plan(at=moment(-8_000))) == ["window_over"]
+    begun = BatchRecord("b", ("data",), ("data-9",), "upgrading", started=moment(0))
+    modules.records["here"] = Record(
+        "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", moment(0), moment(0), (begun,)
+    )
+    assert codes(modules.plan(at=moment(-8_000))) == []

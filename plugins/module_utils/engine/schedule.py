@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The schedule of an upgrade: from when on it may start, and until when. Pure; the present moment is given.
+
+An upgrade starts with its first batch. Before its moment it is waited for, and after its window it does not start any
+more. A window limits the start alone: an upgrade that has begun goes on after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from ..common.arguments import Options
+from ..common.errors import refusal
+from ..common.verdict import Reason, as_verdict, refused, waiting
+from ..common.words import duration
+
+DEFAULT_WINDOW = 120
+"""Minutes of a window."""
+
+
+class Policy(str, Enum):
+    """The meaning of the end of a window."""
+
+    START_ONLY = "start_only"
+    """The upgrade starts inside the window, and goes on after it."""
+    MUST_FIT = "must_fit"
+    """It starts only if its predicted end is inside the window."""
+
+
+SCHEDULE: Options = {
+    "at": {"type": "str"},
+    "window": {"type": "int", "default": DEFAULT_WINDOW},
+    "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
+    "start_limit": {"type": "int", "default": 900},
+}
+"""The options of upgrades that can be scheduled; documented in doc_fragments/schedule.py."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The moments between which an upgrade may start."""
+
+    at: datetime
+    window: timedelta
+    policy: Policy = Policy.START_ONLY
+
+    @property
+    def end(self) -> datetime:
+        """The moment at which the window ends."""
+        return self.at + self.window
+
+
+def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
+    """The schedule in the options of a module; None if the upgrade may start at any time.
+
+    Raises:
+        Refusal: the moment is none that RFC 3339 writes, or the window is shorter than a minute.
+    """
+    if not given.get("at"):
+        return None
+    text, minutes = str(given["at"]).strip(), int(given["window"])
+    try:
+        at = datetime.fromisoformat(text.upper().replace("Z", "+00:00"))
+    except ValueError:
+        at = datetime.min
+    if at.tzinfo is None:
+        raise refusal(
+            "schedule_unreadable",
+            f"The moment at which the upgrade is to start (upgrade_at) is '{text}', which is no date and time with a"
+            " zone.",
+            "Write it as RFC 3339 does: 2026-11-21T02:00:00Z, or with +01:00 in place of Z.",
+        )
+    if minutes < 1:
+        raise refusal(
+            "schedule_unreadable",
+            f"The window of the upgrade (upgrade_window) has {minutes} minutes, in which nothing can start.",
+            "Give one minute or more.",
+        )
+    return Schedule(at, timedelta(minutes=minutes), Policy(given["window_policy"]))
+
+
+@as_verdict
+def judge_start(
+    schedule: Schedule | None, now: datetime, *, commenced: bool, predicted: float | None = None
+) -> Iterator[Reason]:
+    """Whether the upgrade may start now. `predicted` are the seconds that it will take, if that is known.
+
+    An upgrade that has `commenced`, so that one of its batches has begun, may go on at any time.
+    """
+    if schedule is None or commenced:
+        return
+    if now < schedule.at:
+        left = duration((schedule.at - now).total_seconds())
+        yield waiting(
+            "starts_later",
+            f"The upgrade starts at {_text(schedule.at)}, in {left}.",
+            "It starts with the first run then.",
+        )
+    elif now >= schedule.end:
+        yield refused(
+            "window_over",
+            f"The window for the start of the upgrade ended at {_text(schedule.end)}, and no batch had begun then.",
+            "Choose another moment (upgrade_at), or a longer window (upgrade_window).",
+        )
+    elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
+        yield refused(
+            "window_too_short",
+            f"The upgrade is predicted to take {duration(predicted)}, and its window ends at {_text(schedule.end)}, in"
+            f" {duration((schedule.end - now).total_seconds())}.",
+            "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
+            " (upgrade_window_policy), with which it goes on after the window.",
+        )
+
+
+@as_verdict
+def judge_patience(schedule: Schedule, now: datetime, limit: float) -> Iterator[Reason]:
+    """Whether a run that waits for the start of the upgrade waits long enough; `limit` are its seconds."""
+    left = (schedule.at - now).total_seconds()
+    if left > limit:
+        yield refused(
+            "starts_too_late",
+            f"The upgrade starts at {_text(schedule.at)}, in {duration(left)}, and a run waits for that"
+            f" {duration(limit)} at most.",
+            "Run again then, let the run wait longer (upgrade_start_limit), or make single passes"
+            " (upgrade_wait: false).",
+        )
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

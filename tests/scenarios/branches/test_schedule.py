@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An upgrade with a moment and a window: nothing is touched before it and after it, and it starts in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from kubernetes import client
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.scenarios.branches.test_passes import statistics
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PLAYBOOK, play, upgrade
+
+FROM, TO = "2.19.6", "3.8.0"
+
+
+def moment(seconds: float) -> str:
+    """So many seconds from now on."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+
+def created(cluster: Cluster) -> datetime:
+    """The moment at which the first pod was made."""
+    with cluster.ground.client() as api:
+        pods: Any = client.CoreV1Api(api).list_namespaced_pod(cluster.namespace).items
+    return min(pod.metadata.creation_timestamp for pod in pods)
+
+
+def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+    environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    cluster = Cluster.start(ground, "schedule", three_combined, FROM)
+    try:
+        before = cluster.fingerprint()
+        given = {**cluster.variables(TO), "upgrade_wait": False}
+        early = play(PLAYBOOK, {**given, "upgrade_at": moment(7_260)}, environment)
+        print(early.output)
+        assert early.code == 0, early.message
+        assert statistics(early)["upgrade_reasons"] == ["starts_later"]
+        assert "in 2 h" in early.output
+        late = play(PLAYBOOK, {**given, "upgrade_at": moment(-120), "upgrade_window": 1}, environment)
+        assert late.code != 0
+        assert "The window for the start of the upgrade ended at" in late.message
+        wrong = play(PLAYBOOK, {**given, "upgrade_at": "tonight"}, environment)
+        assert "'tonight', which is no date and time with a zone" in wrong.message
+        assert cluster.fingerprint() == before
+        start = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=20)
+        waits = {**cluster.variables(TO), "upgrade_at": start.isoformat()}
+        started = upgrade(waits, environment)
+        print(started.output)
+        assert started.code == 0, started.message
+        assert created(cluster) >= start
+        assert set(cluster.versions().values()) == {TO}
+    finally:
+        cluster.remove()
