@@ -16,7 +16,7 @@ options:
       - The moment from which on the upgrade may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
         default it may start at any time.
       - Before that moment the verdict is V(waiting). With O(wait) the task waits for the moment, up to O(start_limit).
-      - An upgrade that has begun with a batch goes on at any time.
+      - An upgrade that has begun with a batch goes on at any time, unless O(window_policy=pause).
     type: str
   window:
     description: Minutes after O(at) in which the upgrade may start. After them it is refused.
@@ -24,10 +24,10 @@ options:
     default: 120
   window_policy:
     description:
-      - With V(start_only) the window limits the start alone. With V(must_fit) the upgrade starts only if its predicted
-        end is in the window.
+      - With V(start_only) the window limits the start alone. With V(pause) no batch is begun after the window, and the
+        upgrade goes on in the next one. With V(must_fit) it starts only if its predicted end is in the window.
     type: str
-    choices: [start_only, must_fit]
+    choices: [start_only, pause, must_fit]
     default: start_only
   start_limit:
     description: Seconds for which a task waits for the start with O(wait). If more are left, it refuses at once.

@@ -92,6 +92,12 @@ options:
         0 sets no limit.
     type: int
     default: 0
+  pause_at:
+    description:
+      - With O(batch_state=upgrading), the moment from which on the upgrade is paused, in seconds since 1970. Then the
+        verdict is V(waiting), and nothing is noted. 0 sets none.
+    type: int
+    default: 0
   namespace:
     description: The namespace of the cluster's pods, if they are pods. Needed with O(record_kept_in=kubernetes).
     type: str

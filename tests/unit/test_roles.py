@@ -35,6 +35,7 @@ MADE = frozenset(
         "upgrade_all_members",
         "upgrade_lock",
         "upgrade_deadline",
+        "upgrade_pause_at",
         "upgrade_batch_host",
         "upgrade_places",
         "upgrade_step",

@@ -4,7 +4,7 @@
 """The schedule of an upgrade: from when on it may start, and until when. Pure; the present moment is given.
 
 An upgrade starts with its first batch. Before its moment it is waited for, and after its window it does not start any
-more. A window limits the start alone: an upgrade that has begun goes on after it.
+more. By the policy, an upgrade that has begun goes on after its window, or is paused until the next one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Policy(str, Enum):
 
     START_ONLY = "start_only"
     """The upgrade starts inside the window, and goes on after it."""
+    PAUSE = "pause"
+    """It is paused at the end of the window, between two batches, and goes on in the next one."""
     MUST_FIT = "must_fit"
     """It starts only if its predicted end is inside the window."""
 
@@ -54,6 +56,11 @@ class Schedule:
     def end(self) -> datetime:
         """The moment at which the window ends."""
         return self.at + self.window
+
+    @property
+    def pause_at(self) -> int:
+        """The moment from which on no batch is begun, in seconds since 1970; 0 if there is none."""
+        return int(self.end.timestamp()) if self.policy is Policy.PAUSE else 0
 
 
 def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
@@ -91,17 +98,16 @@ def judge_start(
 ) -> Iterator[Reason]:
     """Whether the upgrade may start now. `predicted` are the seconds that it will take, if that is known.
 
-    An upgrade that has `commenced`, so that one of its batches has begun, may go on at any time.
+    An upgrade that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause.
     """
-    if schedule is None or commenced:
+    if schedule is None or (commenced and schedule.policy is not Policy.PAUSE):
         return
     if now < schedule.at:
-        left = duration((schedule.at - now).total_seconds())
-        yield waiting(
-            "starts_later",
-            f"The upgrade starts at {_text(schedule.at)}, in {left}.",
-            "It starts with the first run then.",
-        )
+        left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
+        said = f"The upgrade {does} at {_text(schedule.at)}, in {left}."
+        yield waiting("starts_later", said, "The first run then does it.")
+    elif now >= schedule.end and commenced:
+        yield closed(schedule.end)
     elif now >= schedule.end:
         yield refused(
             "window_over",
@@ -116,6 +122,15 @@ def judge_start(
             "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
             " (upgrade_window_policy), with which it goes on after the window.",
         )
+
+
+def closed(end: datetime) -> Reason:
+    """The reason of an upgrade that is paused since its window has ended."""
+    return waiting(
+        "window_closed",
+        f"The window of the upgrade ended at {_text(end)}, so no further batch is begun.",
+        "It goes on in the next window: run it then, with the moment of that window (upgrade_at).",
+    )
 
 
 @as_verdict

@@ -23,7 +23,7 @@ from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
-from ..engine.schedule import judge_patience, judge_start, schedule_in
+from ..engine.schedule import Schedule, judge_patience, judge_start, schedule_in
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 
@@ -103,8 +103,11 @@ def _parts_of(system: System) -> Parts:
     def plan(task: Task) -> Outcome:
         # A person may take long to agree, and the window may be over then.
         order = system.order(task)
-        _place, records = _records_of(task, order.more) if task.params.get("at") else (Verdict(), [])
-        return replace(order, verdict=combine((order.verdict, _start(task, order.more, records))))
+        schedule = schedule_in(task.params)
+        _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
+        start = _start(task, schedule, order.more, records)
+        more = {**order.more, "pause_at": schedule.pause_at} if schedule else order.more
+        return replace(order, verdict=combine((order.verdict, start)), more=more)
 
     return Parts(hold, under_lock, plan, system.put_back, note_begin, note_end, release, system.first)
 
@@ -122,7 +125,8 @@ def _plan(task: Task, system: System) -> Outcome:
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
-    start = _start(task, order.more, records, told["predicted_seconds"], awaits=verdict.passed)
+    predicted = told["predicted_seconds"]
+    start = _start(task, schedule_in(task.params), order.more, records, predicted, awaits=verdict.passed)
     verdict = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and verdict.state is State.REFUSED:
@@ -144,6 +148,7 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
 
 def _start(
     task: Task,
+    schedule: Schedule | None,
     more: Mapping[str, Any],
     records: Sequence[Record],
     predicted: float | None = None,
@@ -151,7 +156,6 @@ def _start(
     awaits: bool = False,
 ) -> Verdict:
     """Whether the upgrade may start now. A run that waits does so for its start, too, up to a limit, if it `awaits`."""
-    schedule = schedule_in(task.params)
     if schedule is None:
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
@@ -161,7 +165,8 @@ def _start(
         return judge_start(schedule, now, commenced=commenced, predicted=predicted)
 
     verdict, limit = judged(utc_now()), float(task.params["start_limit"])
-    if verdict.state is not State.WAITING or not (awaits and task.params["wait"]):
+    later = verdict.state is State.WAITING and utc_now() < schedule.at
+    if not (later and awaits and task.params["wait"]):
         return verdict
     patient = judge_patience(schedule, utc_now(), limit)
     if not patient.passed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
 from ..engine.record_files import Files
 from ..engine.record_keeping import Nowhere, RecordStore, note, show_records, unwritten
+from ..engine.schedule import closed
 from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import ConfigMaps
@@ -44,6 +46,7 @@ CONTRACT = Contract(
         "counted": {"type": "dict", "default": {}},
         "acts": {"type": "list", "elements": "dict", "default": []},
         "deadline": {"type": "int", "default": 0},
+        "pause_at": {"type": "int", "default": 0},
     },
     required_if=[
         ("record_kept_in", "kubernetes", ("namespace",)),
@@ -56,7 +59,12 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Read all records of the place, or write a transition into that of the run."""
-    store, reads = store_of(task.params), task.params["state"] == "read"
+    params = task.params
+    store, reads = store_of(params), params["state"] == "read"
+    begins = params["state"] == "batch" and params["batch_state"] == "upgrading"
+    if begins and 0 < params["pause_at"] <= now_seconds():
+        end = datetime.fromtimestamp(params["pause_at"], timezone.utc)
+        return Outcome(Verdict((closed(end),)), more={"record": {}, "at": now_seconds()})
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 from kubernetes import client
@@ -16,6 +17,8 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAYBOOK, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
+LEFT = "{{ [window_ends | int - now().timestamp() | int, 1] | max }}"
+"""The seconds until the window is over."""
 
 
 def moment(seconds: float) -> str:
@@ -53,6 +56,36 @@ def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_
         print(started.output)
         assert started.code == 0, started.message
         assert created(cluster) >= start
+        assert set(cluster.versions().values()) == {TO}
+    finally:
+        cluster.remove()
+
+
+def test_at_the_end_of_its_window_an_upgrade_pauses_and_the_next_window_goes_on(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """The user's own task between the batches lasts until the window is over."""
+    environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    cluster = Cluster.start(ground, "pauses", three_combined, FROM)
+    between = tmp_path / "between.yml"
+    between.write_text(f"- ansible.builtin.wait_for: {{timeout: '{LEFT}'}}\n")
+    try:
+        before = cluster.fingerprint()
+        begun = datetime.now(timezone.utc)
+        given = {**cluster.variables(TO), "upgrade_at": moment(-20), "upgrade_window": 1}
+        given |= {"upgrade_window_policy": "pause", "window_ends": int(begun.timestamp()) + 41}
+        paused = upgrade({**given, "upgrade_tasks_between": str(between)}, environment)
+        print(paused.output)
+        assert paused.code == 0, paused.message
+        assert statistics(paused)["upgrade_reasons"] == ["window_closed"]
+        assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
+        assert cluster.fingerprint().settings == before.settings
+        again = upgrade(given, environment)
+        assert statistics(again)["upgrade_reasons"] == ["window_closed"]
+        assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
+        done = upgrade({**given, "upgrade_at": moment(-5), "upgrade_window": 60}, environment)
+        print(done.output)
+        assert done.code == 0, done.message
         assert set(cluster.versions().values()) == {TO}
     finally:
         cluster.remove()

@@ -80,6 +80,18 @@ def test_one_that_must_fit_ends_in_its_window() -> None:
     assert judge_start(FITTING, at(30), commenced=False, predicted=None).passed
 
 
+def test_one_that_pauses_goes_on_in_a_window_alone() -> None:
+    pausing = Schedule(AT, timedelta(minutes=120), Policy.PAUSE)
+    assert pausing.pause_at == int(at(120).timestamp())
+    assert (WINDOW.pause_at, FITTING.pause_at) == (0, 0)
+    assert judge_start(pausing, at(30), commenced=True).passed
+    early, late = (judge_start(pausing, at(minutes), commenced=True) for minutes in (-1, 120))
+    assert (codes(early), codes(late)) == (["starts_later"], ["window_closed"])
+    assert early.reasons[0].message == "The upgrade goes on at 2026-11-21T02:00:00Z, in 60 s."
+    assert late.state is State.WAITING
+    assert codes(judge_start(pausing, at(120), commenced=False)) == ["window_over"]
+
+
 def test_before_its_time_it_says_how_long_that_is() -> None:
     (reason,) = judge_start(WINDOW, at(-130), commenced=False).reasons
     assert (reason.state, reason.message) == (
