@@ -278,8 +278,8 @@ template_changes:
   sample: []
 plugins:
   description:
-    - Whether plugins that were installed into running pods C(stay) when their processes restart, and C(why), by pool.
-      If they do, a change of plugins needs no new pods.
+    - Whether plugins that were installed into running pods C(stay) in this run, and C(why), by pool. If they do, a
+      change of plugins needs no new pods.
   returned: unless O(state=ended)
   type: dict
   sample:

@@ -71,7 +71,7 @@ def _order(task: Task) -> Outcome:
     licence = plan_licence(task, seen, configuration.changes)
     choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
     templates = changed_templates(task, seen, choice.replaced)
-    at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen)
+    at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen, choice.replaced)
     wishes = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once)
     verdict = combine((*troubles, judge_request(request, marks, versions), *wishes.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())

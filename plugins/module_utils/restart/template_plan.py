@@ -44,14 +44,18 @@ def changed_templates(task: Task, seen: Seen, replaced: Collection[str]) -> tupl
     return lines_of(asked)
 
 
-def plugins_of(task: Task, seen: Seen) -> dict[str, dict[str, Any]]:
-    """Whether plugins that were installed into running pods are there after a restart, and why, by pool."""
+def plugins_of(task: Task, seen: Seen, replaced: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Whether plugins that were installed into running pods are there after the run, and why, by pool.
+
+    `replaced` are the members whose pods are replaced.
+    """
     directory, found = seen.state.product.plugins_path, {}
     for one in seen.sets:
         if seen.pods[one.name]:
             container = container_for(one.name, one.images, task.params["container"], server_in(one.images))
             survival = plugins_survive(mounts_of(one.template, container, one.claims), directory)
             # A way that keeps processes stopped keeps their containers.
-            stay = survival.process if keeps_stopped(task.params["way"]) else survival.container
+            in_place = survival.process if keeps_stopped(task.params["way"]) else survival.container
+            stay = survival.pod if {*replaced} & {pod.name for pod in seen.pods[one.name]} else in_place
             found[one.name] = {"stay": stay, "why": survival.why}
     return found

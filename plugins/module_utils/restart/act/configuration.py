@@ -28,7 +28,6 @@ from ..judge.configuration import (
     checksum,
     judge_writing,
     keys_due,
-    put_back,
     upkeep,
     with_contents,
     without_previous,
@@ -77,11 +76,6 @@ def write(task: Task, client: KubernetesClient, place: Place, contents: Contents
         return with_contents(secret, contents) if secret else dict(contents)
 
     return _write(task, client, place, replaced, "changed")
-
-
-def restore(task: Task, client: KubernetesClient, place: Place, members: Collection[str]) -> bool:
-    """Give these members again what they had before the run."""
-    return _write(task, client, place, lambda secret: put_back(secret, members) if secret else {}, "restored")
 
 
 def complete(task: Task, client: KubernetesClient, place: Place, members: Collection[str]) -> bool:

@@ -99,12 +99,6 @@ def _order(name: str) -> tuple[str, int, str]:
     return (prefix, int(number), name) if number.isascii() and number.isdecimal() else (name, -1, name)
 
 
-def assigned(pairs: Pairs, wanted: Contents) -> dict[str, bytes]:
-    """The wanted contents by the names that the members have: that of a pair goes to the existing one."""
-    names = {after: before for before, after in pairs.reused}
-    return {names.get(name, name): content for name, content in wanted.items()}
-
-
 def keys_due(current: Contents, wanted: Contents, pods: Collection[str]) -> Keys:
     """The keys to make, to change and to remove. `pods` are the names of the pods that exist."""
     superfluous = sorted(current.keys() - wanted.keys(), key=_order)
@@ -114,15 +108,6 @@ def keys_due(current: Contents, wanted: Contents, pods: Collection[str]) -> Keys
         removed=tuple(name for name in superfluous if name not in pods),
         kept=tuple(name for name in superfluous if name in pods),
     )
-
-
-def expected_checksums(current: Contents, wanted: Contents, members: Iterable[str]) -> dict[str, str]:
-    """The checksum that each member must find mounted before it starts; none for a member without any content.
-
-    Without a new content that is the checksum of the present one.
-    """
-    known = {**current, **wanted}
-    return {name: checksum(known[name]) for name in members if name in known}
 
 
 Data = dict[str, "bytes | None"]
@@ -151,15 +136,6 @@ def with_contents(secret: ConfigurationSecret, contents: Contents) -> Data:
 def without_previous(secret: ConfigurationSecret, members: Collection[str]) -> Data:
     """The keys to write once the run of these members is complete."""
     return {name + PREVIOUS: None for name in secret.previous if name in members}
-
-
-def put_back(secret: ConfigurationSecret, members: Collection[str]) -> Data:
-    """The keys to write so that these members have again what they had before the run."""
-    made: Data = {}
-    for name, content in secret.previous.items():
-        if name in members:
-            made.update({name: content, name + PREVIOUS: None})
-    return made
 
 
 def size_after(data: Mapping[str, bytes], written: Mapping[str, bytes | None]) -> int:

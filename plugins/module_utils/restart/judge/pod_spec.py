@@ -143,6 +143,8 @@ class Survival:
     """Whether they are still there after its process has restarted in the same container."""
     container: bool
     """Whether they are still there after its container has restarted."""
+    pod: bool
+    """Whether they are still there in a new pod of the same name."""
     why: str
 
 
@@ -150,10 +152,14 @@ def plugins_survive(mounts: tuple[Mount, ...], directory: str) -> Survival:
     """Whether plugins that were installed into a running container are there after a restart."""
     shown = at(mounts, directory)
     if shown is None:
-        return Survival(True, False, f"{directory} is on no volume, so it is that of the image in each new container")
+        return Survival(
+            True, False, False, f"{directory} is on no volume, so it is that of the image in each new container"
+        )
     if shown.read_only:
-        return Survival(False, False, f"{shown.path} is mounted read-only, so no plugin can be installed there")
-    return Survival(True, True, f"{shown.path} is on a volume, which outlives the containers of the pod")
+        return Survival(False, False, False, f"{shown.path} is mounted read-only, so no plugin can be installed there")
+    if shown.kind == "emptyDir":
+        return Survival(True, True, False, f"{shown.path} is on a volume of the kind emptyDir, which goes with its pod")
+    return Survival(True, True, True, f"{shown.path} is on a volume, which outlives the pod")
 
 
 def template_changes(current: Json, wanted: Json) -> Changes:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ...kubernetes.state import StatefulSet
 from ...opensearch.observe.copies import left_on
 from ...opensearch.observe.state import ClusterState
+from .configuration import Pairs, Placed, pair
 
 FEWEST_MANAGERS = 3
 """The manager-eligible members that have to stay. Below that, the voting configuration keeps members that are gone
@@ -34,18 +36,17 @@ class Size:
     @property
     def added(self) -> tuple[str, ...]:
         """The members that are to come, the lowest ordinal first."""
-        present = set(self.pool.member_names())
-        return tuple(name for name in self.names() if name not in present)
+        return self._pairs.created
 
     @property
     def removed(self) -> tuple[str, ...]:
         """The members that are to go, the highest ordinal first."""
-        wanted = set(self.names())
-        return tuple(name for name in reversed(self.pool.member_names()) if name not in wanted)
+        return tuple(reversed(self._pairs.removed))
 
-    def names(self) -> tuple[str, ...]:
-        """The members that are wanted."""
-        return tuple(replace(self.pool, replicas=self.replicas).member_names())
+    @cached_property
+    def _pairs(self) -> Pairs:
+        wanted = replace(self.pool, replicas=self.replicas).member_names()
+        return pair(*([Placed(name, self.pool.name) for name in names] for names in (self.pool.member_names(), wanted)))
 
 
 def sizes_in(pools: Iterable[StatefulSet], replicas: Mapping[str, int]) -> tuple[Size, ...]:

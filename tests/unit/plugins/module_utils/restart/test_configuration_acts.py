@@ -19,7 +19,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.act.confi
     collect,
     complete,
     remove_unwanted,
-    restore,
     write,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import MOST_BYTES, checksum
@@ -74,14 +73,12 @@ def test_a_content_is_written_put_back_or_completed_and_the_second_time_nothing_
     before = version(api)
     assert not write(task, api.client(), PLACE, {"data-0": NEW})
     assert version(api) == before
-    assert restore(task, api.client(), PLACE, ["data-0", "data-1"])
+    assert write(task, api.client(), PLACE, {"data-0": OLD})
     assert contents(api) == {"data-0": OLD, "data-1": OLD}
-    assert not restore(task, api.client(), PLACE, ["data-0", "data-1"])
     assert write(task, api.client(), PLACE, {"data-0": NEW})
     assert complete(task, api.client(), PLACE, ["data-0"])
     assert contents(api) == {"data-0": NEW, "data-1": OLD}
     assert not complete(task, api.client(), PLACE, ["data-0"])
-    assert not restore(task, api.client(), PLACE, ["data-0"])
 
 
 def test_a_key_is_removed_after_its_pod_with_what_was_kept_for_it() -> None:
@@ -92,9 +89,8 @@ def test_a_key_is_removed_after_its_pod_with_what_was_kept_for_it() -> None:
     assert not remove_unwanted(task, api.client(), PLACE, ["data-0"], ["data-0", "data-2"])
 
 
-def test_nothing_is_there_to_put_back_or_to_remove_where_there_is_no_secret() -> None:
+def test_nothing_is_there_to_complete_or_to_remove_where_there_is_no_secret() -> None:
     api, task = room(), task_of()
-    assert not restore(task, api.client(), PLACE, ["data-0"])
     assert not complete(task, api.client(), PLACE, ["data-0"])
     assert not remove_unwanted(task, api.client(), PLACE, [], [])
     assert PATH not in api.objects
@@ -304,7 +300,7 @@ def all_acts(api: InProcess) -> None:
     client = api.client()
     add_missing(task_of(), client, PLACE, {"data-0": OLD, "data-1": OLD})
     write(task_of(), client, PLACE, {"data-0": NEW})
-    restore(task_of(), client, PLACE, ["data-0"])
+    write(task_of(), client, PLACE, {"data-0": OLD})
     remove_unwanted(task_of(), client, PLACE, ["data-0"], [])
 
 

@@ -218,21 +218,21 @@ def test_a_signal_to_process_1_is_refused_where_it_is_not_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mounts", "volumes", "process", "container"),
+    ("mounts", "volumes", "stays"),
     [
-        ([], [], True, False),
-        ([mount("/usr/share/opensearch/data")], [volume(emptyDir={})], True, False),
-        ([mount("/usr/share/opensearch/plugins")], [volume(emptyDir={})], True, True),
-        ([mount("/usr/share/opensearch")], [volume(persistentVolumeClaim={"claimName": "x"})], True, True),
-        ([mount("/usr/share/opensearch/plugins", readOnly=True)], [volume(emptyDir={})], False, False),
-        ([mount("/usr/share/opensearch/plugins")], [volume(image={"reference": "plugins:1"})], False, False),
+        ([], [], (True, False, False)),
+        ([mount("/usr/share/opensearch/data")], [volume(emptyDir={})], (True, False, False)),
+        ([mount("/usr/share/opensearch/plugins")], [volume(emptyDir={})], (True, True, False)),
+        ([mount("/usr/share/opensearch")], [volume(persistentVolumeClaim={"claimName": "x"})], (True, True, True)),
+        ([mount("/usr/share/opensearch/plugins", readOnly=True)], [volume(emptyDir={})], (False, False, False)),
+        ([mount("/usr/share/opensearch/plugins")], [volume(image={"reference": "p:1"})], (False, False, False)),
     ],
 )
 def test_plugins_outlive_a_process_or_a_container_as_their_directory_does(
-    mounts: list[Json], volumes: list[Json], process: bool, container: bool
+    mounts: list[Json], volumes: list[Json], stays: tuple[bool, bool, bool]
 ) -> None:
     found = plugins_survive(mounts_of(spec(*mounts, volumes=volumes), "opensearch"), "/usr/share/opensearch/plugins")
-    assert (found.process, found.container) == (process, container)
+    assert (found.process, found.container, found.pod) == stays
 
 
 def test_each_changed_part_of_a_template_needs_a_new_pod_and_tells_no_value() -> None:

@@ -200,6 +200,13 @@ def test_the_plan_says_whether_plugins_stay_that_were_installed_into_a_pod(room:
     assert (found["stay"], "on no volume" in found["why"]) == (stay, True)
 
 
+def test_plugins_on_a_volume_of_the_pod_go_with_it(room: Room) -> None:
+    spec = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
+    spec["containers"][0]["volumeMounts"].append({"name": "plugins", "mountPath": "/usr/share/opensearch/plugins"})
+    spec["volumes"].append({"name": "plugins", "emptyDir": {}})
+    assert [plan(room, restart_by=by)["plugins"]["data"]["stay"] for by in ("process", "pod")] == [True, False]
+
+
 def test_a_template_of_another_version_is_no_restart(room: Room) -> None:
     room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:3.8.0"
     assert codes(plan(room, restart_by="pod"))["replacing_changes_version"] == "refused"
