@@ -72,7 +72,8 @@ def _order(task: Task) -> Outcome:
     choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
     templates = changed_templates(task, seen, choice.replaced)
     at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen, choice.replaced)
-    wishes = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once)
+    unsure = frozenset(each.pool for each in asked if not each.same_version)
+    wishes = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once, unsure)
     verdict = combine((*troubles, judge_request(request, marks, versions), *wishes.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
@@ -96,12 +97,15 @@ class _Wishes:
     """Whether plugins that were installed into running pods stay, by pool."""
     at_once: frozenset[str]
     """The members that a person wants to go together."""
+    unsure: frozenset[str]
+    """The pools whose new pods are not known to run the version that their members run."""
 
     def judged(self, task: Task, seen: Seen, marks: Sequence[Marked]) -> Iterator[Verdict]:
         """All that stands in the way, and remarks."""
         choice = self.choice
         yield from (self.configuration.verdict, self.licence.verdict, choice.verdict, _judge_way(task, choice, marks))
-        yield judge_planned(task, seen, self.sizes, together=choice.course is Course.COORDINATED)
+        together = choice.course is Course.COORDINATED
+        yield judge_planned(task, seen, self.sizes, together=together, unsure=self.unsure)
         for one in seen.sets:
             if (choice.due - choice.replaced) & {*one.member_names()}:
                 yield judge_pods(task.params, one)

@@ -103,10 +103,11 @@ def plan_sizes(task: Task, seen: Seen) -> PlannedSizes:
     return PlannedSizes(sizes, room, conditions)
 
 
-def judge_planned(task: Task, seen: Seen, planned: PlannedSizes, *, together: bool) -> Verdict:
-    """Whether the run may change the sizes."""
+def judge_planned(task: Task, seen: Seen, planned: PlannedSizes, *, together: bool, unsure: Collection[str]) -> Verdict:
+    """Whether the run may change the sizes. See `judge_sizes`."""
     narrowed = task.params["members"] or ()
-    return combine((planned.verdict, judge_sizes(planned.sizes, seen.state, together=together, others=narrowed)))
+    judged = judge_sizes(planned.sizes, seen.state, together=together, others=narrowed, unsure=unsure)
+    return combine((planned.verdict, judged))
 
 
 def _joined(names: Sequence[str]) -> str:

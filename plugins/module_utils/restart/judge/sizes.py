@@ -57,11 +57,17 @@ def sizes_in(pools: Iterable[StatefulSet], replicas: Mapping[str, int]) -> tuple
 
 @as_verdict
 def judge_sizes(
-    sizes: Collection[Size], state: ClusterState, *, together: bool, others: Collection[str] = ()
+    sizes: Collection[Size],
+    state: ClusterState,
+    *,
+    together: bool,
+    others: Collection[str] = (),
+    unsure: Collection[str] = (),
 ) -> Iterator[Reason]:
     """Whether the pools can have these sizes, as far as that shows before shards move.
 
     `together` says that the run restarts all processes at once. `others` are members that the user narrows the run to.
+    `unsure` are the pools whose new pods are not known to run the version that their members run.
     """
     for size in sizes:
         if size.replicas < 1:
@@ -69,6 +75,14 @@ def judge_sizes(
                 "pool_too_small",
                 f"Pool {size.pool.name} is to have {size.replicas} members, and has to have one at least.",
                 "Correct replicas. A pool that is to go as a whole is drained and deleted by hand.",
+            )
+        if size.added and size.pool.name in unsure:
+            yield refused(
+                "added_of_other_version",
+                f"New members of pool {size.pool.name} ({enumerate_few(size.added)}) would run the image of its"
+                " template, which is not known to hold the version that its members run.",
+                "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template"
+                " back.",
             )
     removed = [name for size in sizes for name in size.removed]
     eligible = {member.name for member in state.members.values() if member.manager_eligible}

@@ -287,6 +287,12 @@ def test_a_pool_that_grows_has_its_new_members_in_the_plan_and_in_its_consent(ro
     assert (same["asks_without_batches"], same["digest"] == result["digest"]) == (False, False)
 
 
+def test_a_pool_does_not_grow_by_members_of_another_version(room: Room) -> None:
+    room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:3.8.0"
+    result = plan(room, configuration=[{"pool": "data", "content": BASE, "replicas": 3}])
+    assert codes(result)["added_of_other_version"] == "refused"
+
+
 def test_a_member_that_is_removed_has_a_batch_of_its_own_at_the_end(room: Room) -> None:
     given = [{"pool": "data", "content": BASE + "node.attr.a: b\n", "replicas": 1}]
     result = plan(room, configuration=given)
