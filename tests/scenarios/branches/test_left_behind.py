@@ -31,12 +31,14 @@ def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
     assert status.code == 0
     assert "was interrupted" in status.output
 
+    # The worker of a killed controller may have made its next act before it has noticed that.
+    left = siege.cluster.fingerprint()
     settled = siege.beside("stateful.upgrade.settle")
     print(settled.output)
     assert settled.code == 0, settled.message
     after = siege.cluster.fingerprint()
     assert after.settings == siege.before.settings
-    assert after.pods == siege.before.pods
+    assert after.pods == left.pods
     assert "stays OnDelete" in settled.output
     again = siege.beside("stateful.upgrade.settle")
     assert again.changed == {"localhost": 0}
