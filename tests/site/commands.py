@@ -100,7 +100,8 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "tests/scenarios/test_gate_checks.py::test_the_commands_of_the_documentation_put_everything_back",
     ),
     Elsewhere(
-        "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search -e target_version=3.8.0 -e upgrade_at=",
+        "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search -e target_version=3.8.0"
+        " -e upgrade_at=",
         "running.md",
         "The moment on a page is over. The test gives one that comes.",
         "tests/scenarios/branches/test_schedule.py::test_an_upgrade_starts_in_its_window_and_not_before",
