@@ -96,6 +96,12 @@ options:
       contents:
         description: The content of single members, by pod name. It comes before O(configuration[].content).
         type: dict
+      previous:
+        description:
+          - Give members again what they had before the last run, if that was not completed. The Secret has it until
+            then.
+        type: bool
+        default: false
       labels:
         description:
           - Labels for each pod of the pool that restarts, such as those of its new roles. They are set when its process

@@ -98,7 +98,7 @@ class _Compared:
         self.mounted = mounted_in(pool, container, wanted)
         members = [name for name in pool.member_names() if name in marks]
         self._present = secret.contents if secret else {}
-        self._contents = wanted.contents(members)
+        self._contents = wanted.contents(members, secret)
         self.due = frozenset(
             name for name in members if is_due(marks[name], self._present.get(name), self._contents.get(name))
         )
@@ -154,5 +154,9 @@ def _container(params: Mapping[str, Any], pool: StatefulSet) -> str:
 
 
 def _condition(wanted: Wanted, pool: StatefulSet) -> str:
-    sums = "".join(f"{name} {checksum(each)}\n" for name, each in sorted(wanted.contents(pool.member_names()).items()))
+    if wanted.previous:
+        # The contents that are put back become fewer as members are done.
+        return f"previous configuration of {wanted.pool} in {wanted.secret}"
+    contents = wanted.contents(pool.member_names(), None)
+    sums = "".join(f"{name} {checksum(each)}\n" for name, each in sorted(contents.items()))
     return f"configuration of {wanted.pool} in {wanted.secret}: {hashlib.sha256(sums.encode()).hexdigest()}"

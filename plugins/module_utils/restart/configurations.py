@@ -61,7 +61,7 @@ class Configurations:
     def add_missing(self, pools: Iterable[StatefulSet]) -> None:
         """Give each member without a key its wanted content, before a pod needs it."""
         for pool, names in names_with(pools, self._given).items():
-            contents = self.wanted[pool].contents(names) if pool in self.wanted else {}
+            contents = self.wanted[pool].contents(names, None) if pool in self.wanted else {}
             if contents:
                 add_missing(self._task, self._client, self._place(pool), contents)
 
@@ -76,9 +76,10 @@ class Configurations:
         verdicts = []
         for pool in pools:
             own = [name for name in names if name in pool.member_names()] if pool.name in self.wanted else []
-            bare = [name for name in own if name not in self.wanted[pool.name].contents(own)]
+            secret = self.secret(pool.name) if own else None
+            bare = [name for name in own if name not in self.wanted[pool.name].contents(own, secret)]
             if bare:
-                verdicts.append(judge_secret(self.wanted[pool.name].secret, self.secret(pool.name), bare))
+                verdicts.append(judge_secret(self.wanted[pool.name].secret, secret, bare))
         return combine(verdicts)
 
     def due(self, pool: StatefulSet, marks: Mapping[str, Marked]) -> frozenset[str]:
@@ -87,7 +88,7 @@ class Configurations:
             return frozenset()
         secret = self.secret(pool.name)
         present = secret.contents if secret else {}
-        contents = self.wanted[pool.name].contents(marks)
+        contents = self.wanted[pool.name].contents(marks, secret)
         return frozenset(n for n, mark in marks.items() if is_due(mark, present.get(n), contents.get(n)))
 
     def bring(self, pool: str, mark: Marked, pod: Pod, *, runs: bool) -> str:
@@ -100,7 +101,7 @@ class Configurations:
             return ""
         secret = self.secret(pool)
         present = secret.contents.get(pod.name) if secret else None
-        content = chosen(mark, present, self.wanted[pool].contents([pod.name]).get(pod.name), runs=runs)
+        content = chosen(mark, present, self.wanted[pool].contents([pod.name], secret).get(pod.name), runs=runs)
         if content is None:
             raise Refusal(*judge_secret(self.wanted[pool].secret, secret, [pod.name]).reasons)
         note = note_of(mark, present, content)

@@ -36,6 +36,7 @@ CONFIGURATION: Options = {
             "path": {"type": "str"},
             "content": {"type": "str", "no_log": True},
             "contents": {"type": "dict", "no_log": True},
+            "previous": {"type": "bool", "default": False},
             "labels": {"type": "dict"},
             "replicas": {"type": "int"},
         },

@@ -12,6 +12,7 @@ from typing import Any
 from ...common.errors import Refusal
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
+from ..observe.state import ConfigurationSecret
 from .configuration import checksum
 from .configuration_file import settings_in
 from .labels import labels_in
@@ -34,9 +35,14 @@ class Wanted:
     """The content of single members."""
     labels: Mapping[str, str | None] = field(default_factory=dict)
     """The labels that each pod has once it runs the content; None takes one away."""
+    previous: bool = False
+    """Whether members are to have again what they had before the run that was not completed."""
 
-    def contents(self, members: Iterable[str]) -> dict[str, bytes]:
-        """The content of each of these members that has a wanted one."""
+    def contents(self, members: Iterable[str], secret: ConfigurationSecret | None) -> dict[str, bytes]:
+        """The content of each of these members that has a wanted one. The Secret holds what they had before."""
+        if self.previous:
+            kept = secret.previous if secret else {}
+            return {name: kept[name] for name in members if name in kept}
         every = {} if self.content is None else dict.fromkeys(members, self.content)
         return {**every, **{name: each for name, each in self.own.items() if name in members}}
 
@@ -51,6 +57,7 @@ def wanted_in(given: Iterable[Mapping[str, Any]]) -> dict[str, Wanted]:
             content=None if each.get("content") is None else str(each["content"]).encode(),
             own={name: str(content).encode() for name, content in (each.get("contents") or {}).items()},
             labels=labels_in(each.get("labels")),
+            previous=bool(each.get("previous")),
         )
         for each in given
     }
@@ -79,6 +86,12 @@ def judge_wanted(given: Iterable[Mapping[str, Any]], members: Mapping[str, Colle
                 "configuration_member_unknown",
                 f"A configuration is given for {enumerate_few(strangers)}, which is no member of pool {pool}.",
                 "Correct the names under contents, or leave them out.",
+            )
+        if wanted.previous and (wanted.own or wanted.content is not None):
+            yield refused(
+                "configuration_or_previous",
+                f"Pool {pool} is to have a new configuration and its previous one.",
+                "Give content or contents, or previous, and not both.",
             )
         yield from _unreadable(wanted)
 

@@ -147,6 +147,27 @@ def test_every_act_was_killed_at(there: ConfiguredWorld) -> None:
     assert there.acts * 2 == 14
 
 
+BACK = [{"pool": "data", "previous": True}]
+
+
+@pytest.mark.parametrize("kill_at", range(14))
+@pytest.mark.parametrize("again_at", [*range(0, 14, 3), None])
+def test_what_a_member_had_before_a_run_that_was_killed_comes_back(
+    there: ConfiguredWorld, kill_at: int, again_at: int | None
+) -> None:
+    """Putting it back may be killed as well."""
+    killed(there, kill_at, NEW)
+    if again_at is not None:
+        there.acts, there.kill_at = 0, again_at
+        with contextlib.suppress(Killed):
+            there.restart("data-1", configuration=BACK)
+        there.kill_at = None
+    there.annotate("data-1", **({} if there.phases() else {"restart_phase": "schedule-rolling"}))
+    assert codes(there.restart("data-1", configuration=BACK)) == []
+    assert (there.data["data-1"], there.agents["data-1"].runs, there.phases()) == (OLD, checksum(OLD), {})
+    assert "data-1.previous" not in there.data
+
+
 ROLES = {"role/ingest": True, "role/data": None}
 
 

@@ -287,6 +287,20 @@ def test_a_pool_that_grows_has_its_new_members_in_the_plan_and_in_its_consent(ro
     assert (same["asks_without_batches"], same["digest"] == result["digest"]) == (False, False)
 
 
+def test_members_get_back_what_they_had_before_a_run_that_was_not_completed(room: Room) -> None:
+    keep(room, {"data-0": BASE + "a: b\n", "data-0.previous": BASE, "data-1": BASE})
+    annotate(room, "data-0", configuration=checksum((BASE + "a: b\n").encode()))
+    back = [{"pool": "data", "previous": True}]
+    result = plan(room, configuration=back)
+    assert (groups(result), [one["name"] for one in result["changes"]]) == ([["data-0"]], ["a"])
+    keep(room, {"data-0": BASE, "data-1": BASE})
+    annotate(room, "data-0", configuration=checksum(BASE.encode()))
+    done = plan(room, configuration=back)
+    assert (groups(done), done["digest"]) == ([], result["digest"])
+    both = plan(room, configuration=[{**back[0], "content": BASE}])
+    assert codes(both)["configuration_or_previous"] == "refused"
+
+
 def test_a_pool_does_not_grow_by_members_of_another_version(room: Room) -> None:
     room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:3.8.0"
     result = plan(room, configuration=[{"pool": "data", "content": BASE, "replicas": 3}])
