@@ -87,7 +87,8 @@ def test_each_member_runs_the_new_configuration_in_the_pod_that_it_had(
         assert "Its log names the cause: java.lang.IllegalArgumentException: unknown setting" in failed.message
         assert [name for name, content in contents(configured).items() if "no.such" in content] != []
         assert len([name for name, value in active(configured).items() if value == "2048"]) == 2
-        _shown, mended = restarted(configured, wanted, ansible_environment)
+        back = [{"pool": POOL, "previous": True}]
+        _shown, mended = restarted(configured, {}, ansible_environment, upgrade_configuration=back)
         print(mended.output)
         assert mended.code == 0, mended.message
         configured.until_green()
