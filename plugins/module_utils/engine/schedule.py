@@ -10,14 +10,14 @@ more. By the policy, an upgrade that has begun goes on after its window, or is p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
 from ..common.arguments import Options
 from ..common.errors import refusal
-from ..common.verdict import Reason, as_verdict, refused, waiting
+from ..common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
 from ..common.words import duration
 
 DEFAULT_WINDOW = 120
@@ -122,6 +122,18 @@ def judge_start(
             "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
             " (upgrade_window_policy), with which it goes on after the window.",
         )
+
+
+def to_cure(verdict: Verdict) -> Verdict:
+    """The verdict on an upgrade that starts later: a refusal is a remark, since there is time to cure its cause."""
+    return Verdict(
+        tuple(
+            replace(each, state=State.PASSED, message=f"To be cured before the start: {each.message}")
+            if each.state is State.REFUSED
+            else each
+            for each in verdict.reasons
+        )
+    )
 
 
 def closed(end: datetime) -> Reason:

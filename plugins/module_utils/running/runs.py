@@ -23,7 +23,7 @@ from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
-from ..engine.schedule import Schedule, judge_patience, judge_start, schedule_in
+from ..engine.schedule import Schedule, judge_patience, judge_start, schedule_in, to_cure
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 
@@ -127,10 +127,12 @@ def _plan(task: Task, system: System) -> Outcome:
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     predicted = told["predicted_seconds"]
     start = _start(task, schedule_in(task.params), order.more, records, predicted, awaits=verdict.passed)
-    verdict = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
-    if system.announce and wanted and verdict.state is State.REFUSED:
-        system.announce(task, order, verdict)
+    if system.announce and wanted and combine((verdict, start)).state is State.REFUSED:
+        system.announce(task, order, combine((verdict, start)))
+    if start.state is State.WAITING and not task.params["wait"]:
+        verdict = to_cure(verdict)
+    verdict = combine((verdict, start))
     return replace(order, verdict=verdict, more={**order.more, **told})
 
 

@@ -234,6 +234,17 @@ def test_before_its_time_an_upgrade_waits_and_the_plan_is_there(modules: Modules
     assert (result["verdict"]["state"], codes(result), result["digest"]) == ("waiting", ["starts_later"], "p1")
 
 
+def test_before_its_time_what_stands_in_the_way_is_told_and_announced_and_refuses_nothing(modules: Modules) -> None:
+    modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
+    result = modules.plan(at=moment(3_600), wait=False, announce=True)
+    assert (result["verdict"]["state"], codes(result)) == ("waiting", ["gone", "starts_later"])
+    said = {one["code"]: (one["state"], one["message"]) for one in result["verdict"]["reasons"]}
+    assert said["gone"] == ("passed", "To be cured before the start: A member is gone.")
+    assert modules.told[0] == ("search", "data", "u-data", "A member is gone. Bring it back.")
+    waits = modules.plan(at=moment(3_600))
+    assert (waits["verdict"]["state"], codes(waits)) == ("refused", ["gone", "starts_later"])
+
+
 def test_a_run_that_waits_gives_up_at_once_if_its_start_is_too_far_away(modules: Modules) -> None:
     assert codes(modules.plan(at=moment(3_600), start_limit=60)) == ["starts_too_late"]
 
