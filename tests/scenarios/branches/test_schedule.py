@@ -14,7 +14,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PLAYBOOK, play, upgrade
+from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 LEFT = "{{ [window_ends | int - now().timestamp() | int, 1] | max }}"
@@ -71,15 +71,17 @@ def test_at_the_end_of_its_window_an_upgrade_pauses_and_the_next_window_goes_on(
     between.write_text(f"- ansible.builtin.wait_for: {{timeout: '{LEFT}'}}\n")
     try:
         before = cluster.fingerprint()
+        given = confirmed(cluster.variables(TO), environment)
         begun = datetime.now(timezone.utc)
-        given = {**cluster.variables(TO), "upgrade_at": moment(-20), "upgrade_window": 1}
-        given |= {"upgrade_window_policy": "pause", "window_ends": int(begun.timestamp()) + 41}
-        paused = upgrade({**given, "upgrade_tasks_between": str(between)}, environment)
+        given |= {"upgrade_at": moment(-15), "upgrade_window": 1, "upgrade_window_policy": "pause"}
+        own = {"upgrade_tasks_between": str(between), "window_ends": int(begun.timestamp()) + 46}
+        paused = play(PLAYBOOK, {**given, **own}, environment)
         print(paused.output)
         assert paused.code == 0, paused.message
         assert statistics(paused)["upgrade_reasons"] == ["window_closed"]
         assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
         assert cluster.fingerprint().settings == before.settings
+        del given["upgrade_confirm"]
         again = upgrade(given, environment)
         assert statistics(again)["upgrade_reasons"] == ["window_closed"]
         assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
