@@ -38,6 +38,7 @@ DEFAULTS: Json = {
     "counted": {},
     "green_seconds": None,
     "deadline": 0,
+    "pause_at": 0,
     "wait": True,
     "wait_timeout": 10,
     "wait_sleep": 1.0,
@@ -311,6 +312,16 @@ def test_where_no_record_is_kept_nothing_is_missed(records: Records, tmp_path: P
 def test_where_no_record_is_kept_the_time_of_the_run_ends_all_the_same(records: Records, tmp_path: Path) -> None:
     result = records.task(**BATCH, batch_state="upgrading", deadline=1, **kept_in("none", tmp_path))
     assert (codes(result), result["failed"]) == (["run_time_over"], True)
+
+
+def test_no_batch_begins_after_the_moment_of_a_pause_and_nothing_is_noted(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    written = records.writes()
+    result = records.task(**BATCH, batch_state="upgrading", pause_at=1)
+    assert (codes(result), result["verdict"]["state"]) == (["window_closed"], "waiting")
+    assert "ended at 1970-01-01T00:00:01Z" in result["verdict"]["reasons"][0]["message"]
+    assert records.writes() == written
+    assert codes(records.task(**BATCH, batch_state="done", pause_at=1)) == []
 
 
 def test_a_record_is_written_by_a_run_alone(records: Records) -> None:
