@@ -16,7 +16,12 @@ def utc_now() -> datetime:
 
 def now_text(precision: str = "seconds") -> str:
     """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
-    return datetime.now(timezone.utc).isoformat(timespec=precision).replace("+00:00", "Z")
+    return moment_text(utc_now(), precision)
+
+
+def moment_text(moment: datetime, precision: str = "seconds") -> str:
+    """A moment in the same form. One that is in another zone than UTC keeps its offset."""
+    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def now_seconds() -> int:

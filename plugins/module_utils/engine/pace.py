@@ -49,8 +49,8 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
 def has_commenced(records: Iterable[Record], target: str, cluster: str) -> bool:
     """Whether a batch of the upgrade to this target has begun, in whichever run, and nobody has ended it since."""
     ended = (Phase.COMPLETED, Phase.ABORTED)
-    ours = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
-    return any(batch.state != "pending" for record in ours for batch in record.batches)
+    same = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
+    return any(batch.state != "pending" for record in same for batch in record.batches)
 
 
 def usual_absence(record: Record) -> float | None:

@@ -175,6 +175,12 @@ def _holder(lock: Lock | None) -> dict[str, Any] | None:
     return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value}
 
 
+def begins_after(params: Mapping[str, Any], limit: str, at: int) -> bool:
+    """Whether a batch is to begin `at` a moment that is not before the one in the option `limit`; 0 sets none."""
+    begins = params["state"] == "batch" and params["batch_state"] == "upgrading"
+    return begins and bool(0 < params[limit] <= at)
+
+
 def note(task: Task, store: RecordStore) -> Outcome:
     """Write a transition into the record of the run.
 
@@ -182,7 +188,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
         Refusal: the record cannot be written, or the time of the run is over.
     """
     params, at = task.params, now_seconds()
-    if params["state"] == "batch" and params["batch_state"] == "upgrading" and 0 < params["deadline"] <= at:
+    if begins_after(params, "deadline", at):
         raise refusal(
             "run_time_over",
             f"The time of the run is over, so batch {params['batch']} is not begun.",

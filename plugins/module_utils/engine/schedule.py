@@ -17,6 +17,7 @@ from typing import Any
 
 from ..common.arguments import Options
 from ..common.errors import refusal
+from ..common.moments import moment_text
 from ..common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
 from ..common.words import duration
 
@@ -104,21 +105,22 @@ def judge_start(
         return
     if now < schedule.at:
         left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
-        said = f"The upgrade {does} at {_text(schedule.at)}, in {left}."
+        said = f"The upgrade {does} at {moment_text(schedule.at)}, in {left}."
         yield waiting("starts_later", said, "The first run then does it.")
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
     elif now >= schedule.end:
         yield refused(
             "window_over",
-            f"The window for the start of the upgrade ended at {_text(schedule.end)}, and no batch had begun then.",
+            f"The window for the start of the upgrade ended at {moment_text(schedule.end)}, and no batch had begun"
+            " then.",
             "Choose another moment (upgrade_at), or a longer window (upgrade_window).",
         )
     elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
         yield refused(
             "window_too_short",
-            f"The upgrade is predicted to take {duration(predicted)}, and its window ends at {_text(schedule.end)}, in"
-            f" {duration((schedule.end - now).total_seconds())}.",
+            f"The upgrade is predicted to take {duration(predicted)}, and its window ends at"
+            f" {moment_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
             "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
             " (upgrade_window_policy), with which it goes on after the window.",
         )
@@ -140,7 +142,7 @@ def closed(end: datetime) -> Reason:
     """The reason of an upgrade that is paused since its window has ended."""
     return waiting(
         "window_closed",
-        f"The window of the upgrade ended at {_text(end)}, so no further batch is begun.",
+        f"The window of the upgrade ended at {moment_text(end)}, so no further batch is begun.",
         "It goes on in the next window: run it then, with the moment of that window (upgrade_at).",
     )
 
@@ -152,12 +154,8 @@ def judge_patience(schedule: Schedule, now: datetime, limit: float) -> Iterator[
     if left > limit:
         yield refused(
             "starts_too_late",
-            f"The upgrade starts at {_text(schedule.at)}, in {duration(left)}, and a run waits for that"
+            f"The upgrade starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits for that"
             f" {duration(limit)} at most.",
             "Run again then, let the run wait longer (upgrade_start_limit), or make single passes"
             " (upgrade_wait: false).",
         )
-
-
-def _text(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

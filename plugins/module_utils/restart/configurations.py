@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timezone
 from functools import partial
 
 from ..common.errors import Refusal
+from ..common.moments import utc_now
 from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
@@ -76,10 +76,13 @@ class Configurations:
         verdicts = []
         for pool in pools:
             own = [name for name in names if name in pool.member_names()] if pool.name in self.wanted else []
-            secret = self.secret(pool.name) if own else None
-            bare = [name for name in own if name not in self.wanted[pool.name].contents(own, secret)]
+            if not own:
+                continue
+            wanted = self.wanted[pool.name]
+            kept = self.secret(pool.name) if wanted.previous else None
+            bare = set(own) - wanted.contents(own, kept).keys()
             if bare:
-                verdicts.append(judge_secret(self.wanted[pool.name].secret, secret, bare))
+                verdicts.append(judge_secret(wanted.secret, self.secret(pool.name), sorted(bare)))
         return combine(verdicts)
 
     def due(self, pool: StatefulSet, marks: Mapping[str, Marked]) -> frozenset[str]:
@@ -146,7 +149,7 @@ class Configurations:
         """Delete Secrets with configurations that no pod has used for long; a remark says if that is not allowed."""
         if not self.wanted:
             return ()
-        return collect(self._task, self._client, self._task.params["namespace"], datetime.now(timezone.utc))[1]
+        return collect(self._task, self._client, self._task.params["namespace"], utc_now())[1]
 
     def _place(self, pool: str) -> Place:
         return Place(self._task.params["namespace"], self.wanted[pool].secret, pool)

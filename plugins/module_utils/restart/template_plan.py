@@ -30,6 +30,8 @@ def changed_templates(task: Task, seen: Seen, replaced: Collection[str]) -> tupl
     Raises:
         Refusal: an answer is missing or unreadable.
     """
+    if not replaced:
+        return ()
     client = kubernetes.connect(task.params["kubernetes"])
     asked: list[Asked] = []
     for one in seen.sets:

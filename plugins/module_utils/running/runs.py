@@ -127,13 +127,13 @@ def _plan(task: Task, system: System) -> Outcome:
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     predicted = told["predicted_seconds"]
     start = _start(task, schedule_in(task.params), order.more, records, predicted, awaits=verdict.passed)
+    whole = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
-    if system.announce and wanted and combine((verdict, start)).state is State.REFUSED:
-        system.announce(task, order, combine((verdict, start)))
+    if system.announce and wanted and whole.state is State.REFUSED:
+        system.announce(task, order, whole)
     if start.state is State.WAITING and not task.params["wait"]:
-        verdict = to_cure(verdict)
-    verdict = combine((verdict, start))
-    return replace(order, verdict=verdict, more={**order.more, **told})
+        whole = combine((to_cure(verdict), start))
+    return replace(order, verdict=whole, more={**order.more, **told})
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:
@@ -166,11 +166,11 @@ def _start(
     def judged(now: datetime) -> Verdict:
         return judge_start(schedule, now, commenced=commenced, predicted=predicted)
 
-    verdict, limit = judged(utc_now()), float(task.params["start_limit"])
-    later = verdict.state is State.WAITING and utc_now() < schedule.at
-    if not (later and awaits and task.params["wait"]):
+    now, limit = utc_now(), float(task.params["start_limit"])
+    verdict = judged(now)
+    if verdict.passed or now >= schedule.at or not (awaits and task.params["wait"]):
         return verdict
-    patient = judge_patience(schedule, utc_now(), limit)
+    patient = judge_patience(schedule, now, limit)
     if not patient.passed:
         return patient
     return task.wait_apart(utc_now, judged, Patience(limit + PAUSE, PAUSE), stoppable=True)[1]

@@ -20,7 +20,7 @@ from ..engine.lock import Lock
 from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
 from ..engine.record_files import Files
-from ..engine.record_keeping import Nowhere, RecordStore, note, show_records, unwritten
+from ..engine.record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
 from ..engine.schedule import closed
 from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
@@ -59,12 +59,10 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Read all records of the place, or write a transition into that of the run."""
-    params = task.params
-    store, reads = store_of(params), params["state"] == "read"
-    begins = params["state"] == "batch" and params["batch_state"] == "upgrading"
-    if begins and 0 < params["pause_at"] <= now_seconds():
-        end = datetime.fromtimestamp(params["pause_at"], timezone.utc)
-        return Outcome(Verdict((closed(end),)), more={"record": {}, "at": now_seconds()})
+    store, reads, at = store_of(task.params), task.params["state"] == "read", now_seconds()
+    if begins_after(task.params, "pause_at", at):
+        end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
+        return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from typing import Any
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.scenarios.branches.test_new_configuration import MEMBERS, RESTART, contents, variables
+from tests.scenarios.branches.test_new_configuration import MEMBERS, contents, restarted
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import Played, play
+from tests.scenarios.playbook import Played
 
 NEW = f"{POOL}-3"
 
@@ -26,13 +24,8 @@ def names(cluster: Cluster) -> list[str]:
 def sized(cluster: Cluster, replicas: int, environment: Mapping[str, str]) -> tuple[Played, Played]:
     """A run for this size: the one that shows its plan, and the one that was confirmed."""
     first = contents(cluster)[MEMBERS[0]]
-    given: dict[str, Any] = variables(cluster, {})
-    given["upgrade_configuration"] = [{"pool": POOL, "contents": {NEW: first.replace(MEMBERS[0], NEW)}}]
-    given["upgrade_configuration"][0]["replicas"] = replicas
-    shown = play(RESTART, given, environment)
-    digest = re.search(r"Plan (p\w{11})", shown.output)
-    assert digest, shown.output
-    return shown, play(RESTART, {**given, "upgrade_confirm": digest[1]}, environment)
+    wish = {"pool": POOL, "contents": {NEW: first.replace(MEMBERS[0], NEW)}, "replicas": replicas}
+    return restarted(cluster, {}, environment, upgrade_configuration=[wish])
 
 
 def test_a_pool_gains_a_member_and_loses_it_again(ground: Ground, ansible_environment: Mapping[str, str]) -> None:

@@ -90,7 +90,7 @@ def judge_sizes(
         yield refused(
             "removal_leaves_few_managers",
             f"Without {enumerate_few(sorted(eligible & {*removed}))}, {len(left)} members that can be elected are left."
-            f" The cluster would go on counting on members that are gone.",
+            " The cluster would go on counting on members that are gone.",
             f"Keep {FEWEST_MANAGERS} of them.",
         )
     if sizes and (together or others):
