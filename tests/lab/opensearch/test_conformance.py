@@ -49,15 +49,16 @@ class Real:
         for name in NAMES:
             self._hosts[name].install(FROM)
             self._hosts[name].start()
-        self.wait("three members", lambda: self._members() == len(NAMES))
+        self.wait("three members and their state", self._is_whole)
 
     @property
     def repository(self) -> str:
         return str(self._repository)
 
-    def _members(self) -> int:
+    def _is_whole(self) -> bool:
+        """All are in the cluster, and its state is recovered: until then an empty cluster says that it is red."""
         status, found = self.ask(NAMES[0], "GET", "/_cluster/health")
-        return int(found["number_of_nodes"]) if status == 200 else 0
+        return status == 200 and found["number_of_nodes"] == len(NAMES) and found["status"] == "green"
 
     def ask(self, member: str, method: str, target: str, body: Any = None) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
