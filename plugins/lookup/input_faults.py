@@ -23,6 +23,11 @@ options:
     type: list
     elements: str
     required: true
+  request:
+    description:
+      - The C(request) that M(stateful.upgrade.upgrade_request) has read. Its variables count as given, and its own
+        faults are told too.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -62,6 +67,7 @@ from ..plugin_utils.inputs import (
     faults_of_hosts,
     options_of,
 )
+from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import faults_of_task_files
 
 
@@ -70,8 +76,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """The sentences."""
-        all_variables = dict(variables or {})
-        entries = specified(str(self._templar.template(all_variables.get(SYSTEM, OPENSEARCH_ROLE))))
+        own, request = dict(variables or {}), kwargs.get("request") or {"variables": {}}
+        all_variables = {**request["variables"], **own}
+        system = str(self._templar.template(all_variables.get(SYSTEM, OPENSEARCH_ROLE)))
+        entries = specified(system)
         found: list[str] = []
         for playbook in terms:
             takes = options_of(str(playbook), entries)
@@ -81,6 +89,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                     given[name] = self._templar.template(all_variables[name])
                 except AnsibleError:
                     undecided.append(name)
+            if "faults" in request:
+                run = {name: value for name, value in given.items() if name in own}
+                found += faults_of_request(request, str(playbook), system.rpartition(".")[2], takes, run)
             found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}

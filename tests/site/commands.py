@@ -107,6 +107,14 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "tests/scenarios/branches/test_schedule.py::test_an_upgrade_starts_in_its_window_and_not_before",
     ),
     Elsewhere(
+        "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search -e upgrade_wait=false"
+        " -e upgrade_request=",
+        "running.md",
+        "The moment of its request is over. The test requests one that comes.",
+        "tests/scenarios/branches/test_request.py"
+        "::test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out",
+    ),
+    Elsewhere(
         "ansible-playbook -i inventory ",
         "plain-hosts.md",
         "Its members are processes on hosts.",

@@ -53,6 +53,8 @@ HANDED_ON = frozenset({"upgrade_kubernetes", "upgrade_opensearch"})
 """Variables that the playbook hands to every module; to groups of them it hands others, see `handed_to_groups`."""
 FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connection))
 """A variable for each option of these."""
+OF_PLAYBOOKS = frozenset({"upgrade_request"})
+"""Variables that the first tasks of a playbook read, and no role."""
 TOLD = frozenset({"upgrade_plan_text", "upgrade_reasons", "upgrade_state", "upgrade_waiting_for"})
 """Custom statistics that a run hands to whoever started it."""
 COMPARED = ("type", "elements")
@@ -138,7 +140,7 @@ def test_every_variable_of_a_system_is_documented(role: str) -> None:
     given = {name for path in (ROOT / "roles" / role / "tasks").glob("*.yml") for name, *_handed in given_in(path)}
     # It takes the steps of a batch from the other system for plain hosts.
     used |= {name for text in texts("opensearch") for name in INPUT.findall(text)} if role == "restart_hosts" else set()
-    assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON
+    assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON | OF_PLAYBOOKS
 
 
 def test_no_shell_knows_a_system() -> None:

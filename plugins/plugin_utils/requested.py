@@ -1,0 +1,61 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faults of a request beside those of its values: its type, names that it may not hold, and contradictions. Pure.
+
+A request says what is to be upgraded to which version, when and how carefully. The run says where, as whom, and with
+which code of its own: nobody who may write a request gains a right by it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .connection_inputs import CONNECTIONS, PREFIX, parts_of
+
+OF_THE_RUN = frozenset(
+    f"{PREFIX}{name}"
+    for name in (
+        *("abort_timeout", "groups", "lease_duration", "lock_kept_in", "member_role", "namespace", "record_kept_in"),
+        *("record_path", "report_path", "request", "system", "take_over", "tasks_after", "tasks_before"),
+        *("tasks_between", "wait"),
+    )
+)
+"""Variables that no request may hold, beside those of the connections."""
+
+
+def faults_of_request(
+    request: Mapping[str, Any], playbook: str, system: str, known: Mapping[str, Any], given: Mapping[str, Any]
+) -> Iterator[str]:
+    """One sentence for each fault. `known` are the variables of the playbook, `given` those that the run has itself.
+
+    `system` is the short name of the role of the system.
+    """
+    yield from request["faults"]
+    if request["type"] != system:
+        said = f"is '{request['type']}'" if request["type"] else "is missing"
+        yield f"type {said} in the request, and the playbook {playbook} carries out requests of the type {system}."
+    of_connections = {part for connection in CONNECTIONS for part in (connection, *parts_of(connection))}
+    for name, value in request["variables"].items():
+        if name in OF_THE_RUN or name in of_connections:
+            yield f"{name} stands in the request, and is for the run alone: take it out of the request."
+        elif name not in known and not name.startswith(PREFIX):
+            yield f"{name} in the request is not a variable of the playbook {playbook}: {_question(name, known)}"
+        elif name in given and _plain(given[name]) != _plain(value):
+            yield f"{name} has one value in the request and another in the run: give it in one of them."
+
+
+def _question(name: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(name, known, 1) or [each for each in known if each == f"{PREFIX}{name}"]
+    return f"did you mean {near[0]}?" if near else "take it out."
+
+
+def _plain(value: Any) -> Any:
+    """The value as a request writes it, in which each scalar is text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return str(value).strip().lower() if isinstance(value, bool) else str(value).strip()

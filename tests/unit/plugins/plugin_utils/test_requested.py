@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faults of a request: its type, names that are for the run alone, and what contradicts the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import OF_THE_RUN, faults_of_request
+
+KNOWN = {playbook: options_of(playbook, specified()) for playbook in ("opensearch", "opensearch_hosts")}
+
+
+def said(variables: dict[str, Any], kind: str = "opensearch", **given: Any) -> list[str]:
+    request = {"type": kind, "variables": variables, "digest": "d", "faults": []}
+    return list(faults_of_request(request, "opensearch", "opensearch", KNOWN["opensearch"], given))
+
+
+def test_a_good_request_has_no_fault_also_if_the_run_says_the_same() -> None:
+    asked = {"target_version": "3.8.0", "upgrade_window": "60", "upgrade_members": ["a"], "upgrade_hand_over": "true"}
+    assert said(asked) == []
+    assert said(asked, upgrade_window=60, upgrade_members=["a"], upgrade_hand_over=True) == []
+
+
+@pytest.mark.parametrize("name", [*sorted(OF_THE_RUN), "upgrade_opensearch", "upgrade_opensearch_password"])
+def test_a_request_does_not_say_where_as_whom_and_with_which_code(name: str) -> None:
+    assert said({name: "x"}) == [f"{name} stands in the request, and is for the run alone: take it out of the request."]
+
+
+def test_every_name_that_is_for_the_run_alone_is_a_variable() -> None:
+    known = {**KNOWN["opensearch"], **KNOWN["opensearch_hosts"]}
+    assert OF_THE_RUN - known.keys() == {"upgrade_system"}
+
+
+def test_all_faults_are_told() -> None:
+    assert said({"window": "5", "tea": "x", "upgrade_window": "5"}, "", upgrade_window=6) == [
+        "type is missing in the request, and the playbook opensearch carries out requests of the type opensearch.",
+        "window in the request is not a variable of the playbook opensearch: did you mean upgrade_window?",
+        "tea in the request is not a variable of the playbook opensearch: take it out.",
+        "upgrade_window has one value in the request and another in the run: give it in one of them.",
+    ]
