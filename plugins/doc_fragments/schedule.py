@@ -33,4 +33,10 @@ options:
     description: Seconds for which a task waits for the start with O(wait). If more are left, it refuses at once.
     type: int
     default: 900
+  delay_trigger:
+    description:
+      - Minutes after O(at) at which the record tells once that no batch has begun, with all that stands in the way. A
+        single pass (O(wait=false)) ends there. 0 tells it never.
+    type: int
+    default: 30
 """

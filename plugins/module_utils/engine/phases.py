@@ -16,7 +16,7 @@ class Phase(str, Enum):
     NEW = "New"
     """It is planned, and nobody has agreed to it yet."""
     PENDING = "Pending"
-    """It is agreed to, and none of its batches has begun."""
+    """It is agreed to, or is to start at a later moment, and none of its batches has begun."""
     UPGRADING = "Upgrading"
     """A batch has begun, or another run goes on with it. If a batch was stopped, the next run goes on with that."""
     PAUSED = "Paused"
@@ -32,6 +32,8 @@ class Phase(str, Enum):
 class Event(str, Enum):
     """The events of an upgrade."""
 
+    SCHEDULED = "scheduled"
+    """It is to start at a later moment."""
     AGREED = "agreed"
     """A run has consent to the plan, and begins or goes on."""
     BEGUN = "begun"
@@ -60,8 +62,8 @@ _GOING_ON = {
     Event.ABORTED: Phase.ABORTED,
 }
 LEADS_TO: dict[Phase, dict[Event, Phase]] = {
-    Phase.NEW: {Event.AGREED: Phase.PENDING, Event.ABORTED: Phase.ABORTED},
-    Phase.PENDING: {Event.AGREED: Phase.PENDING, **_GOING_ON},
+    Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING, Event.ABORTED: Phase.ABORTED},
+    Phase.PENDING: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING, **_GOING_ON},
     Phase.UPGRADING: {Event.AGREED: Phase.UPGRADING, **_GOING_ON},
     Phase.PAUSED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
     Phase.FAILED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
@@ -71,6 +73,7 @@ LEADS_TO: dict[Phase, dict[Event, Phase]] = {
 """The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
 
 _DONE_TO_IT = {
+    Event.SCHEDULED: "wait for its start",
     Event.AGREED: "go on",
     Event.BEGUN: "begin a batch",
     Event.STOPPED: "stop at a batch",

@@ -21,6 +21,7 @@ from .counts import Counts, parse_counts
 from .figures import figure, longest_first
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
 from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
+from .start import Start, parse_start
 
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
@@ -113,6 +114,8 @@ class Record:
     """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
     last: Items = ()
     """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
+    start: Start | None = None
+    """The moments of its schedule; None if it has none."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
@@ -167,6 +170,7 @@ def _record(raw: Json) -> Record:
         health=text(raw, "health", ""),
         waited=listed(raw, "waited", _shallow, ()),
         last=listed(raw, "last", _shallow, ()),
+        start=parse_start(part(raw, "start", {})),
         counts=parse_counts(part(raw, "counts", {})),
         schema=whole(raw, "schema", SCHEMA),
     )
@@ -216,21 +220,40 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     """
     if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
         return None
-    cluster, target = plan["cluster_uuid"], plan["target_version"]
-    same = previous is not None and (previous.cluster, previous.target_version) == (cluster, target)
-    earlier = previous if same and previous is not None and previous.phase is not Phase.COMPLETED else None
+    earlier = going_on(previous, plan)
+    fresh = planned_record(previous, earlier, plan, run, who, at)
+    count, target = len({name for each in plan["batches"] for name in each["members"]}), plan["target_version"]
+    said = "goes on" if earlier is not None and earlier.run else "begins"
+    said += f": to {target}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
+    return noted(fresh, Event.AGREED, said, at)
+
+
+def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:
+    """The record that was found if it is of the same upgrade, not completed, and no run has missed its window."""
+    if previous is None or previous.phase is Phase.COMPLETED or (previous.phase is Phase.FAILED and not previous.run):
+        return None
+    same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
+    return previous if same else None
+
+
+def planned_record(
+    previous: Record | None, earlier: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str
+) -> Record:
+    """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
     batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
     going = {name for batch in batches for name in batch.members}
     kept = _kept(earlier.batches, going, plan) if earlier is not None else ()
-    fresh = Record(
-        cluster=cluster,
-        target_version=target,
+    # The time before its start is no time of the upgrade.
+    begun_before = earlier is not None and bool(earlier.run)
+    return Record(
+        cluster=plan["cluster_uuid"],
+        target_version=plan["target_version"],
         digest=plan["digest"],
         run=run,
         who=who,
         phase=earlier.phase if earlier is not None else Phase.NEW,
         reason="",
-        started=earlier.started if earlier is not None else at,
+        started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
         batches=kept + batches,
         history=previous.history if previous is not None else (),
@@ -238,12 +261,10 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         outside=outside_of(plan),
         system=plan.get("system", ""),
         waited=earlier.waited if earlier is not None else (),
+        start=earlier.start if earlier is not None else None,
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
-    count = len(going)
-    said = f"{'goes on' if earlier is not None else 'begins'}: to {target}, {count} member{'' if count == 1 else 's'}"
-    return noted(fresh, Event.AGREED, f"{said}, plan {plan['digest']}", at)
 
 
 def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mapping[str, Any]) -> BatchRecord:

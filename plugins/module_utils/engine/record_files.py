@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ..common.errors import Conflict, Refusal, refusal
 from ..common.verdict import Reason, Verdict, remark
-from .record_keeping import MOST, Found, Kept
+from .record_keeping import MOST, Found, Kept, News
 
 LONGEST = 4 * MOST
 """The most bytes that are read of a file: no run has written a longer one."""
@@ -48,7 +48,7 @@ class Files:
             number = max(self._numbers().get(_named(name), ()), default=0)
             return self._kept(name, number) if number else None
 
-    def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Make the next version, and remove those before the last.
 
         Raises:

@@ -52,6 +52,14 @@ class Kept:
 
 
 @dataclass(frozen=True)
+class News:
+    """The phase that an upgrade comes to, and what is said of it."""
+
+    phase: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Found:
     """The records of a place by their names, and a remark for each that cannot be opened."""
 
@@ -65,8 +73,10 @@ class RecordStore(Protocol):
     def read(self, name: str) -> Kept | None:
         """The record of this name now, or None if there is none."""
 
-    def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Keep the text in place of the record that was read; `summary` is for people who look at the place.
+
+        A place that has a way to do so tells its `news`, if the upgrade comes to another phase.
 
         Raises:
             Conflict: the record is no longer the one that was read.
@@ -82,7 +92,7 @@ class Nowhere:
     def read(self, name: str) -> Kept | None:
         """Never any."""
 
-    def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Nothing is kept."""
 
     def find(self) -> Found:
@@ -133,10 +143,17 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
         summary = f"{after.phase.value}: to {after.target_version}, updated {after.updated}"
         with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
             if not task.check_mode:
-                store.write(name, record_text(after, MOST), summary, kept)
+                store.write(name, record_text(after, MOST), summary, kept, _news(before, after))
         return before, after
 
     return until_unchanged(attempt, ATTEMPTS)
+
+
+def _news(before: Record | None, after: Record) -> News | None:
+    if before is not None and (before.phase, before.run) == (after.phase, after.run):
+        return None
+    said = f"The upgrade to {after.target_version} is {after.phase.value}."
+    return News(after.phase.value, f"{said} {after.reason}".strip())
 
 
 def unwritten(error: Refusal) -> Verdict:

@@ -41,6 +41,7 @@ SCHEDULE: Options = {
     "window": {"type": "int", "default": DEFAULT_WINDOW},
     "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
     "start_limit": {"type": "int", "default": 900},
+    "delay_trigger": {"type": "int", "default": 30},
 }
 """The options of upgrades that can be scheduled; documented in doc_fragments/schedule.py."""
 
@@ -124,6 +125,11 @@ def judge_start(
             "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
             " (upgrade_window_policy), with which it goes on after the window.",
         )
+
+
+def is_late(schedule: Schedule, now: datetime, minutes: int) -> bool:
+    """Whether it is to be told that the upgrade has not begun, so many minutes after its moment; 0 tells it never."""
+    return minutes > 0 and schedule.at + timedelta(minutes=minutes) <= now < schedule.end
 
 
 def to_cure(verdict: Verdict) -> Verdict:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..common.reading import part, text, within
-from ..engine.record_keeping import Found, Kept
+from ..engine.record_keeping import Found, Kept, News
 from .answers import reading_object
 from .client import Json, KubernetesClient
+from .events import tell_phase
 from .lease import MANAGED_BY, list_managed
 from .paths import CORE, in_namespace
 
@@ -29,8 +30,8 @@ class ConfigMaps:
         item = self.client.get(self._path(name))
         return kept_in(item) if item is not None else None
 
-    def write(self, name: str, text: str, summary: str, over: Kept | None) -> None:
-        """Make the ConfigMap, or replace the record that was read in it."""
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
+        """Make the ConfigMap, or replace the record that was read in it; news are an event about it."""
         body: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -38,10 +39,12 @@ class ConfigMaps:
             "data": {"summary": summary, KEY: text},
         }
         if over is None:
-            self.client.post(self._path(), body)
-            return
-        body["metadata"]["resourceVersion"] = over.version
-        self.client.patch(self._path(name), body, "merge")
+            written = self.client.post(self._path(), body)
+        else:
+            body["metadata"]["resourceVersion"] = over.version
+            written = self.client.patch(self._path(name), body, "merge")
+        if news is not None:
+            tell_phase(self.client, self.namespace, name, _uid(written), news.phase, news.message)
 
     def find(self) -> Found:
         """All records of the namespace."""
@@ -63,6 +66,10 @@ def kept_in(item: Json) -> Kept:
         metadata = part(item, "metadata")
         where = f"ConfigMap {text(metadata, 'name')}"
         return Kept(text(_data(item), KEY, ""), where, text(metadata, "resourceVersion", ""))
+
+
+def _uid(item: Json) -> str:
+    return str((item.get("metadata") or {}).get("uid") or "")
 
 
 def _data(item: Json) -> Json:

@@ -14,7 +14,7 @@ from ..common.verdict import Verdict
 from ..engine.begin_and_end import Counting, System, part_of
 from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
-from ..kubernetes.warning_events import warn
+from ..kubernetes.events import warn
 from ..pools import image_pull
 from . import health_gate, image_plugins, pool_order, shard_allocation
 from .observe.client import connect

@@ -7,30 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
-from ..common.moments import utc_now
 from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
-from ..common.waiting import FIRST_ANSWER, Patience
+from ..common.waiting import FIRST_ANSWER
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
-from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
+from ..engine.pace import earlier_of, placed, seconds_a_batch
 from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
-from ..engine.schedule import Schedule, judge_patience, judge_start, schedule_in, to_cure
+from ..engine.schedule import schedule_in, to_cure
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
+from .start import start_of, start_under_lock
 
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
-PAUSE = 5.0
-"""Seconds between two looks at the clock while the start is waited for."""
 
 
 def contract_of(system: System) -> Contract:
@@ -101,11 +98,10 @@ def _parts_of(system: System) -> Parts:
         return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)
 
     def plan(task: Task) -> Outcome:
-        # A person may take long to agree, and the window may be over then.
         order = system.order(task)
         schedule = schedule_in(task.params)
         _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
-        start = _start(task, schedule, order.more, records)
+        start = start_under_lock(task, order.more, records)
         more = {**order.more, "pause_at": schedule.pause_at} if schedule else order.more
         return replace(order, verdict=combine((order.verdict, start)), more=more)
 
@@ -126,7 +122,8 @@ def _plan(task: Task, system: System) -> Outcome:
     told = _from_records(task, order.more, system.guess, records)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     predicted = told["predicted_seconds"]
-    start = _start(task, schedule_in(task.params), order.more, records, predicted, awaits=verdict.passed)
+    plan = {**order.more, "before": order.before, "system": system.name}
+    start = start_of(task, plan, records, verdict, predicted)
     whole = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:
@@ -146,34 +143,6 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
     """The lock of this run, if it is that of this cluster; None if it is another cluster's."""
     lock = params["lock"]
     return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
-
-
-def _start(
-    task: Task,
-    schedule: Schedule | None,
-    more: Mapping[str, Any],
-    records: Sequence[Record],
-    predicted: float | None = None,
-    *,
-    awaits: bool = False,
-) -> Verdict:
-    """Whether the upgrade may start now. A run that waits does so for its start, too, up to a limit, if it `awaits`."""
-    if schedule is None:
-        return Verdict()
-    target = task.params["target_version"] or more["target_version"]
-    commenced = has_commenced(records, target, more["cluster_uuid"])
-
-    def judged(now: datetime) -> Verdict:
-        return judge_start(schedule, now, commenced=commenced, predicted=predicted)
-
-    now, limit = utc_now(), float(task.params["start_limit"])
-    verdict = judged(now)
-    if verdict.passed or now >= schedule.at or not (awaits and task.params["wait"]):
-        return verdict
-    patient = judge_patience(schedule, now, limit)
-    if not patient.passed:
-        return patient
-    return task.wait_apart(utc_now, judged, Patience(limit + PAUSE, PAUSE), stoppable=True)[1]
 
 
 def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequence[Record]) -> dict[str, Any]:

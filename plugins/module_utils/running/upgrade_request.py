@@ -16,7 +16,7 @@ from ..engine.request import Request, judge_unchanged, read_request
 from ..kubernetes.client import connect
 from .request_sources import Source, source_of
 
-STATES = ("invalid", "waiting", "refused", "started", "paused", "completed", "failed", "cancelled")
+STATES = ("invalid", "waiting", "delayed", "refused", "started", "paused", "completed", "failed", "cancelled")
 """The states of a request that are noted."""
 CONTRACT = Contract(
     argument_spec={

@@ -14,7 +14,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
+from tests.scenarios.playbook import PLAYBOOK, STATUS, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 LEFT = "{{ [window_ends | int - now().timestamp() | int, 1] | max }}"
@@ -39,23 +39,27 @@ def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_
     try:
         before = cluster.fingerprint()
         given = {**cluster.variables(TO), "upgrade_wait": False}
-        early = play(PLAYBOOK, {**given, "upgrade_at": moment(7_260)}, environment)
+        start = moment(7_260)
+        early = play(PLAYBOOK, {**given, "upgrade_at": start}, environment)
         print(early.output)
         assert early.code == 0, early.message
         assert statistics(early)["upgrade_reasons"] == ["starts_later"]
         assert "in 2 h" in early.output
+        shown = play(STATUS, cluster.variables(TO), environment)
+        print(shown.output)
+        assert f"Pending, to {TO}, starts {start.replace('+00:00', 'Z')} (window until " in shown.output
         late = play(PLAYBOOK, {**given, "upgrade_at": moment(-120), "upgrade_window": 1}, environment)
         assert late.code != 0
         assert "The window for the start of the upgrade ended at" in late.message
         wrong = play(PLAYBOOK, {**given, "upgrade_at": "tonight"}, environment)
         assert "'tonight', which is no date and time with a zone" in wrong.message
         assert cluster.fingerprint() == before
-        start = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=20)
-        waits = {**cluster.variables(TO), "upgrade_at": start.isoformat()}
+        moment_of_start = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=20)
+        waits = {**cluster.variables(TO), "upgrade_at": moment_of_start.isoformat()}
         started = upgrade(waits, environment)
         print(started.output)
         assert started.code == 0, started.message
-        assert created(cluster) >= start
+        assert created(cluster) >= moment_of_start
         assert set(cluster.versions().values()) == {TO}
     finally:
         cluster.remove()

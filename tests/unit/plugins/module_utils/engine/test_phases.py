@@ -14,17 +14,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases imp
     follow,
 )
 
-EVENTS = ("agreed", "begun", "stopped", "paused", "completed", "failed", "aborted")
+EVENTS = ("scheduled", "agreed", "begun", "stopped", "paused", "completed", "failed", "aborted")
 GOING = ("Upgrading", "Upgrading", "Paused", "Completed", "Failed", "Aborted")
 NONE = ("",) * 5
 TABLE = {
-    "New": ("Pending", *NONE, "Aborted"),
-    "Pending": ("Pending", *GOING),
-    "Upgrading": ("Upgrading", *GOING),
-    "Paused": ("Upgrading", *NONE, "Aborted"),
-    "Failed": ("Upgrading", *NONE, "Aborted"),
-    "Aborted": ("Upgrading", *NONE, ""),
-    "Completed": ("", *NONE, ""),
+    "New": ("Pending", "Pending", *NONE, "Aborted"),
+    "Pending": ("Pending", "Pending", *GOING),
+    "Upgrading": ("", "Upgrading", *GOING),
+    "Paused": ("", "Upgrading", *NONE, "Aborted"),
+    "Failed": ("", "Upgrading", *NONE, "Aborted"),
+    "Aborted": ("", "Upgrading", *NONE, ""),
+    "Completed": ("", "", *NONE, ""),
 }
 """The phase that each event leads to; empty where it cannot happen."""
 CASES = [(phase, event, then) for phase, row in TABLE.items() for event, then in zip(EVENTS, row, strict=True)]

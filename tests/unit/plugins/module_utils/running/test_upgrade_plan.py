@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting im
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import Nowhere
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_files import Files
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import Nowhere, read_records
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
     health_gate,
@@ -24,7 +26,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
     upgrade_plan,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import runs, upgrade_lock, upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.running import (
+    runs,
+    start,
+    upgrade_lock,
+    upgrade_record,
+)
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 
@@ -32,13 +39,33 @@ Json = dict[str, Any]
 MORE: Json = {
     "digest": "p1",
     "cluster_uuid": "uuid",
+    "target_version": "3.8.0",
+    "deployed_version": "2.19.6",
+    "left": [],
     "members": ["data-0", "data-1", "lonely"],
     "broken": ["data-1"],
     "pools": [
-        {"name": "data", "uid": "u-data", "target_image": "opensearch:3.8.0", "container": "opensearch"},
-        {"name": "managers", "uid": "u-managers", "target_image": "opensearch:3.8.0", "container": "opensearch"},
+        {
+            "name": "data",
+            "uid": "u-data",
+            "status": "pending",
+            "members": ["data-0", "data-1"],
+            "target_image": "opensearch:3.8.0",
+            "container": "opensearch",
+        },
+        {
+            "name": "managers",
+            "uid": "u-managers",
+            "status": "pending",
+            "members": [],
+            "target_image": "opensearch:3.8.0",
+            "container": "opensearch",
+        },
     ],
-    "batches": [{"pools": ["data"], "members": ["data-1"]}, {"pools": ["data"], "members": ["data-0"]}],
+    "batches": [
+        {"name": "b1", "pools": ["data"], "members": ["data-1"], "cures": False},
+        {"name": "b2", "pools": ["data"], "members": ["data-0"], "cures": False},
+    ],
 }
 ASKED = ("cluster_health_gate", "image_plugins", "upgrade_lock")
 
@@ -234,13 +261,86 @@ def test_before_its_time_an_upgrade_waits_and_the_plan_is_there(modules: Modules
     assert (result["verdict"]["state"], codes(result), result["digest"]) == ("waiting", ["starts_later"], "p1")
 
 
+@pytest.fixture
+def kept(modules: Modules, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], list[Record]]:
+    """Gives the records of the place, which the plan reads, too."""
+    monkeypatch.setattr(upgrade_record, "store_of", lambda _params: Files(tmp_path))
+    monkeypatch.setattr(runs, "read_records", read_records)
+    return lambda: list(read_records(Files(tmp_path))[0].values())
+
+
+def test_an_upgrade_is_pending_until_its_moment_with_what_is_new_and_what_is_cured(
+    modules: Modules, kept: Callable[[], list[Record]]
+) -> None:
+    at = moment(3_600)
+    assert modules.plan(at=at, wait=False)["actions"] == []
+    assert kept() == []
+    modules.plan(at=at, wait=False, announce=True, check_mode=True)
+    assert kept() == []
+    modules.plan(at=at, wait=False, announce=True)
+    (pending,) = kept()
+    assert pending.start is not None
+    assert (pending.phase, pending.run, pending.start.findings) == (Phase.PENDING, "", ())
+    modules.plan(at=at, wait=False, announce=True)
+    assert len(kept()[0].history) == 1
+    modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
+    modules.plan(at=at, wait=False, announce=True)
+    (again,) = kept()
+    assert again.start is not None
+    assert (again.start.findings, again.start.new) == (("A member is gone.",), ("A member is gone.",))
+    del modules.says["cluster_health_gate"]
+    modules.plan(at=at, wait=False, announce=True)
+    assert [each.more[-1:] for each in kept()[0].history] == [
+        (),
+        ("to be cured before: A member is gone.",),
+        ("cured: A member is gone.",),
+    ]
+
+
+def test_a_delay_is_told_once_and_the_pass_that_tells_it_ends_there(
+    modules: Modules, kept: Callable[[], list[Record]]
+) -> None:
+    at = moment(-2_000)
+    given: Json = {"at": at, "announce": True, "wait": False}
+    assert codes(modules.plan(**given, delay_trigger=60)) == []
+    modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
+    late = modules.plan(**given)
+    assert (late["verdict"]["state"], codes(late)) == ("waiting", ["gone", "start_delayed"])
+    assert any("has not begun. A member is gone." in each["message"] for each in late["verdict"]["reasons"])
+    assert modules.told[0] == ("search", "data", "u-data", "A member is gone. Bring it back.")
+    again = modules.plan(**given)
+    assert (again["verdict"]["state"], codes(again)) == ("refused", ["gone"])
+    (record,) = kept()
+    assert record.start is not None
+    assert (record.phase, bool(record.start.delayed), len(record.history)) == (Phase.PENDING, True, 2)
+
+
+def test_an_upgrade_that_has_missed_its_window_has_failed_and_another_moment_begins_anew(
+    modules: Modules, kept: Callable[[], list[Record]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = moment(60)
+    modules.plan(at=at, wait=False, announce=True)
+    monkeypatch.setattr(start, "utc_now", lambda: utc_now() + timedelta(hours=3))
+    for _time in range(2):
+        assert codes(modules.plan(at=at, wait=False, announce=True)) == ["window_over"]
+    (failed,) = kept()
+    assert (failed.phase, len(failed.history)) == (Phase.FAILED, 2)
+    assert "and no batch had begun then" in failed.reason
+    modules.plan(at=moment(4 * 3_600), wait=False, announce=True)
+    (pending,) = kept()
+    assert (pending.phase, len(pending.history)) == (Phase.PENDING, 3)
+
+
+def test_a_schedule_needs_a_record(modules: Modules) -> None:
+    assert codes(modules.plan(at=moment(3_600), wait=False, announce=True)) == ["schedule_without_record"]
+
+
 def test_before_its_time_what_stands_in_the_way_is_told_and_announced_and_refuses_nothing(modules: Modules) -> None:
     modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
-    result = modules.plan(at=moment(3_600), wait=False, announce=True)
+    result = modules.plan(at=moment(3_600), wait=False)
     assert (result["verdict"]["state"], codes(result)) == ("waiting", ["gone", "starts_later"])
     said = {one["code"]: (one["state"], one["message"]) for one in result["verdict"]["reasons"]}
     assert said["gone"] == ("passed", "To be cured before the start: A member is gone.")
-    assert modules.told[0] == ("search", "data", "u-data", "A member is gone. Bring it back.")
     waits = modules.plan(at=moment(3_600))
     assert (waits["verdict"]["state"], codes(waits)) == ("refused", ["gone", "starts_later"])
 
@@ -252,7 +352,7 @@ def test_a_run_that_waits_gives_up_at_once_if_its_start_is_too_far_away(modules:
 def test_a_run_that_waits_begins_at_its_time(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = VirtualClock()
     begun = utc_now()
-    monkeypatch.setattr(runs, "utc_now", lambda: begun + timedelta(seconds=clock.now()))
+    monkeypatch.setattr(start, "utc_now", lambda: begun + timedelta(seconds=clock.now()))
     result = modules.plan(clock=clock, at=(begun + timedelta(seconds=601)).isoformat())
     assert (result["verdict"]["state"], codes(result)) == ("passed", [])
     assert 601 <= clock.now() < 610

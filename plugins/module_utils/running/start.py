@@ -1,0 +1,98 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The start of an upgrade that has a schedule: it is judged, waited for, and noted in the record before it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ..common.errors import refusal
+from ..common.moments import now_text, utc_now
+from ..common.task import Task
+from ..common.verdict import State, Verdict, combine
+from ..common.waiting import Patience
+from ..engine.held_lock import who
+from ..engine.lock import name_for
+from ..engine.pace import has_commenced
+from ..engine.record import Record
+from ..engine.record_keeping import Nowhere, change_record
+from ..engine.schedule import Schedule, is_late, judge_patience, judge_start, schedule_in
+from ..engine.scheduling import Seen, before_start, judge_delay, told_late
+from . import upgrade_record
+
+PAUSE = 5.0
+"""Seconds between two looks at the clock while the start is waited for."""
+
+
+def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record]) -> Verdict:
+    """Whether the upgrade may start now: a person may take long to agree, and the window may be over then.
+
+    Raises:
+        Refusal: the schedule cannot be read.
+    """
+    schedule = schedule_in(task.params)
+    return _judge(schedule, utc_now(), _commenced(task, more, records), None) if schedule else Verdict()
+
+
+def start_of(
+    task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict, predicted: float | None
+) -> Verdict:
+    """Whether the upgrade of this plan may start now. A task that waits does so for its start, too, up to a limit.
+
+    The record tells of a start that is to come, that is late, or that was missed. `plan` is the plan as the record
+    takes it, and `found` the verdict on all the rest of it.
+
+    Raises:
+        Refusal: the schedule cannot be read, or no record is kept.
+    """
+    schedule = schedule_in(task.params)
+    if schedule is None:
+        return Verdict()
+    commenced = _commenced(task, plan, records)
+    now = utc_now()
+    verdict = _judge(schedule, now, commenced, predicted)
+    if task.params["announce"] and not commenced:
+        late = is_late(schedule, now, task.params["delay_trigger"]) and not told_late(records, schedule)
+        seen = Seen(verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late)
+        verdict = combine((verdict, _noted(task, plan, schedule, seen)))
+    # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
+    if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
+        return verdict
+    limit = float(task.params["start_limit"])
+    patient = judge_patience(schedule, now, limit)
+    if not patient.passed:
+        return patient
+    looks = Patience(limit + PAUSE, PAUSE)
+    return task.wait_apart(utc_now, lambda at: _judge(schedule, at, commenced, predicted), looks, stoppable=True)[1]
+
+
+def _judge(schedule: Schedule, now: datetime, commenced: bool, predicted: float | None) -> Verdict:
+    return judge_start(schedule, now, commenced=commenced, predicted=predicted)
+
+
+def _commenced(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
+    return has_commenced(records, task.params["target_version"] or plan["target_version"], plan["cluster_uuid"])
+
+
+def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) -> Verdict:
+    """Note in the record what becomes of the start; a record that cannot be written is refused, since it is needed.
+
+    The verdict waits if this is the single pass that tells of a delay.
+    """
+    store = upgrade_record.store_of(task.params)
+    if isinstance(store, Nowhere):
+        raise refusal(
+            "schedule_without_record",
+            "An upgrade at a given time needs a record, and none is kept (upgrade_record_kept_in).",
+            "Keep it in Kubernetes or in a file, or give no moment (upgrade_at).",
+        )
+
+    def change(before: Record | None) -> Record | None:
+        return before_start(before, plan, schedule, seen, who(), now_text())
+
+    if not task.check_mode:
+        change_record(task, store, name_for(plan["cluster_uuid"]), change)
+    return judge_delay(schedule, seen) if not task.params["wait"] else Verdict()
