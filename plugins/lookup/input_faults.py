@@ -56,6 +56,7 @@ from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
+from ..module_utils.engine.steps import faults_of_steps
 from ..plugin_utils.connection_inputs import PREFIX, listed
 from ..plugin_utils.inputs import (
     ON_HOSTS,
@@ -68,7 +69,12 @@ from ..plugin_utils.inputs import (
     options_of,
 )
 from ..plugin_utils.requested import faults_of_request
-from ..plugin_utils.task_files import faults_of_task_files
+from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
+
+STEPS_ROLE = "stateful.upgrade.steps"
+"""The role that takes the steps of a run beside its batches, for every system."""
+OF_STEPS = ("upgrade_dependencies", "upgrade_steps")
+"""Its variables that the roles of the systems do not name."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -95,6 +101,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
+                found += faults_of_steps(steps_in(known.get(STEPS)))
                 found += faults_of_task_files(known, self._loader)
             if playbook in ON_HOSTS and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)
@@ -102,11 +109,19 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
-    """The options of each entry point of the role of a system.
+    """The options of each entry point of the role of a system, with those of the steps that every system takes.
 
     Raises:
         AnsibleLookupError: there is no such role, or it does not say what it takes.
     """
+    of_every_system = _entries(STEPS_ROLE)["main"]
+    return {
+        entry: {**{name: of_every_system[name] for name in OF_STEPS}, **options}
+        for entry, options in _entries(role).items()
+    }
+
+
+def _entries(role: str) -> dict[str, Options]:
     collection, _dot, name = role.rpartition(".")
     try:
         places = list(import_module(f"ansible_collections.{collection}").__path__)

@@ -332,6 +332,10 @@ earlier:
   returned: with O(state=planned)
   type: dict
   sample: {started: '2026-11-21T02:00:00Z', done: 2}
+commenced:
+  description: Whether a batch of the upgrade has begun already, in whichever run.
+  returned: with O(state=planned)
+  type: bool
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), if the run has begun

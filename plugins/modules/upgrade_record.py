@@ -24,14 +24,23 @@ options:
     description:
       - V(read) gives all records of the place, with who holds their locks if these are in O(namespace).
       - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
+      - V(step) notes that the step O(step), which the run takes beside its batches, has come to O(step_state).
+        O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
     type: str
-    choices: [read, begun, batch, ended]
+    choices: [read, begun, step, batch, ended]
     default: read
   plan:
     description: The result of M(stateful.upgrade.pool_order).
     type: dict
+  step:
+    description: The name of a step.
+    type: str
+  step_state:
+    description: The state that the step has come to. V(in_progress) is also one that has failed, or that waits.
+    type: str
+    choices: [started, in_progress, completed]
   batch:
     description: The name of a batch of the plan.
     type: str
@@ -168,6 +177,8 @@ records:
     - C(start) is the start of an upgrade with a schedule - its moments C(at) and C(end), its C(policy), and the
       C(findings) of its last early check with those of them that are C(new), and those that are C(cured). It is null
       without a schedule.
+    - C(conditions) has for each step its C(type), C(status), C(reason), C(message) and the moments of its begin, of its
+      end, of the last look and of the last change.
     - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.
@@ -193,8 +204,8 @@ records:
 record:
   description:
     - The record as written, with the fields of those in RV(records).
-    - With O(state=batch) it has no other batch than this one, only the last entry of C(history), and neither
-      C(acts), C(waited) nor C(counts).
+    - With O(state=batch) and O(state=step) it has no other batch than this one, only the last entry of C(history), and
+      neither C(acts), C(waited) nor C(counts).
   returned: when written
   type: dict
   sample: {phase: Completed, deployed_version: 3.8.0}

@@ -31,6 +31,7 @@ LISTS = frozenset(
         "allow_field_managers",
         "allow_red_indices",
         "allow_single_copy",
+        "dependencies",
         "groups",
         "members",
         "nodes",

@@ -18,8 +18,17 @@ from .connection_inputs import CONNECTIONS, PREFIX, parts_of
 OF_THE_RUN = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("abort_timeout", "groups", "lease_duration", "lock_kept_in", "member_role", "namespace", "record_kept_in"),
-        *("record_path", "report_path", "request", "system", "take_over", "tasks_after", "tasks_before"),
+        *(
+            "abort_timeout",
+            "dependencies",
+            "groups",
+            "lease_duration",
+            "lock_kept_in",
+            "member_role",
+            "namespace",
+            "record_kept_in",
+        ),
+        *("record_path", "report_path", "request", "steps", "system", "take_over", "tasks_after", "tasks_before"),
         *("tasks_between", "wait"),
     )
 )

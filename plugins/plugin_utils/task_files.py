@@ -23,6 +23,8 @@ from ..module_utils.common.words import shortened
 
 NAMES = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after")
 """The variables that name such files."""
+STEPS = "upgrade_steps"
+"""The variable whose steps each name one."""
 PLACE = "The error appears to be in"
 """The beginning of the lines in which ansible-core before 2.19 shows the place of an error in a file."""
 LONGEST = 250
@@ -31,14 +33,22 @@ LONGEST = 250
 
 def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]:
     """One sentence for each file that is not there, or that Ansible cannot read as tasks. `loader` is Ansible's own."""
-    for name in NAMES:
-        for path in _paths(given.get(name)):
+    named = {name: _paths(given.get(name)) for name in NAMES}
+    named[STEPS] = [str(step["tasks"]) for step in steps_in(given.get(STEPS)) if step.get("tasks")]
+    for name, paths in named.items():
+        for path in paths:
             # A relative path begins where the playbook was started, as on a command line.
             file = os.path.realpath(os.path.expanduser(path))
             if not os.path.isfile(file):
                 yield f"{name} names {path}, and there is no file {file}: correct the path."
             elif fault := _fault(file, loader):
                 yield f"{name} names {path}, which Ansible cannot read as tasks: {fault.rstrip('.')}. Correct the file."
+
+
+def steps_in(value: Any) -> list[Mapping[str, Any]]:
+    """The steps that a user has given; none if they are no list of dictionaries, which another sentence tells."""
+    given = value if isinstance(value, (list, tuple)) else []
+    return list(given) if all(isinstance(step, Mapping) and step.get("name") for step in given) else []
 
 
 def _paths(value: Any) -> list[str]:

@@ -16,7 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs
 from tests.unit.given_options import module_defaults_in, variables_of_options
 
 ROOT = Path(__file__).resolve().parents[2]
-SHELLS = ("begin", "finish", "roll", "settle")
+SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
 SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
@@ -39,6 +39,7 @@ MADE = frozenset(
         "upgrade_batch_host",
         "upgrade_places",
         "upgrade_step",
+        "upgrade_step_waits",
         "upgrade_system",
         "upgrade_batches",
         "upgrade_digest",
@@ -209,6 +210,8 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         without |= {"target_version"} if system.startswith("restart") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()
+        # The check of the inputs takes these for every system from the role of the steps.
+        without |= {"upgrade_dependencies", "upgrade_steps"}
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()
         assert not specification(system).keys() & MADE
 

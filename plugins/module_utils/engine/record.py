@@ -17,6 +17,7 @@ from typing import Any
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
 from ..common.words import shortened
+from .conditions import Condition, parse_condition
 from .counts import Counts, parse_counts
 from .figures import figure, longest_first
 from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
@@ -116,6 +117,8 @@ class Record:
     """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
     start: Start | None = None
     """The moments of its schedule; None if it has none."""
+    conditions: tuple[Condition, ...] = ()
+    """One for each step that the runs take beside the batches, in the order in which they were begun."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
@@ -171,6 +174,7 @@ def _record(raw: Json) -> Record:
         waited=listed(raw, "waited", _shallow, ()),
         last=listed(raw, "last", _shallow, ()),
         start=parse_start(part(raw, "start", {})),
+        conditions=listed(raw, "conditions", parse_condition, ()),
         counts=parse_counts(part(raw, "counts", {})),
         schema=whole(raw, "schema", SCHEMA),
     )
@@ -262,6 +266,7 @@ def planned_record(
         system=plan.get("system", ""),
         waited=earlier.waited if earlier is not None else (),
         start=earlier.start if earlier is not None else None,
+        conditions=earlier.conditions if earlier is not None else (),
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )

@@ -15,6 +15,7 @@ from ..common.moments import now_seconds, now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark
 from .acts import counted
+from .conditions import StepState, after_step
 from .counts import Counts, counted_after, counted_before
 from .held_lock import who
 from .lock import Lock
@@ -235,7 +236,7 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
     """The record for the result. Every batch has one, so that a whole record in each would fill the controller."""
     if record is None:
         return {}
-    if task.params["state"] == "batch":
+    if task.params["state"] in ("batch", "step"):
         batches = tuple(each for each in record.batches if each.name == task.params["batch"])
         record = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
     return record.as_result()
@@ -259,6 +260,16 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
     if params["state"] == "begun":
         return lambda previous: _beside(
             with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
+        )
+    if params["state"] == "step":
+        how_far = StepState(params["step_state"])
+        return lambda record: (
+            record
+            and replace(
+                record,
+                conditions=after_step(record.conditions, params["step"], how_far, params["summary"], at),
+                updated=at,
+            )
         )
     if params["state"] == "batch":
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from ..common.errors import Unreachable, refusal, root_cause
-from ..common.packages import needed
-from ..common.proxies import proxy_for
+from ..common.errors import Unreachable, refusal
 from ..common.reading import part, text
-from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict, remark
+from ..common.web import PASSING, NoAnswer, fetch
 from ..engine.request import LONGEST
 from ..kubernetes.answers import reading_object
 from ..kubernetes.client import Json, KubernetesClient
@@ -34,7 +32,6 @@ BESIDE = ".state.json"
 """The end of the file beside a request in which its state is noted."""
 SECONDS = 20.0
 """The time for an answer of a URL."""
-PASSING = (HTTPStatus.TOO_MANY_REQUESTS, *(status for status in HTTPStatus if status >= 500))
 
 
 class Source(Protocol):
@@ -146,22 +143,10 @@ class RequestUrl:
 
     def read(self) -> str | None:
         """The document; a page that is not found, or gone, is a request that was withdrawn."""
-        urllib3 = needed("urllib3", "urllib3")
-        limit = TimeLimit(SECONDS)
-        proxy = proxy_for(self.url, None, None, os.environ)
-        manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers()) if proxy else urllib3.PoolManager()
-        limit_pools(manager, limit)
-        limit.begin()
-        again = retrying(limit, total=2, status_forcelist=PASSING, backoff_factor=0.5)
-        time = urllib3.Timeout(connect=CONNECTING, read=SECONDS)
-        headers = {"User-Agent": "stateful.upgrade", "Accept": "application/yaml, text/plain, */*"}
         try:
-            answer = manager.request(
-                "GET", self.url, headers=headers, timeout=time, retries=again, redirect=False, preload_content=False
-            )
-            content = answer.read(LONGEST + 1)
-        except urllib3.exceptions.HTTPError as error:
-            raise self._unreachable(root_cause(error)) from error
+            answer = fetch(self.url, SECONDS, LONGEST + 1, {"Accept": "application/yaml, text/plain, */*"})
+        except NoAnswer as error:
+            raise self._unreachable(str(error)) from error
         if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
             return None
         if answer.status in PASSING:
@@ -169,7 +154,7 @@ class RequestUrl:
         if answer.status != HTTPStatus.OK:
             said = f"The server of {self.where} answers {answer.status} to a request for the document."
             raise refusal("request_unreadable", said, "Give a URL that can be read without a login or a redirection.")
-        return str(content.decode("utf-8", "replace"))
+        return answer.content
 
     def note(self, state: str) -> bool:
         """A URL is only read."""

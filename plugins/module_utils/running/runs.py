@@ -17,7 +17,7 @@ from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
-from ..engine.pace import earlier_of, placed, seconds_a_batch
+from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
@@ -149,10 +149,12 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
     """The place and the time of the batches as earlier records tell them."""
     pace = seconds_a_batch(records)
     batches = more["batches"]
-    earlier = earlier_of(records, task.params["target_version"] or more["target_version"], more)
+    target = task.params["target_version"] or more["target_version"]
+    earlier = earlier_of(records, target, more)
     return {
         "batches": placed(batches, earlier.get("done", 0) + len(batches)),
         "earlier": earlier,
+        "commenced": has_commenced(records, target, more["cluster_uuid"]),
         "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,
         "prediction": "guessed" if pace is None else "measured",
     }

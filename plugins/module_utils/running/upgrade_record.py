@@ -16,6 +16,7 @@ from ..common.errors import Denied, Refusal, Unreachable, refusal
 from ..common.moments import now_seconds
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark
+from ..engine.conditions import StepState
 from ..engine.lock import Lock
 from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
@@ -33,10 +34,12 @@ CONTRACT = Contract(
         **WAIT,
         "namespace": {"type": "str"},
         "wait_timeout": {"type": "int", "default": 300},
-        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "batch", "ended"]},
+        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "step", "batch", "ended"]},
         "plan": {"type": "dict"},
         "batch": {"type": "str"},
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
+        "step": {"type": "str"},
+        "step_state": {"type": "str", "choices": [each.value for each in StepState]},
         "results": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
@@ -51,6 +54,7 @@ CONTRACT = Contract(
     required_if=[
         ("record_kept_in", "kubernetes", ("namespace",)),
         ("state", "begun", ("plan",)),
+        ("state", "step", ("step", "step_state")),
         ("state", "batch", ("batch", "batch_state")),
         ("state", "ended", ("event",)),
     ],

@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup steps."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: steps
+short_description: Give the steps of a run in their order
+description:
+  - Gives the steps that a run takes at a moment, the collection's own and those that O(given) inserts, replaces and
+    skips. The playbooks refuse a list with a fault before.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description: The moment, C(before) the first batch or C(after) the last one.
+    type: list
+    elements: str
+    required: true
+  given:
+    description: The steps as the variable C(upgrade_steps) has them.
+    type: list
+    elements: dict
+    default: []
+"""
+
+EXAMPLES = r"""
+- name: Show the steps before the first batch
+  ansible.builtin.debug:
+    msg: "{{ query('stateful.upgrade.steps', 'before') | map(attribute='name') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: Each step with its C(name), its C(tasks), whether they are the user's C(own), C(once) and C(timeout).
+  type: list
+  elements: dict
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ..module_utils.engine.steps import in_order
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(
+        self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        """The steps."""
+        return [each.as_result() for each in in_order(kwargs.get("given") or []) if each.moment.value in terms]

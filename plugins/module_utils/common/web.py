@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A request to a web server that is no API of the cluster, with one limit for all and the proxy of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from .errors import refusal, root_cause
+from .packages import needed
+from .proxies import proxy_for
+from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
+
+AGENT = "stateful.upgrade"
+PASSING = (HTTPStatus.TOO_MANY_REQUESTS, *(status for status in HTTPStatus if status >= 500))
+"""The answers that may pass by themselves."""
+
+
+class NoAnswer(Exception):
+    """No answer could be had; the text is the cause."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a web server."""
+
+    status: int
+    content: str
+
+
+def fetch(url: str, seconds: float, longest: int, headers: Mapping[str, str] | None = None) -> Answer:
+    """The answer to a GET, of at most `longest` bytes, within so many seconds. Redirections are not followed.
+
+    Raises:
+        NoAnswer: there is none, or the certificate of the server cannot be verified.
+        Refusal: the proxy of the environment cannot be used.
+    """
+    urllib3 = needed("urllib3", "urllib3")
+    limit = TimeLimit(seconds)
+    try:
+        proxy = proxy_for(url, None, None, os.environ)
+    except ValueError as error:
+        remedy = "Correct HTTPS_PROXY or HTTP_PROXY in the environment."
+        raise refusal("proxy_unusable", f"The proxy of the environment cannot be used: {error}.", remedy) from None
+    manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers()) if proxy else urllib3.PoolManager()
+    limit_pools(manager, limit)
+    limit.begin()
+    again = retrying(limit, total=2, status_forcelist=PASSING, backoff_factor=0.5)
+    time = urllib3.Timeout(connect=min(seconds, CONNECTING), read=seconds)
+    try:
+        answer = manager.request(
+            "GET",
+            url,
+            headers={"User-Agent": AGENT, **(headers or {})},
+            timeout=time,
+            retries=again,
+            redirect=False,
+            preload_content=False,
+        )
+        content = answer.read(longest)
+    except urllib3.exceptions.HTTPError as error:
+        raise NoAnswer(root_cause(error)) from error
+    finally:
+        manager.clear()
+    return Answer(int(answer.status), str(content.decode("utf-8", "replace")))

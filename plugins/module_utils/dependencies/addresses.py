@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The addresses of things outside the cluster that an upgrade depends on. Pure: nobody is asked here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import urlsplit
+
+from ..common.errors import Refusal
+from ..common.verdict import Reason, as_verdict, refused, waiting
+
+
+class Kind(str, Enum):
+    """The way in which a dependency is asked."""
+
+    HTTPS = "https"
+    HTTP = "http"
+    TCP = "tcp"
+    """A connection can be made."""
+    DNS = "dns"
+    """The name has an address."""
+    REGISTRY = "registry"
+    """A registry of images answers at its base (OCI distribution specification: GET /v2/)."""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One thing that has to be available."""
+
+    kind: Kind
+    host: str
+    port: int | None
+    url: str
+    """The URL that is asked over HTTP; empty for the other kinds."""
+    shown: str
+    """The address for people, without a query, which may hold a secret."""
+
+
+def dependencies_in(texts: Iterable[str]) -> list[Dependency]:
+    """The dependencies that the texts name.
+
+    Raises:
+        Refusal: some of them name none; it has a reason for each.
+    """
+    found, faults = list[Dependency](), list[Reason]()
+    for each in texts:
+        try:
+            found.append(_parsed(each.strip()))
+        except ValueError as error:
+            said = f"{each.partition('?')[0]} is no dependency that can be asked: {error}."
+            remedy = "Write https://…, http://…, tcp://HOST:PORT, dns://NAME or registry://HOST."
+            faults.append(refused("dependency_unreadable", said, remedy))
+    if faults:
+        raise Refusal(*faults)
+    return found
+
+
+def _parsed(text: str) -> Dependency:
+    parts = urlsplit(text)
+    if parts.scheme not in [each.value for each in Kind]:
+        raise ValueError("its kind is not known")
+    if "@" in parts.netloc:
+        raise ValueError("it holds a user name, which would be shown")
+    kind, host, port = Kind(parts.scheme), parts.hostname, parts.port
+    if not host:
+        raise ValueError("it names no host")
+    if kind is Kind.TCP and not port:
+        raise ValueError("it names no port")
+    if kind in (Kind.TCP, Kind.DNS, Kind.REGISTRY) and (parts.path.strip("/") or parts.query):
+        raise ValueError("it has more than a host and a port")
+    url = f"https://{parts.netloc}/v2/" if kind is Kind.REGISTRY else text if kind in (Kind.HTTP, Kind.HTTPS) else ""
+    return Dependency(kind, host, port, url, text.partition("?")[0])
+
+
+def fault_of_status(dependency: Dependency, status: int) -> str:
+    """The cause for which an answer over HTTP is none of an available thing; empty if it is one.
+
+    A registry that wants a login is available. A redirection is an answer.
+    """
+    if status < 400 or (dependency.kind is Kind.REGISTRY and status == 401):
+        return ""
+    return f"it answers {status}"
+
+
+@as_verdict
+def judge_dependencies(causes: Iterable[tuple[Dependency, str]]) -> Iterator[Reason]:
+    """Whether all are available, from the cause for which each is not; an empty one says that it is."""
+    for dependency, cause in causes:
+        if cause:
+            yield waiting(
+                "dependency_unavailable",
+                f"{dependency.shown} is not available: {cause}.",
+                "Cure that, or take it out of the dependencies (upgrade_dependencies).",
+                about=dependency.shown,
+            )

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps that a run takes beside its batches, in order. A user inserts, replaces and skips them by name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+
+class Moment(str, Enum):
+    """The part of a run in which a step is taken."""
+
+    BEFORE = "before"
+    """Under the lock, before the first batch."""
+    AFTER = "after"
+    """When all batches are done, the whole is proven, and everything is put back."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. Its tasks may be run again at any time, and change nothing that is as it should be."""
+
+    name: str
+    moment: Moment
+    tasks: str
+    """The file of its tasks; for a step of the collection its name in the role of the steps."""
+    own: bool = False
+    """Whether the tasks are the user's."""
+    once: bool = False
+    """Whether it only makes sense before the first batch of the upgrade has begun."""
+    timeout: int = 1800
+    """Seconds for which a run that waits takes it again."""
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "tasks": self.tasks,
+            "own": self.own,
+            "once": self.once,
+            "timeout": self.timeout,
+        }
+
+
+KNOWN = (Step("dependencies", Moment.BEFORE, "dependencies.yml"),)
+"""The steps of the collection, in their order."""
+
+
+def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> list[Step]:
+    """The steps of a run in their order; `given` is what the user says, in which `faults_of_steps` finds no fault."""
+    steps = list(known)
+    for each in given:
+        places = {step.name: place for place, step in enumerate(steps)}
+        name = each["name"]
+        if name in places:
+            steps[places[name] : places[name] + 1] = [] if each.get("skip") else [_own(steps[places[name]], each)]
+        elif not each.get("skip"):
+            beside = each.get("before_step") or each.get("after_step")
+            place = places[beside] if beside in places else len(steps)
+            moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
+            steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment, ""), each))
+    return steps
+
+
+def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> Iterator[str]:
+    """One sentence for each fault in what the user says of the steps."""
+    there = {step.name for step in known}
+    seen: set[str] = set()
+    for number, each in enumerate(given):
+        name, where = str(each.get("name") or ""), f"upgrade_steps[{number}]"
+        beside = [str(each[key]) for key in ("before_step", "after_step") if each.get(key)]
+        if name in seen:
+            yield f"{where} names the step {name} again: name each step once."
+        if not each.get("skip") and not each.get("tasks"):
+            yield f"{where} has no tasks: give the file of the tasks of the step {name}, or skip it."
+        if each.get("skip") and name not in there:
+            yield f"{where} skips {name}, and there is no such step: there are {', '.join(sorted(there))}."
+        if len(beside) > 1 or (beside and (name in there or each.get("moment"))):
+            yield f"{where} has more than one place: give before_step, after_step or moment, and only to a new step."
+        for other in beside:
+            if other not in there | seen:
+                yield f"{where} stands beside the step {other}, and there is no such step before it in the list."
+        seen.add(name)
+
+
+def _own(step: Step, given: Mapping[str, Any]) -> Step:
+    return replace(
+        step,
+        tasks=str(given["tasks"]),
+        own=True,
+        once=bool(given.get("once") or False),
+        timeout=int(given.get("timeout") or step.timeout),
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Steps beside the batches: in their order, each with its condition, waited for or ending the pass, and taken again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.scenarios.branches.test_passes import statistics
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PLAYBOOK, STATUS, confirmed, play, upgrade
+
+FROM, TO = "2.19.6", "3.8.0"
+NOTE = "- ansible.builtin.shell: echo {line} >> {log}\n"
+
+
+def step(folder: Path, name: str, more: str = "") -> str:
+    """A file of tasks that notes its name, and goes on as given."""
+    path = folder / f"{name}.yml"
+    path.write_text(NOTE.format(log=folder / "log", line=name) + more)
+    return str(path)
+
+
+def frozen(folder: Path) -> list[dict[str, Any]]:
+    """Three steps. The second one is done once there is a file `flag`."""
+    waits = f"- ansible.builtin.stat: {{path: {folder / 'flag'}}}\n  register: asked\n"
+    waits += "- ansible.builtin.set_fact: {upgrade_step_waits: 'The shop is open.'}\n  when: not asked.stat.exists\n"
+    return [
+        {"name": "frozen", "tasks": step(folder, "frozen", waits)},
+        {"name": "told", "tasks": step(folder, "told"), "before_step": "frozen", "once": True},
+        {"name": "open", "tasks": step(folder, "open"), "moment": "after"},
+    ]
+
+
+def test_steps_are_taken_in_order_fail_wait_and_complete(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    cluster = Cluster.start(ground, "steps", three_combined, FROM)
+    try:
+        before = cluster.fingerprint()
+        given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)}, environment)
+        wrong = play(PLAYBOOK, {**given, "upgrade_steps": [{"name": "x", "skip": True}]}, environment)
+        assert "upgrade_steps[0] skips x, and there is no such step" in wrong.message
+        away = {"upgrade_dependencies": [f"{cluster.url}/no-such-page"], "upgrade_wait": False}
+        stopped = play(PLAYBOOK, {**given, **away}, environment)
+        assert statistics(stopped)["upgrade_reasons"] == ["step_not_done"]
+        assert "The step dependencies is not done" in stopped.output
+        waiting = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
+        print(waiting.output)
+        assert waiting.code == 0, waiting.message
+        assert statistics(waiting)["upgrade_waiting_for"] == ["The step frozen is not done: The shop is open."]
+        failing = step(tmp_path, "broken", "- ansible.builtin.fail: {msg: The shop is on fire.}\n")
+        broken = play(PLAYBOOK, {**given, "upgrade_steps": [{"name": "broken", "tasks": failing}]}, environment)
+        assert broken.code != 0
+        assert "Stopped at the step broken (ansible.builtin.fail): The shop is on fire." in broken.output
+        assert cluster.fingerprint() == before
+        (tmp_path / "log").unlink()
+        comes = f"- ansible.builtin.shell: sleep 3; touch {tmp_path / 'flag'}\n  async: 60\n  poll: 0\n"
+        step(tmp_path, "told", comes)
+        done = upgrade(given, environment)
+        print(done.output)
+        assert done.code == 0, done.message
+        assert "The step frozen waits: The shop is open." in done.output
+        assert set(cluster.versions().values()) == {TO}
+        assert [*dict.fromkeys((tmp_path / "log").read_text().split())] == ["told", "frozen", "open"]
+    finally:
+        cluster.remove()
+
+
+def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_start_is_not_taken_again(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    cluster = Cluster.start(ground, "conditions", three_combined, FROM)
+    try:
+        (tmp_path / "flag").touch()
+        given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)}, ansible_environment)
+        broken = step(tmp_path, "between", "- ansible.builtin.fail: {msg: Stop here.}\n")
+        stopped = play(PLAYBOOK, {**given, "upgrade_tasks_between": broken}, ansible_environment)
+        assert stopped.code != 0
+        assert sorted(cluster.versions().values()) == [FROM, FROM, TO]
+        done = upgrade(given, ansible_environment)
+        assert done.code == 0, done.message
+        assert (tmp_path / "log").read_text().split() == ["told", "frozen", "between", "frozen", "open"]
+        shown = play(STATUS, cluster.variables(TO), ansible_environment).output
+        for line in ("step told: completed", "step frozen: completed", "step open: completed"):
+            assert line in shown, shown
+    finally:
+        cluster.remove()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Things outside the cluster are asked as they are, and all that are not available are named."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.dependencies import external_dependencies
+from ansible_collections.stateful.upgrade.plugins.module_utils.dependencies.addresses import (
+    dependencies_in,
+    fault_of_status,
+)
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+
+Json = dict[str, Any]
+
+
+class Pages(BaseHTTPRequestHandler):
+    """Answers each path as its name says; the path `soon` is there from the second time on."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        soon = "200" if self.asked.count(self.path) > 1 else "404"
+        self.send_response(int(soon if self.path == "/soon" else self.path.strip("/").partition("?")[0]))
+        self.end_headers()
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    Pages.asked = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield int(server.server_address[1])
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def ask(*wanted: str, **given: Any) -> Json:
+    params = external_dependencies.CONTRACT.arguments({}, dependencies=list(wanted), timeout=5, **given)
+    return perform(external_dependencies.run, Task(params=params, clock=Passing()))
+
+
+def test_all_that_are_not_available_are_named_and_the_others_are_not(port: int) -> None:
+    free = socket.create_server(("127.0.0.1", 0))
+    closed = free.getsockname()[1]
+    free.close()
+    there = (
+        f"http://127.0.0.1:{port}/200",
+        f"http://127.0.0.1:{port}/302",
+        f"tcp://127.0.0.1:{port}",
+        "dns://localhost",
+    )
+    away = (f"http://127.0.0.1:{port}/404", f"tcp://127.0.0.1:{closed}", "dns://no-such-name.invalid")
+    result = ask(*there, *away, wait=False)
+    assert (result["verdict"]["state"], result["unavailable"]) == ("waiting", list(away))
+    assert "it answers 404" in result["verdict"]["reasons"][0]["message"]
+    assert ask(*there)["verdict"] == {"state": "passed", "reasons": []}
+
+
+def test_one_that_comes_is_waited_for_and_one_that_does_not_is_refused(port: int) -> None:
+    assert ask(f"http://127.0.0.1:{port}/soon")["verdict"]["state"] == "passed"
+    late = ask(f"http://127.0.0.1:{port}/403?key=Never-Told", wait_timeout=20)
+    assert late["failed"]
+    assert "/403 is not available: it answers 403." in late["msg"]
+    assert "Never-Told" not in json.dumps({**late, "invocation": {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("registry.example.com", "its kind is not known"),
+        ("ftp://a", "its kind is not known"),
+        ("tcp://a", "it names no port"),
+        ("dns://", "it names no host"),
+        ("dns://a/b", "it has more than a host and a port"),
+        ("https://me:secret@a", "it holds a user name"),
+    ],
+)
+def test_what_is_no_dependency_is_refused(text: str, cause: str) -> None:
+    with pytest.raises(Refusal, match=cause):
+        dependencies_in([text, "dns://good"])
+
+
+def test_a_registry_that_wants_a_login_is_available() -> None:
+    (registry,) = dependencies_in(["registry://registry.example.com:5000"])
+    assert registry.url == "https://registry.example.com:5000/v2/"
+    assert (fault_of_status(registry, 401), fault_of_status(registry, 404)) == ("", "it answers 404")
+    (page,) = dependencies_in(["https://registry.example.com/"])
+    assert fault_of_status(page, 401) == "it answers 401"
