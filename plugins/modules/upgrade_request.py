@@ -33,7 +33,7 @@ options:
   state:
     description:
       - V(read) gives the request.
-      - V(noted) notes O(request_state) and O(message) in its place. A ConfigMap gets the annotation
+      - V(noted) notes O(request_state) and O(cause) in its place. A ConfigMap gets the annotation
         C(upgrade.stateful/request-state), and a file gets one beside it with the same name and C(.state.json). A URL is
         only read.
     type: str
@@ -48,7 +48,7 @@ options:
     description: The state to note.
     type: str
     choices: [invalid, waiting, delayed, refused, started, paused, completed, failed, cancelled]
-  message:
+  cause:
     description: The cause of the state, in sentences.
     type: str
     default: ''

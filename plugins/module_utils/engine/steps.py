@@ -57,8 +57,8 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
         places = {step.name: place for place, step in enumerate(steps)}
         name = each["name"]
         if name in places:
-            steps[places[name] : places[name] + 1] = [] if each.get("skip") else [_own(steps[places[name]], each)]
-        elif not each.get("skip"):
+            steps[places[name] : places[name] + 1] = [] if _yes(each.get("skip")) else [_own(steps[places[name]], each)]
+        elif not _yes(each.get("skip")):
             beside = each.get("before_step") or each.get("after_step")
             place = places[beside] if beside in places else len(steps)
             moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
@@ -75,9 +75,9 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
         beside = [str(each[key]) for key in ("before_step", "after_step") if each.get(key)]
         if name in seen:
             yield f"{where} names the step {name} again: name each step once."
-        if not each.get("skip") and not each.get("tasks"):
+        if not _yes(each.get("skip")) and not each.get("tasks"):
             yield f"{where} has no tasks: give the file of the tasks of the step {name}, or skip it."
-        if each.get("skip") and name not in there:
+        if _yes(each.get("skip")) and name not in there:
             yield f"{where} skips {name}, and there is no such step: there are {', '.join(sorted(there))}."
         if len(beside) > 1 or (beside and (name in there or each.get("moment"))):
             yield f"{where} has more than one place: give before_step, after_step or moment, and only to a new step."
@@ -87,11 +87,16 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
         seen.add(name)
 
 
+def _yes(value: object) -> bool:
+    """Whether a value means yes, as Ansible writes it in YAML and on a line of a shell."""
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
 def _own(step: Step, given: Mapping[str, Any]) -> Step:
     return replace(
         step,
         tasks=str(given["tasks"]),
         own=True,
-        once=bool(given.get("once") or False),
+        once=_yes(given.get("once")),
         timeout=int(given.get("timeout") or step.timeout),
     )

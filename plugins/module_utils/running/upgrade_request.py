@@ -28,7 +28,7 @@ CONTRACT = Contract(
         "state": {"type": "str", "default": "read", "choices": ["read", "noted"]},
         "expected": {"type": "str"},
         "request_state": {"type": "str", "choices": list(STATES)},
-        "message": {"type": "str", "default": ""},
+        "cause": {"type": "str", "default": ""},
     },
     required_if=[("state", "noted", ("request_state",))],
 )
@@ -57,7 +57,7 @@ def _read(task: Task, source: Source) -> Outcome:
 
 def _note(task: Task, source: Source) -> Outcome:
     """The state is for the requester alone, so that no upgrade fails if it cannot be noted."""
-    told = {"state": task.params["request_state"], "message": task.params["message"], "run": task.run, "at": now_text()}
+    told = {"state": task.params["request_state"], "message": task.params["cause"], "run": task.run, "at": now_text()}
     if task.check_mode:
         return Outcome(Verdict())
     task.still_wanted()

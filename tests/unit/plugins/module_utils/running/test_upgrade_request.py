@@ -54,7 +54,7 @@ def test_a_file_is_read_and_its_state_stands_beside_it(tmp_path: Path) -> None:
     assert (codes(changed), changed["verdict"]["state"]) == (["request_changed"], "waiting")
     checked = ask(str(path), True, state="noted", request_state="started")
     assert (checked["changed"], list(tmp_path.iterdir())) == (False, [path])
-    noted = ask(str(path), state="noted", request_state="paused", message="The window is over.")
+    noted = ask(str(path), state="noted", request_state="paused", cause="The window is over.")
     assert (noted["changed"], noted["actions"][0]["state"]) == (True, "paused")
     beside = json.loads((tmp_path / "request.yml.state.json").read_text())
     assert (beside["state"], beside["message"]) == ("paused", "The window is over.")
