@@ -85,6 +85,9 @@ def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_s
         done = upgrade(given, ansible_environment)
         assert done.code == 0, done.message
         assert (tmp_path / "log").read_text().split() == ["told", "frozen", "between", "frozen", "open"]
+        nothing = upgrade(given, ansible_environment)
+        assert nothing.code == 0, nothing.message
+        assert len((tmp_path / "log").read_text().split()) == 5
         shown = play(STATUS, cluster.variables(TO), ansible_environment).output
         for line in ("step told: completed", "step frozen: completed", "step open: completed"):
             assert line in shown, shown

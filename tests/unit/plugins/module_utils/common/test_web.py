@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A request to a web server: its certificate is verified, and nobody there is a cause in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.web import NoAnswer, fetch
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.tls_server import member
+
+
+def test_a_certificate_that_nobody_vouches_for_is_no_answer(tmp_path: Path) -> None:
+    with member(tmp_path, tls=True) as server, pytest.raises(NoAnswer, match="certificate verify failed"):
+        fetch(f"https://127.0.0.1:{server.port}/", 5, 100)
+
+
+def test_an_answer_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    with member(tmp_path, tls=False) as server:
+        answer = fetch(f"http://127.0.0.1:{server.port}/page", 5, 5)
+    assert (answer.status, answer.content) == (200, '{"pat')
+
+
+def test_nobody_there_is_a_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoAnswer, match="refused"):
+        fetch("http://127.0.0.1:9/", 5, 100)
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://proxy.example.com")
+    with pytest.raises(Refusal, match="The proxy of the environment cannot be used"):
+        fetch("https://search.example.com/", 5, 100)
