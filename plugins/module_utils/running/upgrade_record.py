@@ -71,8 +71,10 @@ def run(task: Task) -> Outcome:
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)
 
+    # A step that waits has nothing half done, so that a run that is asked to stop ends there.
+    stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
     try:
-        return task.wait(step, lambda done: done.verdict)[0]
+        return task.wait(step, lambda done: done.verdict, stoppable)[0]
     except Refusal as error:
         if reads or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise

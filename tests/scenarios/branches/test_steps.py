@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PLAYBOOK, STATUS, confirmed, play, upgrade
+from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 NOTE = "- ansible.builtin.shell: echo {line} >> {log}\n"
@@ -91,5 +92,29 @@ def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_s
         shown = play(STATUS, cluster.variables(TO), ansible_environment).output
         for line in ("step told: completed", "step frozen: completed", "step open: completed"):
             assert line in shown, shown
+    finally:
+        cluster.remove()
+
+
+def test_a_run_that_waits_for_a_step_ends_when_it_is_asked_to(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    cluster = Cluster.start(ground, "stops", three_combined, FROM)
+    try:
+        before = cluster.fingerprint()
+        given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)[:1]}, ansible_environment)
+        run = Playing(PLAYBOOK, given, ansible_environment)
+        until("the step to wait", lambda: "The step frozen waits" in run.so_far or run.ended, 120)
+        aborted = play("stateful.upgrade.abort", cluster.variables(TO), ansible_environment)
+        print(aborted.output)
+        assert aborted.code == 0, aborted.message
+        ended = run.wait()
+        print(ended.output)
+        assert ended.code != 0
+        assert "was asked to stop" in ended.output
+        shown = play(STATUS, cluster.variables(TO), ansible_environment).output
+        assert ": Aborted, to " in shown
+        assert "step frozen: in progress" in shown
+        assert cluster.fingerprint() == before
     finally:
         cluster.remove()
