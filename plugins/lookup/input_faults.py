@@ -71,10 +71,11 @@ from ..plugin_utils.inputs import (
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
 
-STEPS_ROLE = "stateful.upgrade.steps"
-"""The role that takes the steps of a run beside its batches, for every system."""
-OF_STEPS = ("upgrade_dependencies", "upgrade_steps")
-"""Its variables that the roles of the systems do not name."""
+OF_SHELLS = {
+    "stateful.upgrade.begin": ("upgrade_webhook", "upgrade_webhook_body"),
+    "stateful.upgrade.steps": ("upgrade_dependencies", "upgrade_steps"),
+}
+"""The variables that every system takes, and that the role of none names, by the role that describes them."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -109,16 +110,14 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
-    """The options of each entry point of the role of a system, with those of the steps that every system takes.
+    """The options of each entry point of the role of a system, with those that every system takes.
 
     Raises:
         AnsibleLookupError: there is no such role, or it does not say what it takes.
     """
-    of_every_system = _entries(STEPS_ROLE)["main"]
-    return {
-        entry: {**{name: of_every_system[name] for name in OF_STEPS}, **options}
-        for entry, options in _entries(role).items()
-    }
+    shells = {shell: _entries(shell)["main"] for shell in OF_SHELLS}
+    of_every_system = {name: shells[shell][name] for shell, names in OF_SHELLS.items() for name in names}
+    return {entry: {**of_every_system, **options} for entry, options in _entries(role).items()}
 
 
 def _entries(role: str) -> dict[str, Options]:

@@ -35,7 +35,18 @@ GROUPS = f"{PREFIX}groups"
 MADE = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *("all_members", "batch", "batch_host", "batch_pools", "batches", "deadline", "digest", "lock", "moment"),
+        *(
+            "all_members",
+            "batch",
+            "batch_host",
+            "batch_pools",
+            "batches",
+            "deadline",
+            "digest",
+            "lock",
+            "moment",
+            "notice",
+        ),
         *("places", "run", "step", "step_waits", "system"),
     )
 )

@@ -29,7 +29,7 @@ OF_THE_RUN = frozenset(
             "record_kept_in",
         ),
         *("record_path", "report_path", "request", "steps", "system", "take_over", "tasks_after", "tasks_before"),
-        *("tasks_between", "wait"),
+        *("tasks_between", "wait", "webhook", "webhook_body"),
     )
 )
 """Variables that no request may hold, beside those of the connections."""

@@ -40,6 +40,7 @@ MADE = frozenset(
         "upgrade_places",
         "upgrade_step",
         "upgrade_step_waits",
+        "upgrade_notice",
         "upgrade_system",
         "upgrade_batches",
         "upgrade_digest",
@@ -211,7 +212,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()
         # The check of the inputs takes these for every system from the role of the steps.
-        without |= {"upgrade_dependencies", "upgrade_steps"}
+        without |= {"upgrade_dependencies", "upgrade_steps", "upgrade_webhook", "upgrade_webhook_body"}
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()
         assert not specification(system).keys() & MADE
 

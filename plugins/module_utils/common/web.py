@@ -16,6 +16,8 @@ from .proxies import proxy_for
 from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 
 AGENT = "stateful.upgrade"
+LONGEST = 1024
+"""Bytes that are read of the answer to a POST."""
 PASSING = (HTTPStatus.TOO_MANY_REQUESTS, *(status for status in HTTPStatus if status >= 500))
 """The answers that may pass by themselves."""
 
@@ -39,6 +41,22 @@ def fetch(url: str, seconds: float, longest: int, headers: Mapping[str, str] | N
         NoAnswer: there is none, or the certificate of the server cannot be verified.
         Refusal: the proxy of the environment cannot be used.
     """
+    return _asked("GET", url, None, seconds, longest, headers or {})
+
+
+def send(url: str, body: bytes, seconds: float, headers: Mapping[str, str]) -> Answer:
+    """The answer to a POST, which is sent again only if no connection came about.
+
+    Raises:
+        NoAnswer: there is none, or the certificate of the server cannot be verified.
+        Refusal: the proxy of the environment cannot be used.
+    """
+    return _asked("POST", url, body, seconds, LONGEST, headers)
+
+
+def _asked(
+    method: str, url: str, body: bytes | None, seconds: float, longest: int, headers: Mapping[str, str]
+) -> Answer:
     urllib3 = needed("urllib3", "urllib3")
     limit = TimeLimit(seconds)
     try:
@@ -53,9 +71,10 @@ def fetch(url: str, seconds: float, longest: int, headers: Mapping[str, str] | N
     time = urllib3.Timeout(connect=min(seconds, CONNECTING), read=seconds)
     try:
         answer = manager.request(
-            "GET",
+            method,
             url,
-            headers={"User-Agent": AGENT, **(headers or {})},
+            body=body,
+            headers={"User-Agent": AGENT, **headers},
             timeout=time,
             retries=again,
             redirect=False,

@@ -119,6 +119,8 @@ class Record:
     """The moments of its schedule; None if it has none."""
     conditions: tuple[Condition, ...] = ()
     """One for each step that the runs take beside the batches, in the order in which they were begun."""
+    notices: tuple[str, ...] = ()
+    """The keys of the notices that were sent."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
@@ -175,6 +177,7 @@ def _record(raw: Json) -> Record:
         last=listed(raw, "last", _shallow, ()),
         start=parse_start(part(raw, "start", {})),
         conditions=listed(raw, "conditions", parse_condition, ()),
+        notices=texts(raw, "notices", ()),
         counts=parse_counts(part(raw, "counts", {})),
         schema=whole(raw, "schema", SCHEMA),
     )
@@ -267,6 +270,7 @@ def planned_record(
         waited=earlier.waited if earlier is not None else (),
         start=earlier.start if earlier is not None else None,
         conditions=earlier.conditions if earlier is not None else (),
+        notices=earlier.notices if earlier is not None else (),
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )

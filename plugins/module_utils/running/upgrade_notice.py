@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_notice`: a state of an upgrade is told to a webhook, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..common.arguments import CONNECTIONS, RECORD
+from ..common.errors import Refusal, refusal
+from ..common.moments import now_text
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, remark
+from ..common.web import NoAnswer, send
+from ..engine.lock import name_for
+from ..engine.notices import content_of, is_told, notice_key, with_notice
+from ..engine.record import Record, parse_record
+from ..engine.record_keeping import RecordStore, change_record
+from .upgrade_record import store_of
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **RECORD,
+        "namespace": {"type": "str"},
+        "url": {"type": "str", "required": True, "no_log": True},
+        "state": {"type": "str", "required": True},
+        "cause": {"type": "str", "default": ""},
+        "codes": {"type": "list", "elements": "str", "default": []},
+        "target_version": {"type": "str", "default": ""},
+        "cluster_uuid": {"type": "str", "default": ""},
+        "body": {"type": "dict"},
+        "timeout": {"type": "int", "default": 10},
+    },
+    required_if=[("record_kept_in", "kubernetes", ("namespace",))],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Tell the state unless it was told already. No upgrade fails because nobody listens."""
+    host = urlsplit(task.params["url"]).hostname
+    if urlsplit(task.params["url"]).scheme not in ("http", "https") or not host:
+        raise refusal(
+            "webhook_unusable",
+            "The URL of the webhook is none of HTTP.",
+            "Give one that begins with https:// (upgrade_webhook).",
+        )
+    task.still_wanted()
+    try:
+        return _told(task, host)
+    except Refusal as error:
+        said = " ".join(reason.message for reason in error.verdict.reasons)
+    except NoAnswer as error:
+        said = f"{host} does not take it: {error}."
+    return Outcome(
+        Verdict((remark("notice_not_sent", f"The notice was not sent. {said}"),)), bool(task.journal.as_result())
+    )
+
+
+def _told(task: Task, host: str) -> Outcome:
+    params = task.params
+    name = (params["lock"] or {}).get("name") or (name_for(params["cluster_uuid"]) if params["cluster_uuid"] else "")
+    store = store_of(params)
+    record = _record(store, name)
+    key = notice_key(params["state"], params["codes"], record)
+    if is_told(record, key):
+        return Outcome(Verdict(), more={"key": key})
+    told = {each: params[each] for each in ("state", "cause", "codes", "target_version")}
+    told |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
+    content = content_of(told, record, params["body"], key)
+    if not task.check_mode:
+        _send(params, content, key)
+        task.journal.did("sent_notice", host, state=params["state"])
+        if record is not None:
+            change_record(task, store, name, lambda found: with_notice(found, key))
+    return Outcome(Verdict(), True, more={"key": key})
+
+
+def _record(store: RecordStore, name: str) -> Record | None:
+    kept = store.read(name) if name else None
+    return None if kept is None else parse_record(kept.text, kept.where, kept.every)
+
+
+def _send(params: Mapping[str, Any], content: Mapping[str, Any], key: str) -> None:
+    """Raises NoAnswer unless the server takes the notice. The key tells it one that a killed run has sent already."""
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+    answer = send(params["url"], json.dumps(content).encode(), float(params["timeout"]), headers)
+    if not 200 <= answer.status < 300:
+        raise NoAnswer(f"it answers {answer.status}")
