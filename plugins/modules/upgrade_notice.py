@@ -37,18 +37,16 @@ options:
     type: list
     elements: str
     default: []
-  target_version:
-    description: The version that is upgraded to.
-    type: str
-    default: ''
-  cluster_uuid:
-    description: The UUID of the cluster, by which its record is found before a run has a lock.
-    type: str
-    default: ''
+  plan:
+    description:
+      - The plan, of which the version that is upgraded to and the digest are told. By its C(cluster_uuid) the record is
+        found before a run has a lock.
+    type: dict
+    default: {}
   body:
     description:
       - The content that is sent. By default it has C(text), a sentence, and C(state), C(cause), C(codes),
-        C(target_version), C(place), C(system), C(phase), C(run), C(at) and C(key).
+        C(target_version), C(plan) (its digest), C(place), C(system), C(phase), C(run), C(at) and C(key).
     type: dict
   namespace:
     description: The namespace of the record. Needed with O(record_kept_in=kubernetes).
@@ -60,6 +58,7 @@ options:
 attributes:
   check_mode:
     support: full
+    description: Nothing is sent.
   diff_mode:
     support: none
     description: Nothing is changed but the note in the record.
@@ -68,7 +67,6 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.connections
-  - stateful.upgrade.task
   - stateful.upgrade.runs.record
 notes:
   - "Kubernetes rights needed if the record is kept there: C(get) and C(patch) of C(configmaps)."
@@ -83,7 +81,7 @@ EXAMPLES = r"""
     namespace: search
     url: "{{ webhook }}"
     state: started
-    target_version: 3.8.0
+    plan: "{{ planned }}"
     lock: "{{ taken.lock }}"
 """
 

@@ -45,15 +45,17 @@ def content_of(
 ) -> dict[str, Any]:
     """The content of a notice: the user's own, or all that is known, with one sentence in `text`.
 
-    `told` has the `state`, the `cause`, the `codes`, the `target_version`, the `run` and the moment (`at`).
+    `told` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
+    moment (`at`).
     """
     if body:
         return dict(body)
     cause = f": {told['cause']}" if told["cause"] else "."
     system = record.system if record is not None and record.system else "cluster"
+    target = f" to {told['target_version']}" if told["target_version"] else ""
     return {
         **told,
-        "text": f"The upgrade of {told['place'] or system} to {told['target_version']} is {told['state']}{cause}",
+        "text": f"The upgrade of {told['place'] or system}{target} is {told['state']}{cause}",
         "system": system,
         "phase": record.phase.value if record is not None else "",
         "key": key,

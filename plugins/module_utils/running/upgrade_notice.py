@@ -31,8 +31,7 @@ CONTRACT = Contract(
         "state": {"type": "str", "required": True},
         "cause": {"type": "str", "default": ""},
         "codes": {"type": "list", "elements": "str", "default": []},
-        "target_version": {"type": "str", "default": ""},
-        "cluster_uuid": {"type": "str", "default": ""},
+        "plan": {"type": "dict", "default": {}},
         "body": {"type": "dict"},
         "timeout": {"type": "int", "default": 10},
     },
@@ -63,13 +62,16 @@ def run(task: Task) -> Outcome:
 
 def _told(task: Task, host: str) -> Outcome:
     params = task.params
-    name = (params["lock"] or {}).get("name") or (name_for(params["cluster_uuid"]) if params["cluster_uuid"] else "")
+    plan = params["plan"]
+    cluster = str(plan.get("cluster_uuid") or "")
+    name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
     store = store_of(params)
     record = _record(store, name)
     key = notice_key(params["state"], params["codes"], record)
     if is_told(record, key):
         return Outcome(Verdict(), more={"key": key})
-    told = {each: params[each] for each in ("state", "cause", "codes", "target_version")}
+    told = {each: params[each] for each in ("state", "cause", "codes")}
+    told |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
     told |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
     content = content_of(told, record, params["body"], key)
     if not task.check_mode:

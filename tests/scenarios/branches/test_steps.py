@@ -60,9 +60,10 @@ def test_steps_are_taken_in_order_fail_wait_and_complete(
         assert "Stopped at the step broken (ansible.builtin.fail): The shop is on fire." in broken.output
         assert cluster.fingerprint() == before
         (tmp_path / "log").unlink()
-        comes = f"- ansible.builtin.shell: sleep 3; touch {tmp_path / 'flag'}\n  async: 60\n  poll: 0\n"
-        step(tmp_path, "told", comes)
-        done = upgrade(given, environment)
+        run = Playing(PLAYBOOK, given, environment)
+        until("the step to wait", lambda: "The step frozen waits: The shop is open." in run.so_far or run.ended, 120)
+        (tmp_path / "flag").touch()
+        done = run.wait()
         print(done.output)
         assert done.code == 0, done.message
         assert "The step frozen waits: The shop is open." in done.output

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def tell(url: str, folder: Path, state: str = "started", check_mode: bool = False, **given: Any) -> Json:
-    own = {"record_kept_in": "file", "record_path": str(folder), "cluster_uuid": "uuid", "target_version": "3.8.0"}
+    own = {"record_kept_in": "file", "record_path": str(folder), "plan": PLAN}
     params = upgrade_notice.CONTRACT.arguments({**own, **given}, url=url, state=state)
     return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode))
 
