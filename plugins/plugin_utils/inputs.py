@@ -35,19 +35,8 @@ GROUPS = f"{PREFIX}groups"
 MADE = frozenset(
     f"{PREFIX}{name}"
     for name in (
-        *(
-            "all_members",
-            "batch",
-            "batch_host",
-            "batch_pools",
-            "batches",
-            "deadline",
-            "digest",
-            "lock",
-            "moment",
-            "notice",
-        ),
-        *("places", "run", "step", "step_waits", "system"),
+        *("all_members", "batch", "batch_host", "batch_pools", "batches", "deadline", "digest", "lock", "moment"),
+        *("notice", "places", "run", "step", "step_waits", "system"),
     )
 )
 """Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""

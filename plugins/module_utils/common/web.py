@@ -17,7 +17,7 @@ from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 
 AGENT = "stateful.upgrade"
 LONGEST = 1024
-"""Bytes that are read of the answer to a POST."""
+"""Bytes that are read of an answer of which the status matters."""
 PASSING = (HTTPStatus.TOO_MANY_REQUESTS, *(status for status in HTTPStatus if status >= 500))
 """The answers that may pass by themselves."""
 
@@ -34,7 +34,7 @@ class Answer:
     content: str
 
 
-def fetch(url: str, seconds: float, longest: int, headers: Mapping[str, str] | None = None) -> Answer:
+def fetch(url: str, seconds: float, longest: int = LONGEST, headers: Mapping[str, str] | None = None) -> Answer:
     """The answer to a GET, of at most `longest` bytes, within so many seconds. Redirections are not followed.
 
     Raises:

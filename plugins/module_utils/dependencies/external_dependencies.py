@@ -16,8 +16,6 @@ from ..common.task import Contract, Outcome, Task
 from ..common.web import NoAnswer, fetch
 from .addresses import Dependency, Kind, dependencies_in, fault_of_status, judge_dependencies
 
-LONGEST = 1024
-"""Bytes of an answer that are read: only its status counts."""
 MOST = 8
 """Dependencies that are asked at the same time."""
 CONTRACT = Contract(
@@ -54,7 +52,7 @@ def _asked(wanted: Sequence[Dependency], seconds: float) -> Causes:
 def _cause(dependency: Dependency, seconds: float) -> str:
     try:
         if dependency.url:
-            return fault_of_status(dependency, fetch(dependency.url, seconds, LONGEST).status)
+            return fault_of_status(dependency, fetch(dependency.url, seconds).status)
         if dependency.kind is Kind.DNS:
             socket.getaddrinfo(dependency.host, None)
         else:

@@ -51,6 +51,14 @@ class Kept:
     every: str = "it"
     """All that goes when the record is deleted, for people."""
 
+    def record(self) -> Record:
+        """The record itself.
+
+        Raises:
+            Refusal: it cannot be read.
+        """
+        return parse_record(self.text, self.where, self.every)
+
 
 @dataclass(frozen=True)
 class News:
@@ -107,7 +115,7 @@ def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
     remarks = list(found.verdict.reasons)
     for name, kept in found.kept.items():
         try:
-            records[name] = parse_record(kept.text, kept.where, kept.every)
+            records[name] = kept.record()
         except Refusal as error:
             remarks += unreadable(error)
     return records, Verdict(tuple(remarks))
@@ -135,7 +143,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
 
     def attempt() -> tuple[Record | None, Record | None]:
         kept = store.read(name)
-        before = parse_record(kept.text, kept.where, kept.every) if kept is not None else None
+        before = kept.record() if kept is not None else None
         after = change(before)
         if after is None or after == before:
             return before, before

@@ -121,9 +121,8 @@ def _plan(task: Task, system: System) -> Outcome:
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
-    predicted = told["predicted_seconds"]
-    plan = {**order.more, "before": order.before, "system": system.name}
-    start = start_of(task, plan, records, verdict, predicted)
+    plan = {**order.more, **told, "before": order.before, "system": system.name}
+    start = start_of(task, plan, records, verdict)
     whole = combine((verdict, start))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:

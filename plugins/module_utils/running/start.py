@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ..common.errors import refusal
@@ -34,16 +34,17 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
         Refusal: the schedule cannot be read.
     """
     schedule = schedule_in(task.params)
-    return _judge(schedule, utc_now(), _commenced(task, more, records), None) if schedule else Verdict()
+    if schedule is None:
+        return Verdict()
+    target = task.params["target_version"] or more["target_version"]
+    return judge_start(schedule, utc_now(), commenced=has_commenced(records, target, more["cluster_uuid"]))
 
 
-def start_of(
-    task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict, predicted: float | None
-) -> Verdict:
+def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict) -> Verdict:
     """Whether the upgrade of this plan may start now. A task that waits does so for its start, too, up to a limit.
 
     The record tells of a start that is to come, that is late, or that was missed. `plan` is the plan as the record
-    takes it, and `found` the verdict on all the rest of it.
+    takes it, with what earlier records tell of it, and `found` the verdict on all the rest of it.
 
     Raises:
         Refusal: the schedule cannot be read, or no record is kept.
@@ -51,9 +52,9 @@ def start_of(
     schedule = schedule_in(task.params)
     if schedule is None:
         return Verdict()
-    commenced = _commenced(task, plan, records)
-    now = utc_now()
-    verdict = _judge(schedule, now, commenced, predicted)
+    now, commenced = utc_now(), bool(plan["commenced"])
+    judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"])
+    verdict = judged(now)
     if task.params["announce"] and not commenced:
         late = is_late(schedule, now, task.params["delay_trigger"]) and not told_late(records, schedule)
         seen = Seen(verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late)
@@ -66,15 +67,7 @@ def start_of(
     if not patient.passed:
         return patient
     looks = Patience(limit + PAUSE, PAUSE)
-    return task.wait_apart(utc_now, lambda at: _judge(schedule, at, commenced, predicted), looks, stoppable=True)[1]
-
-
-def _judge(schedule: Schedule, now: datetime, commenced: bool, predicted: float | None) -> Verdict:
-    return judge_start(schedule, now, commenced=commenced, predicted=predicted)
-
-
-def _commenced(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
-    return has_commenced(records, task.params["target_version"] or plan["target_version"], plan["cluster_uuid"])
+    return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 
 
 def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) -> Verdict:

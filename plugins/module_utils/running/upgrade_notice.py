@@ -18,8 +18,7 @@ from ..common.verdict import Verdict, remark
 from ..common.web import NoAnswer, send
 from ..engine.lock import name_for
 from ..engine.notices import content_of, is_told, notice_key, with_notice
-from ..engine.record import Record, parse_record
-from ..engine.record_keeping import RecordStore, change_record
+from ..engine.record_keeping import change_record
 from .upgrade_record import store_of
 
 CONTRACT = Contract(
@@ -66,7 +65,8 @@ def _told(task: Task, host: str) -> Outcome:
     cluster = str(plan.get("cluster_uuid") or "")
     name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
     store = store_of(params)
-    record = _record(store, name)
+    kept = store.read(name) if name else None
+    record = None if kept is None else kept.record()
     key = notice_key(params["state"], params["codes"], record)
     if is_told(record, key):
         return Outcome(Verdict(), more={"key": key})
@@ -80,11 +80,6 @@ def _told(task: Task, host: str) -> Outcome:
         if record is not None:
             change_record(task, store, name, lambda found: with_notice(found, key))
     return Outcome(Verdict(), True, more={"key": key})
-
-
-def _record(store: RecordStore, name: str) -> Record | None:
-    kept = store.read(name) if name else None
-    return None if kept is None else parse_record(kept.text, kept.where, kept.every)
 
 
 def _send(params: Mapping[str, Any], content: Mapping[str, Any], key: str) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -18,36 +15,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.dependencies.addr
     dependencies_in,
     fault_of_status,
 )
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import answering
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
 
 Json = dict[str, Any]
-
-
-class Pages(BaseHTTPRequestHandler):
-    """Answers each path as its name says; the path `soon` is there from the second time on."""
-
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        soon = "200" if self.asked.count(self.path) > 1 else "404"
-        self.send_response(int(soon if self.path == "/soon" else self.path.strip("/").partition("?")[0]))
-        self.end_headers()
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Nothing."""
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    Pages.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield int(server.server_address[1])
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def ask(*wanted: str, **given: Any) -> Json:
@@ -55,26 +26,29 @@ def ask(*wanted: str, **given: Any) -> Json:
     return perform(external_dependencies.run, Task(params=params, clock=Passing()))
 
 
-def test_all_that_are_not_available_are_named_and_the_others_are_not(port: int) -> None:
+def test_all_that_are_not_available_are_named_and_the_others_are_not() -> None:
     free = socket.create_server(("127.0.0.1", 0))
     closed = free.getsockname()[1]
     free.close()
-    there = (
-        f"http://127.0.0.1:{port}/200",
-        f"http://127.0.0.1:{port}/302",
-        f"tcp://127.0.0.1:{port}",
-        "dns://localhost",
-    )
-    away = (f"http://127.0.0.1:{port}/404", f"tcp://127.0.0.1:{closed}", "dns://no-such-name.invalid")
-    result = ask(*there, *away, wait=False)
+    with answering() as page, answering() as moved, answering() as gone:
+        page.say(200, "")
+        moved.say(302, "")
+        gone.say(404, "")
+        there = (page.url, moved.url, page.url.replace("http", "tcp"), "dns://localhost")
+        away = (gone.url, f"tcp://127.0.0.1:{closed}", "dns://no-such-name.invalid")
+        result = ask(*there, *away, wait=False)
+        assert ask(*there)["verdict"] == {"state": "passed", "reasons": []}
     assert (result["verdict"]["state"], result["unavailable"]) == ("waiting", list(away))
     assert "it answers 404" in result["verdict"]["reasons"][0]["message"]
-    assert ask(*there)["verdict"] == {"state": "passed", "reasons": []}
 
 
-def test_one_that_comes_is_waited_for_and_one_that_does_not_is_refused(port: int) -> None:
-    assert ask(f"http://127.0.0.1:{port}/soon")["verdict"]["state"] == "passed"
-    late = ask(f"http://127.0.0.1:{port}/403?key=Never-Told", wait_timeout=20)
+def test_one_that_comes_is_waited_for_and_one_that_does_not_is_refused() -> None:
+    with answering() as soon, answering() as never:
+        soon.say(404, "")
+        soon.say(200, "")
+        never.say(403, "")
+        assert ask(soon.url)["verdict"]["state"] == "passed"
+        late = ask(f"{never.url}/403?key=Never-Told", wait_timeout=20)
     assert late["failed"]
     assert "/403 is not available: it answers 403." in late["msg"]
     assert "Never-Told" not in json.dumps({**late, "invocation": {}})

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 import stat
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_request
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import answering
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
 
 from tests.sandbox.kubernetes.in_process import InProcess
@@ -92,51 +90,31 @@ def test_a_state_that_cannot_be_noted_is_a_remark(api: InProcess) -> None:
     assert (result["verdict"]["state"], codes(result), result["changed"]) == ("passed", ["request_not_noted"], False)
 
 
-class Pages(BaseHTTPRequestHandler):
-    """Answers each path as its name says."""
-
-    def do_GET(self) -> None:
-        status = int(self.path.strip("/").partition("?")[0])
-        self.send_response(status)
-        if status in (301, 302):
-            self.send_header("Location", "/200")
-        self.end_headers()
-        self.wfile.write(DOCUMENT.encode())
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Nothing."""
-
-
-@pytest.fixture
-def pages() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 @pytest.mark.parametrize(
     ("page", "code"),
     [("200", "request_unprotected"), ("404", "request_missing"), ("410", "request_missing")]
     + [(status, "request_unreadable") for status in ("401", "403", "302")]
     + [(status, "request_unreachable") for status in ("429", "500", "503")],
 )
-def test_a_url_is_read_and_every_answer_has_its_meaning(pages: str, page: str, code: str) -> None:
-    result = ask(f"{pages}/{page}?key=Never-Told", wait=False)
+def test_a_url_is_read_and_every_answer_has_its_meaning(page: str, code: str) -> None:
+    with answering() as server:
+        server.say(int(page), DOCUMENT, Location="/elsewhere")
+        result = ask(f"{server.url}/request.yml?key=Never-Told", wait=False)
     assert codes(result) == [code]
     assert "Never-Told" not in json.dumps({**result, "invocation": {}})
     assert ("request" in result) == (page == "200")
+    assert {path for _method, path, *_more in server.asked} == {"/request.yml?key=Never-Told"}
 
 
-def test_a_url_of_which_the_page_has_gone_was_withdrawn_and_takes_no_note(pages: str) -> None:
-    assert codes(ask(f"{pages}/404", expected="d")) == ["request_withdrawn"]
-    assert ask(f"{pages}/200", state="noted", request_state="started")["changed"] is False
+def test_a_url_of_which_the_page_has_gone_was_withdrawn_and_takes_no_note() -> None:
+    with answering() as server:
+        server.say(404, "")
+        assert codes(ask(server.url, expected="d")) == ["request_withdrawn"]
+        assert ask(server.url, state="noted", request_state="started")["changed"] is False
+    assert [method for method, *_more in server.asked] == ["GET"]
 
 
-def test_a_url_with_a_login_is_refused_and_nobody_there_is_waited_for(pages: str) -> None:
+def test_a_url_with_a_login_is_refused_and_nobody_there_is_waited_for() -> None:
     result = ask("https://me:Never-Told@127.0.0.1/x")
     assert (codes(result), "Never-Told" in result["msg"]) == (["request_unusable"], False)
     nobody = ask("http://127.0.0.1:9/x", wait=False)["verdict"]["reasons"][0]
