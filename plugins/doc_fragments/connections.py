@@ -158,6 +158,40 @@ options:
         description: Seconds to wait for the whole answer to one request, even if several hosts are tried for it.
         type: int
         default: 30
+  alertmanager:
+    description:
+      - The address of the Alertmanager that holds silences for the run, and the credentials for it. The task makes the
+        silences of its run last longer, see M(stateful.upgrade.alert_silence). Without O(alertmanager.url) none is
+        asked.
+    type: dict
+    suboptions:
+      url:
+        description: The URL in front of C(/api/v2). It holds no user name and no password.
+        type: str
+      username:
+        description: The user name for basic authentication.
+        type: str
+      password:
+        description: The password for basic authentication.
+        type: str
+      token:
+        description: A bearer token. It takes precedence over O(alertmanager.username).
+        type: str
+      ca_cert:
+        description: The file with the CA certificate of the Alertmanager.
+        type: path
+      validate_certs:
+        description: Whether the certificate of the Alertmanager is checked.
+        type: bool
+        default: true
+      request_timeout:
+        description: Seconds to wait for an answer.
+        type: int
+        default: 10
+      silence_duration:
+        description: Seconds for which a silence lasts without being renewed.
+        type: int
+        default: 900
   lock:
     description:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.

@@ -68,12 +68,16 @@ from ..plugin_utils.inputs import (
     faults_of_hosts,
     options_of,
 )
+from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
 
 OF_SHELLS = {
     "stateful.upgrade.begin": ("upgrade_webhook", "upgrade_webhook_body"),
-    "stateful.upgrade.steps": ("upgrade_dependencies", "upgrade_steps"),
+    "stateful.upgrade.steps": (
+        *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_alerts_policy"),
+        *("upgrade_dependencies", "upgrade_prometheus", "upgrade_silences", "upgrade_steps", "upgrade_watchdog"),
+    ),
 }
 """The variables that every system takes, and that the role of none names, by the role that describes them."""
 
@@ -103,6 +107,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
                 found += faults_of_steps(steps_in(known.get(STEPS)))
+                found += faults_of_monitoring(known)
                 found += faults_of_task_files(known, self._loader)
             if playbook in ON_HOSTS and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)

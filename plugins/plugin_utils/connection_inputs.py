@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of the two connections as variables of their own, such as `upgrade_opensearch_hosts`.
+"""The options of the connections as variables of their own, such as `upgrade_opensearch_hosts`.
 
 A survey and a line of a shell give text, and no dictionaries. So each option has a flat variable beside the dictionary
 of its connection. Both are merged here, and nowhere else. Pure.
@@ -15,12 +15,12 @@ from typing import Any
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int
 
-from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
+from ..module_utils.common.arguments import ALERTMANAGER, KUBERNETES, OPENSEARCH, PROMETHEUS
 
 PREFIX = "upgrade_"
 NAMESPACE = f"{PREFIX}namespace"
 CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
-    f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH}.items()
+    f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH, **PROMETHEUS, **ALERTMANAGER}.items()
 }
 """The dictionaries by the name of their variable."""
 LISTS = frozenset(

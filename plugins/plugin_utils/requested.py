@@ -19,8 +19,8 @@ OF_THE_RUN = frozenset(
     f"{PREFIX}{name}"
     for name in (
         *("abort_timeout", "dependencies", "groups", "lease_duration", "lock_kept_in", "member_role", "namespace"),
-        *("record_kept_in", "record_path", "report_path", "request", "steps", "system", "take_over", "tasks_after"),
-        *("tasks_before", "tasks_between", "wait", "webhook", "webhook_body"),
+        *("record_kept_in", "record_path", "report_path", "request", "silences", "steps", "system", "take_over"),
+        *("tasks_after", "tasks_before", "tasks_between", "wait", "webhook", "webhook_body"),
     )
 )
 """Variables that no request may hold, beside those of the connections."""

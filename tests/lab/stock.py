@@ -13,6 +13,7 @@ from tests.lab.control_plane.build import ensure_built
 from tests.lab.elasticsearch.homes import STOCKED
 from tests.lab.elasticsearch.homes import fetch_home as fetch_elasticsearch
 from tests.lab.errors import exit_code
+from tests.lab.monitoring.debian import ensure_unpacked
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
@@ -45,8 +46,10 @@ def _stock() -> None:
     with ThreadPoolExecutor() as pool:
         built = pool.submit(ensure_built, _tell)
         fetched = pool.submit(ensure_fetched, _tell)
+        unpacked = pool.submit(ensure_unpacked, _tell)
         stock_servers()
         fetched.result()
+        unpacked.result()
         built.result()
 
 

@@ -116,7 +116,29 @@ LOCK: Options = {
     }
 }
 
-CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **LOCK}
+_MONITORING: Options = {
+    "url": {"type": "str"},
+    "username": {"type": "str"},
+    "password": {"type": "str", "no_log": True},
+    "token": {"type": "str", "no_log": True},
+    "ca_cert": {"type": "path"},
+    "validate_certs": {"type": "bool", "default": True},
+    "request_timeout": {"type": "int", "default": 10},
+}
+
+PROMETHEUS: Options = {
+    "prometheus": {"type": "dict", "options": {**_MONITORING, "url": {"type": "str", "required": True}}}
+}
+
+ALERTMANAGER: Options = {
+    "alertmanager": {
+        "type": "dict",
+        "apply_defaults": True,
+        "options": {**_MONITORING, "silence_duration": {"type": "int", "default": 900}},
+    }
+}
+
+CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **ALERTMANAGER, **LOCK}
 """Every module of the action group accepts these, so that `module_defaults` can set them once for all."""
 
 CONSENT: Options = {

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from .errors import refusal, root_cause
 from .packages import needed
@@ -34,28 +35,59 @@ class Answer:
     content: str
 
 
-def fetch(url: str, seconds: float, longest: int = LONGEST, headers: Mapping[str, str] | None = None) -> Answer:
+@dataclass(frozen=True)
+class Trust:
+    """The way in which the certificate of a server is verified."""
+
+    ca_cert: str | None = None
+    """The file of the CA certificate; None for those that the machine trusts."""
+    validate_certs: bool = True
+
+    def options(self) -> dict[str, Any]:
+        """The options of the connections of urllib3."""
+        return {"cert_reqs": "CERT_REQUIRED" if self.validate_certs else "CERT_NONE", "ca_certs": self.ca_cert}
+
+
+MACHINE = Trust()
+"""The trust of the machine."""
+
+
+def fetch(
+    url: str,
+    seconds: float,
+    longest: int = LONGEST,
+    headers: Mapping[str, str] | None = None,
+    trust: Trust = MACHINE,
+) -> Answer:
     """The answer to a GET, of at most `longest` bytes, within so many seconds. Redirections are not followed.
 
     Raises:
         NoAnswer: there is none, or the certificate of the server cannot be verified.
         Refusal: the proxy of the environment cannot be used.
     """
-    return _asked("GET", url, None, seconds, longest, headers or {})
+    return _asked("GET", url, None, seconds, longest, headers or {}, trust)
 
 
-def send(url: str, body: bytes, seconds: float, headers: Mapping[str, str]) -> Answer:
-    """The answer to a POST, which is sent again only if no connection came about.
+def send(
+    url: str, body: bytes, seconds: float, headers: Mapping[str, str], trust: Trust = MACHINE, method: str = "POST"
+) -> Answer:
+    """The answer to a POST, PUT or DELETE. A POST is sent again only if no connection came about.
 
     Raises:
         NoAnswer: there is none, or the certificate of the server cannot be verified.
         Refusal: the proxy of the environment cannot be used.
     """
-    return _asked("POST", url, body, seconds, LONGEST, headers)
+    return _asked(method, url, body, seconds, LONGEST, headers, trust)
 
 
 def _asked(
-    method: str, url: str, body: bytes | None, seconds: float, longest: int, headers: Mapping[str, str]
+    method: str,
+    url: str,
+    body: bytes | None,
+    seconds: float,
+    longest: int,
+    headers: Mapping[str, str],
+    trust: Trust,
 ) -> Answer:
     urllib3 = needed("urllib3", "urllib3")
     limit = TimeLimit(seconds)
@@ -64,7 +96,10 @@ def _asked(
     except ValueError as error:
         remedy = "Correct HTTPS_PROXY or HTTP_PROXY in the environment."
         raise refusal("proxy_unusable", f"The proxy of the environment cannot be used: {error}.", remedy) from None
-    manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers()) if proxy else urllib3.PoolManager()
+    tls = trust.options()
+    manager = (
+        urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **tls) if proxy else urllib3.PoolManager(**tls)
+    )
     limit_pools(manager, limit)
     limit.begin()
     again = retrying(limit, total=2, status_forcelist=PASSING, backoff_factor=0.5)
@@ -81,7 +116,7 @@ def _asked(
             preload_content=False,
         )
         content = answer.read(longest)
-    except urllib3.exceptions.HTTPError as error:
+    except (urllib3.exceptions.HTTPError, OSError) as error:  # such as a file of certificates that is not there
         raise NoAnswer(root_cause(error)) from error
     finally:
         manager.clear()

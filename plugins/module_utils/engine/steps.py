@@ -46,8 +46,13 @@ class Step:
         }
 
 
-KNOWN = (Step("dependencies", Moment.BEFORE, "dependencies.yml"),)
-"""The steps of the collection, in their order."""
+KNOWN = (
+    Step("dependencies", Moment.BEFORE, "dependencies.yml"),
+    Step("alerts", Moment.BEFORE, "alerts.yml", once=True),
+    Step("silences", Moment.BEFORE, "silences.yml"),
+    Step("alerts_after", Moment.AFTER, "alerts.yml"),
+)
+"""The steps of the collection, in their order. Each is taken if its variables are given."""
 
 
 def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> list[Step]:

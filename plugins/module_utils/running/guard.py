@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.task import Contract, Outcome, Task, perform
+from ..alerting.alert_silence import alertmanager_of
+from ..alerting.silence_renewal import SilenceRenewal
+from ..common.task import Contract, Guard, Outcome, Task, perform
 from ..engine.held_lock import HeldLock, processes_of
 from ..engine.lock import LockStore
 from ..kubernetes import client as kubernetes
@@ -30,8 +32,11 @@ def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Ta
 
 
 def under_lock(task: Task) -> Task:
-    """The same task, with a check of the lock before its looks and acts."""
-    return replace(task, guard=HeldLock(store_of(task.params), task.run, task.clock, processes_of(task)))
+    """The same task, with a check of the lock before its looks and acts, and with its silences renewed."""
+    guard: Guard = HeldLock(store_of(task.params), task.run, task.clock, processes_of(task))
+    if (task.params.get("alertmanager") or {}).get("url"):
+        guard = SilenceRenewal(guard, alertmanager_of(task.params), task.clock)
+    return replace(task, guard=guard)
 
 
 def store_of(params: Mapping[str, Any]) -> LockStore:

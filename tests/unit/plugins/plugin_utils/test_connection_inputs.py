@@ -33,7 +33,8 @@ def test_the_variables_that_are_lists_are_known() -> None:
     # No line of a shell gives dictionaries.
     lists = {name for name, option in options if option["type"] == "list" and option["elements"] != "dict"}
     parts = {name for each in CONNECTIONS for name, part in parts_of(each).items() if part.option["type"] == "list"}
-    assert lists | parts == LISTS
+    # The commas of a selector stand between its matchers.
+    assert (lists - {"upgrade_alerts", "upgrade_silences"}) | parts == LISTS
 
 
 @pytest.mark.parametrize("hosts", [HOSTS, "https://a:9200, https://b:9200"])

@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `alert_silence`: the silences of an upgrade are shown, held, and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, WAIT
+from ..common.errors import Refusal
+from ..common.moments import utc_now
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Reason, Verdict, as_verdict, remark
+from .alertmanager import Alertmanager
+from .alerts import Alert
+from .selectors import Selector, selectors_in
+from .server import Server
+from .silences import Silence, steps_to
+
+MOST = 5
+"""Alerts that are named of those that a silence hides."""
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 60},
+        "state": {"type": "str", "default": "present", "choices": ["shown", "present", "absent"]},
+        "silences": {"type": "list", "elements": "str", "default": []},
+    },
+    required_if=[("state", "present", ("lock",)), ("state", "absent", ("lock",))],
+)
+
+
+def alertmanager_of(params: Mapping[str, Any]) -> Alertmanager:
+    """The Alertmanager of these arguments. No request is made yet.
+
+    Raises:
+        Refusal: its address cannot be used.
+    """
+    given, lock = params["alertmanager"], params["lock"] or {}
+    server = Server("alertmanager", given)
+    return Alertmanager(server, lock.get("name", ""), lock.get("run", ""), given["silence_duration"])
+
+
+def run(task: Task) -> Outcome:
+    """Show, hold or end the silences of the upgrade."""
+    manager = alertmanager_of(task.params)
+    wanted = selectors_in(task.params["silences"], "silences")
+    if task.params["state"] == "shown":
+        hidden = task.ask(lambda: [(each, manager.hidden_by(each)) for each in wanted])
+        return Outcome(judge_hidden(hidden), more={"hidden": {each.text: len(found) for each, found in hidden}})
+    keeps = wanted if task.params["state"] == "present" else []
+    try:
+        return _held(task, manager, keeps)
+    except Refusal as error:
+        if keeps:
+            raise
+        # The silences end by themselves, so that this fails no run.
+        said = " ".join(each.message for each in error.verdict.reasons)
+        lasts = f"They end by themselves within {manager.duration.total_seconds():.0f} s."
+        left = remark("silences_not_ended", f"The silences of the upgrade may not have been ended. {said} {lasts}")
+        return Outcome(Verdict((left,)), bool(task.journal.as_result()))
+
+
+def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outcome:
+    held = task.ask(manager.held)
+    steps, now = steps_to(wanted, held), utc_now()
+    task.still_wanted()
+    for selector in steps.made:
+        with task.journal.doing(("made_silence", selector.text, {})):
+            if not task.check_mode:
+                manager.make(selector, now)
+    renewed = [] if task.check_mode else manager.renew_due(steps.kept, now)
+    for silence in renewed:
+        task.journal.did("renewed_silence", silence.selector.text, id=silence.id)
+    # A silence that takes the place of another one is there before that one ends.
+    for silence in steps.ended:
+        with task.journal.doing(("ended_silence", silence.selector.text, {"id": silence.id})):
+            if not task.check_mode:
+                manager.end(silence)
+    before = {"silences": _texts(held)}
+    after = {"silences": sorted(each.text for each in wanted)}
+    return Outcome(Verdict(), bool(steps.made or steps.ended or renewed), before, after)
+
+
+@as_verdict
+def judge_hidden(hidden: Sequence[tuple[Selector, Sequence[Alert]]]) -> Iterator[Reason]:
+    """The alerts that the silences would hide at this moment, as remarks."""
+    for selector, alerts in hidden:
+        named = [each.shown for each in alerts[:MOST]]
+        more = f" and {len(alerts) - MOST} more" if len(alerts) > MOST else ""
+        said = f"hides {', '.join(named)}{more}" if alerts else "hides no alert now"
+        yield remark("silence_hides", f"The silence {selector.text} {said}.")
+
+
+def _texts(silences: Sequence[Silence]) -> list[str]:
+    return sorted(each.selector.text for each in silences)

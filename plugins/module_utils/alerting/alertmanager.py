@@ -1,0 +1,77 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Alertmanager: its silences, and the alerts that one would hide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..common.moments import moment_text
+from ..common.reading import text, whole_part
+from .alerts import Alert, alert_with
+from .selectors import Selector
+from .server import Server
+from .silences import Silence, comment_of, creator_of, is_due, ours, parse_silence
+
+API = "/api/v2"
+
+
+class Alertmanager:
+    """The silences of one upgrade at one Alertmanager. For the errors of each request see `Server.get`."""
+
+    def __init__(self, server: Server, lock: str, run: str, seconds: int) -> None:
+        """Nothing is asked yet. A silence lasts `seconds` without being renewed."""
+        self._server = server
+        self._lock = lock
+        self._run = run
+        self.duration = timedelta(seconds=seconds)
+
+    def held(self) -> list[Silence]:
+        """The silences of the upgrade that are not over."""
+        raw = self._server.get(f"{API}/silences")
+        with self._server.understood():
+            return ours([parse_silence(whole_part(each)) for each in raw], self._lock)
+
+    def hidden_by(self, selector: Selector) -> list[Alert]:
+        """The alerts there are that a silence with this selector would hide."""
+        filters = [("filter", each.text) for each in selector.matchers]
+        raw = self._server.get(f"{API}/alerts", filters)
+        with self._server.understood():
+            return [alert_with(each["labels"]) for each in raw]
+
+    def make(self, selector: Selector, now: datetime) -> None:
+        """Make a silence that lasts from now on."""
+        self._write(selector, moment_text(now, "milliseconds"), now)
+
+    def renew(self, silence: Silence, now: datetime) -> None:
+        """Make a silence last, as one of this run. It goes on without a gap, under the same id."""
+        self._write(silence.selector, silence.starts, now, {"id": silence.id})
+
+    def renew_due(self, silences: Sequence[Silence], now: datetime) -> list[Silence]:
+        """Renew those that are due; gives them."""
+        due = [each for each in silences if is_due(each, comment_of(self._run), now, self.duration)]
+        for each in due:
+            self.renew(each, now)
+        return due
+
+    def end(self, silence: Silence) -> None:
+        """End a silence."""
+        self._server.delete(f"{API}/silence/{silence.id}")
+
+    def _write(self, selector: Selector, starts: str, now: datetime, more: dict[str, Any] | None = None) -> None:
+        written = self._server.post(
+            f"{API}/silences",
+            {
+                **(more or {}),
+                "matchers": [each.as_result() for each in selector.matchers],
+                "startsAt": starts,
+                "endsAt": moment_text(now + self.duration, "milliseconds"),
+                "createdBy": creator_of(self._lock),
+                "comment": comment_of(self._run),
+            },
+        )
+        with self._server.understood():
+            text(whole_part(written), "silenceID")

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The alerts that fire, and whether an upgrade may go on beside them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.verdict import Reason, as_verdict, refused, remark, waiting
+from .selectors import Selector, parse_selector
+
+NAME = "alertname"
+NOT_SHOWN = frozenset({NAME, "__name__", "alertstate", "prometheus", "prometheus_replica"})
+"""Labels that tell nothing beside the name of the alert."""
+MOST_LABELS = 6
+"""Labels of an alert that are shown."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One alert that fires."""
+
+    labels: tuple[tuple[str, str], ...]
+    """In the order of their names."""
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The labels by name."""
+        return dict(self.labels)
+
+    @property
+    def shown(self) -> str:
+        """The alert for people."""
+        labels = [f"{name}={value}" for name, value in self.labels if name not in NOT_SHOWN][:MOST_LABELS]
+        name = self.known.get(NAME, "without a name")
+        return f"{name} ({', '.join(labels)})" if labels else name
+
+
+def alert_with(labels: Mapping[str, Any]) -> Alert:
+    """The alert with these labels. The state is none of them."""
+    kept = sorted((str(name), str(value)) for name, value in labels.items() if name not in ("__name__", "alertstate"))
+    return Alert(tuple(kept))
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Alerts that stop nothing, for a reason, until a day."""
+
+    selector: Selector
+    reason: str
+    owner: str
+    until: date
+    """The last day on which they are ignored."""
+
+
+def ignored_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Ignored]:
+    """The entries of an option.
+
+    Raises:
+        Refusal: some of them cannot be read; it has a reason for each.
+    """
+    found, faults = list[Ignored](), list[Reason]()
+    for each in given:
+        try:
+            found.append(
+                Ignored(
+                    parse_selector(str(each["alerts"])),
+                    str(each["reason"]),
+                    str(each["owner"]),
+                    date.fromisoformat(str(each["until"])[:10]),
+                )
+            )
+        except ValueError as error:
+            said = f"The entry {each.get('alerts')} of {option} cannot be used: {error}."
+            faults.append(
+                refused("ignored_alert_unreadable", said, "Give alerts, reason, owner, and until as 2026-12-31.")
+            )
+    if faults:
+        raise Refusal(*faults)
+    return found
+
+
+@as_verdict
+def judge_alerts(
+    firing: Iterable[Alert], ignored: Sequence[Ignored], before: Iterable[Alert], today: date
+) -> Iterator[Reason]:
+    """Whether no alert stops the upgrade. Those that fired `before` the upgrade, and ignored ones, are told."""
+    known = frozenset(before)
+    for alert in sorted(set(firing), key=lambda each: each.labels):
+        entries = [each for each in ignored if each.selector.fits(alert.known)]
+        valid = next((each for each in entries if today <= each.until), None)
+        if valid is not None:
+            said = f"The alert {alert.shown} fires and is ignored until {valid.until}: {valid.reason} ({valid.owner})."
+            yield remark("alert_ignored", said)
+        elif alert in known:
+            yield remark("alert_of_before", f"The alert {alert.shown} fires as it did when the upgrade began.")
+        else:
+            over = "".join(f" It was ignored until {each.until} ({each.owner})." for each in entries[:1])
+            yield waiting(
+                "alert_firing",
+                f"The alert {alert.shown} fires.{over}",
+                "Cure its cause, or ignore it with a reason, an owner and a last day (upgrade_alerts_ignored).",
+                about=alert.shown,
+            )
+
+
+@as_verdict
+def judge_watchdog(name: str, fires: bool) -> Iterator[Reason]:
+    """Whether the alert that always fires does so. Without it nobody knows whether any alert would."""
+    if not fires:
+        yield waiting(
+            "alerts_not_evaluated",
+            f"The alert {name} always fires, but does not fire now, so no alert can be relied on.",
+            "See why Prometheus does not evaluate its rules, or correct the name (upgrade_watchdog).",
+        )

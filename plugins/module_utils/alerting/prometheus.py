@@ -1,0 +1,42 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The alerts that a Prometheus, or a server with its API, knows at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ..common.reading import Unreadable
+from .alerts import NAME, Alert, alert_with
+from .selectors import Matcher, Selector
+from .server import Server
+
+
+def firing(server: Server, selectors: Sequence[Selector], at: datetime | None = None) -> list[Alert]:
+    """The alerts that fire, and that one of the selectors fits; `at` an earlier moment if one is given.
+
+    Prometheus keeps a series ALERTS for each of them
+    (https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/). It is asked, and not the list of
+    alerts, since servers in front of several Prometheus have it too, and it knows earlier moments.
+
+    Raises:
+        Unreachable: there is no answer, or one that cannot be used now.
+        Refusal: the server refuses the request.
+    """
+    query = " or ".join(f'ALERTS{{alertstate="firing",{each.text}}}' for each in selectors)
+    asked = [("query", query)] if at is None else [("query", query), ("time", f"{at.timestamp():.3f}")]
+    answer = server.get("/api/v1/query", asked)
+    with server.understood():
+        if answer["data"]["resultType"] != "vector":
+            raise Unreadable("is no vector", "resultType")
+        # A server that asks others answers with success although some of them gave no answer.
+        if answer.get("warnings"):
+            raise Unreadable(f"is incomplete ({'; '.join(answer['warnings'])[:200]})")
+        return [alert_with(each["metric"]) for each in answer["data"]["result"]]
+
+
+def fires(server: Server, name: str) -> bool:
+    """Whether the alert of this name fires; for errors see `firing`."""
+    return bool(firing(server, [Selector((Matcher(NAME, name),))]))

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `prometheus_alerts`: no alert fires that an upgrade has to heed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..common.arguments import CONNECTIONS, PROMETHEUS, WAIT
+from ..common.errors import refusal
+from ..common.moments import utc_now
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict, combine
+from .alerts import Alert, ignored_in, judge_alerts, judge_watchdog
+from .prometheus import fires, firing
+from .selectors import selectors_in
+from .server import Server
+
+CRITICAL = 'severity="critical"'
+IGNORED = ("alerts", "reason", "owner", "until")
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        "prometheus": {**PROMETHEUS["prometheus"], "required": True},
+        **WAIT,
+        "wait_timeout": {"type": "int", "default": 300},
+        "wait_sleep": {"type": "float", "default": 5.0},
+        "alerts": {"type": "list", "elements": "str", "default": [CRITICAL]},
+        "ignored": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {name: {"type": "str", "required": True} for name in IGNORED},
+        },
+        "baseline": {"type": "str"},
+        "watchdog": {"type": "str"},
+    },
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look."""
+
+    alerts: list[Alert]
+    watched: bool
+    """Whether the alert fires that always has to; true if there is none."""
+
+
+def run(task: Task) -> Outcome:
+    """Look until no alert stops the upgrade. Nothing is changed."""
+    params = task.params
+    server = Server("prometheus", params["prometheus"])
+    heeded = selectors_in(params["alerts"], "alerts")
+    ignored = ignored_in(params["ignored"], "ignored")
+    since = _moment(params["baseline"]) if params["baseline"] else None
+    before = task.ask(lambda: firing(server, heeded, since)) if since else []
+
+    def look() -> Seen:
+        return Seen(firing(server, heeded), not params["watchdog"] or fires(server, params["watchdog"]))
+
+    def judge(seen: Seen) -> Verdict:
+        watched = judge_watchdog(params["watchdog"], seen.watched)
+        return combine([watched, judge_alerts(seen.alerts, ignored, before, utc_now().date())])
+
+    seen, verdict = task.wait(look, judge, stoppable=True)
+    return Outcome(verdict, more={"firing": [each.known for each in seen.alerts]})
+
+
+def _moment(text: str) -> datetime:
+    """Raises Refusal unless it is a moment with an offset."""
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        if moment.tzinfo is not None:
+            return moment
+    except ValueError:
+        pass
+    raise refusal(
+        "baseline_unreadable",
+        f"The baseline {text} is no moment with its offset from UTC.",
+        "Write it as 2026-12-01T22:00:00Z (baseline).",
+    )

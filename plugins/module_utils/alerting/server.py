@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The HTTP API of a Prometheus or an Alertmanager, with its credentials."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from ..common.errors import NotUnderstood, Unreachable, refusal
+from ..common.reading import understood
+from ..common.web import Answer, NoAnswer, Trust, fetch, send
+
+LONGEST = 20_000_000
+"""Bytes of an answer that are read: about 40,000 alerts."""
+
+Pairs = Sequence[tuple[str, str]]
+
+
+class Server:
+    """One server, by the options of its connection."""
+
+    def __init__(self, name: str, given: Mapping[str, Any]) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            name: the option of the connection.
+            given: its suboptions.
+
+        Raises:
+            Refusal: it is no URL of HTTP, or it holds credentials.
+        """
+        self._name = name
+        self._url = str(given["url"]).rstrip("/")
+        parts = urlsplit(self._url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+            raise refusal(
+                "monitoring_address_unusable",
+                f"The address of the {name.capitalize()} is no plain URL of HTTP.",
+                f"Give one such as https://{name}.example.com, and its credentials apart ({name}.url).",
+            )
+        self.host = parts.netloc
+        self._headers = _credentials(given)
+        self._trust = Trust(given["ca_cert"], given["validate_certs"])
+        self._seconds = float(given["request_timeout"])
+
+    def get(self, path: str, query: Pairs = ()) -> Any:
+        """The data of an answer.
+
+        Raises:
+            Unreachable: there is no answer, or one that cannot be used now.
+            Refusal: the server refuses the request.
+        """
+        asked = f"?{urlencode(query, quote_via=quote)}" if query else ""
+        answer = self._good(
+            lambda: fetch(f"{self._url}{path}{asked}", self._seconds, LONGEST, self._headers, self._trust)
+        )
+        with self.understood():
+            return json.loads(answer.content)
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """The data of the answer to a POST; for errors see `get`."""
+        headers = {**self._headers, "Content-Type": "application/json"}
+        body = json.dumps(content).encode()
+        answer = self._good(lambda: send(f"{self._url}{path}", body, self._seconds, headers, self._trust))
+        with self.understood():
+            return json.loads(answer.content)
+
+    def delete(self, path: str) -> None:
+        """Delete something; for errors see `get`."""
+        self._good(lambda: send(f"{self._url}{path}", b"", self._seconds, self._headers, self._trust, "DELETE"))
+
+    @contextmanager
+    def understood(self) -> Iterator[None]:
+        """A block that reads an answer."""
+
+        def refuse(fault: str) -> NotUnderstood:
+            said = f"The answer of the {self._name.capitalize()} {self.host} cannot be read: {fault}."
+            return NotUnderstood.because("monitoring_not_understood", said, "See that the address is right.")
+
+        with understood(refuse):
+            yield
+
+    def _good(self, ask: Callable[[], Answer]) -> Answer:
+        try:
+            answer = ask()
+        except NoAnswer as error:
+            raise self._away(str(error)) from error
+        if answer.status >= 500 or answer.status == 429:
+            raise self._away(f"it answers {answer.status}")
+        if answer.status >= 300:
+            cause = " ".join(answer.content.split())[:200].strip('" ').rstrip(".")
+            raise refusal(
+                "monitoring_refuses",
+                f"The {self._name.capitalize()} {self.host} answers {answer.status}{f': {cause}' if cause else ''}.",
+                f"Correct its address and credentials ({self._name}.url, {self._name}.token, {self._name}.username).",
+            )
+        return answer
+
+    def _away(self, cause: str) -> Unreachable:
+        return Unreachable.because(
+            "monitoring_unreachable",
+            f"The {self._name.capitalize()} {self.host} gives no answer: {cause}.",
+            f"See that it runs and can be reached from here ({self._name}.url).",
+        )
+
+
+def _credentials(given: Mapping[str, Any]) -> dict[str, str]:
+    if given["token"]:
+        return {"Authorization": f"Bearer {given['token']}"}
+    if given["username"]:
+        pair = f"{given['username']}:{given['password'] or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The renewal of the silences of a run, beside that of its lock: while any task of it looks, they go on."""
+
+from __future__ import annotations
+
+from ..common.errors import Refusal
+from ..common.moments import utc_now
+from ..common.task import Guard
+from ..common.waiting import Clock
+from .alertmanager import Alertmanager
+from .silences import RENEWALS
+
+
+class SilenceRenewal:
+    """A guard that renews the silences before a look, if the guard below lets it look."""
+
+    def __init__(self, below: Guard, alertmanager: Alertmanager, clock: Clock) -> None:
+        self._below = below
+        self._alertmanager = alertmanager
+        self._clock = clock
+        self._asked_at = float("-inf")
+
+    def before_look(self, doing: str, stoppable: bool) -> None:
+        """See `Guard`."""
+        self._below.before_look(doing, stoppable)
+        between = self._alertmanager.duration.total_seconds() / RENEWALS / 2
+        if self._clock.now() - self._asked_at < between:
+            return
+        self._asked_at = self._clock.now()
+        try:
+            self._alertmanager.renew_due(self._alertmanager.held(), utc_now())
+        except Refusal:
+            # No upgrade waits for its silences: without them people are told of alerts, which is the safe side.
+            return
+
+    def before_act(self) -> None:
+        """See `Guard`."""
+        self._below.before_act()

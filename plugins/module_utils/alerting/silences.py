@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The silences that an upgrade holds: which are ours, and what has to be done about each. Pure.
+
+A silence carries in itself whose it is, so that it is found again after a kill: the lock of the upgrade is its creator,
+and its comment names the run. It lasts but a short time, and the run that lives makes it last longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..common.reading import Json, Unreadable, flag, listed, part, text
+from .selectors import Matcher, Selector
+
+CREATOR = "stateful.upgrade"
+OVER = "expired"
+RENEWALS = 3
+"""Renewals of a silence within the time that it lasts."""
+
+
+@dataclass(frozen=True)
+class Silence:
+    """One silence of the Alertmanager."""
+
+    id: str
+    selector: Selector
+    creator: str
+    comment: str
+    starts: str
+    """As the Alertmanager writes it: an update has to give the same."""
+    ends: datetime
+    state: str
+    """active, pending or expired."""
+
+
+def creator_of(lock: str) -> str:
+    """The creator of the silences of an upgrade, by the name of its lock."""
+    return f"{CREATOR} {lock}"
+
+
+def comment_of(run: str) -> str:
+    """The comment of the silences of a run."""
+    return f"An upgrade is under way, run {run}. It ends by itself if that run dies."
+
+
+def ours(silences: Iterable[Silence], lock: str) -> list[Silence]:
+    """The silences of an upgrade that are not over."""
+    return [each for each in silences if each.creator == creator_of(lock) and each.state != OVER]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The acts that bring the silences of an upgrade to what is wanted."""
+
+    made: tuple[Selector, ...]
+    kept: tuple[Silence, ...]
+    """They are made to last, and taken over by this run."""
+    ended: tuple[Silence, ...]
+
+
+def steps_to(wanted: Sequence[Selector], held: Sequence[Silence]) -> Steps:
+    """The acts that are needed. Silences are told apart by their matchers; of two alike the later one ends."""
+    kept: dict[frozenset[Matcher], Silence] = {}
+    ended = []
+    keys = {each.key for each in wanted}
+    for each in sorted(held, key=lambda silence: (silence.starts, silence.id)):
+        key = each.selector.key
+        if key in keys and key not in kept:
+            kept[key] = each
+        else:
+            ended.append(each)
+    made = tuple({each.key: each for each in wanted if each.key not in kept}.values())
+    return Steps(made, tuple(kept.values()), tuple(ended))
+
+
+def is_due(silence: Silence, comment: str, now: datetime, duration: timedelta) -> bool:
+    """Whether a silence has to be renewed: a third of its time is over, or it is of an earlier run."""
+    return silence.comment != comment or silence.ends - now < duration * (RENEWALS - 1) / RENEWALS
+
+
+def parse_silence(raw: Json) -> Silence:
+    """A silence as the API has it, version 2 (https://github.com/prometheus/alertmanager, api/v2/openapi.yaml)."""
+    return Silence(
+        id=text(raw, "id"),
+        selector=Selector(listed(raw, "matchers", _matcher)),
+        creator=text(raw, "createdBy", ""),
+        comment=text(raw, "comment", ""),
+        starts=text(raw, "startsAt"),
+        ends=_moment(raw, "endsAt"),
+        state=text(part(raw, "status"), "state"),
+    )
+
+
+def _matcher(raw: Json) -> Matcher:
+    return Matcher(
+        name=text(raw, "name"),
+        value=text(raw, "value", ""),
+        is_equal=flag(raw, "isEqual", default=True),
+        is_regex=flag(raw, "isRegex", default=False),
+    )
+
+
+def _moment(raw: Json, name: str) -> datetime:
+    found = text(raw, name)
+    try:
+        # Alertmanager writes nanoseconds and drops zeros at their end, neither of which Python 3.10 reads.
+        whole, _dot, rest = found.partition(".")
+        zone = rest.lstrip("0123456789") if rest else ""
+        return datetime.fromisoformat((whole + zone).replace("Z", "+00:00"))
+    except ValueError as error:
+        raise Unreadable(f"is {found}, which is no moment", name) from error

@@ -1,0 +1,176 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module prometheus_alerts."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: prometheus_alerts
+short_description: Prove that no alert fires that an upgrade has to heed
+description:
+  - Asks Prometheus for the alerts that fire, and waits until none of them stops the upgrade. All that do are named.
+  - An alert is ignored until a day, for a reason that is told. One that fired at the moment of O(baseline) already
+    stops nothing.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  prometheus:
+    description:
+      - The address of Prometheus, or of a server with its API such as a Thanos Querier, and the credentials for it.
+    type: dict
+    required: true
+    suboptions:
+      url:
+        description: The URL in front of C(/api/v1). It holds no user name and no password.
+        type: str
+        required: true
+      username:
+        description: The user name for basic authentication.
+        type: str
+      password:
+        description: The password for basic authentication.
+        type: str
+      token:
+        description: A bearer token. It takes precedence over O(prometheus.username).
+        type: str
+      ca_cert:
+        description: The file with the CA certificate of the server.
+        type: path
+      validate_certs:
+        description: Whether the certificate of the server is checked.
+        type: bool
+        default: true
+      request_timeout:
+        description: Seconds to wait for an answer.
+        type: int
+        default: 10
+  alerts:
+    description:
+      - Selectors of the alerts to heed, in the syntax that PromQL has between braces, as V(severity="critical"). An
+        alert is heeded if one of them fits it.
+    type: list
+    elements: str
+    default: ['severity="critical"']
+  ignored:
+    description: The alerts that stop nothing, and why.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      alerts:
+        description: The selector of these alerts.
+        type: str
+        required: true
+      reason:
+        description: The reason for which they stop nothing.
+        type: str
+        required: true
+      owner:
+        description: The person or the team that answers for that.
+        type: str
+        required: true
+      until:
+        description: The last day on which they are ignored, as V(2026-12-31). After it they are heeded again.
+        type: str
+        required: true
+  baseline:
+    description:
+      - A moment with its offset from UTC, as V(2026-12-01T22:00:00Z). Alerts that fired at that moment stop nothing.
+        Prometheus is asked for that moment.
+    type: str
+  watchdog:
+    description:
+      - The name of an alert that always fires, such as V(Watchdog). If it does not, no alert can be relied on, and
+        that is waited for.
+    type: str
+  wait:
+    description: Whether to wait until no alert stops the upgrade.
+  wait_timeout:
+    description: Seconds to wait.
+    default: 300
+  wait_sleep:
+    description: Seconds between two looks.
+    default: 5.0
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+    description: Nothing is changed.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+notes:
+  - "Neither Kubernetes nor OpenSearch is asked, except for a lock that is kept there."
+seealso:
+  - module: stateful.upgrade.alert_silence
+"""
+
+EXAMPLES = r"""
+- name: See that nothing critical is wrong
+  stateful.upgrade.prometheus_alerts:
+    prometheus:
+      url: https://prometheus.example.com
+    alerts:
+      - severity="critical",namespace="search"
+    ignored:
+      - alerts: alertname="DiskWillFillInFourDays"
+        reason: The disk is grown next week.
+        owner: storage team
+        until: '2026-12-31'
+    watchdog: Watchdog
+"""
+
+RETURN = r"""
+changed:
+  description: Always false.
+  returned: always
+  type: bool
+verdict:
+  description: The verdict, with a reason for each alert that fires.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+firing:
+  description: The labels of all alerts to heed that fire, also of those that stop nothing.
+  returned: when Prometheus has answered
+  type: list
+  elements: dict
+before:
+  description: Always empty.
+  returned: always
+  type: dict
+actions:
+  description: Always empty - nothing is changed.
+  returned: always
+  type: list
+  elements: dict
+waited:
+  description: Each reason that was waited for, with its seconds.
+  returned: always
+  type: list
+  elements: dict
+next:
+  description: Always empty - no step follows.
+  returned: always
+  type: str
+  sample: ''
+"""
+
+from ..module_utils.alerting.prometheus_alerts import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

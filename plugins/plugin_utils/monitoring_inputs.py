@@ -1,0 +1,52 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faults in the variables for alerts and silences: selectors, days, and an address that is missing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..module_utils.alerting.alerts import ignored_in
+from ..module_utils.alerting.selectors import selectors_in
+from ..module_utils.common.errors import Refusal
+from .connection_inputs import PREFIX, merged
+
+ALERTS, IGNORED, SILENCES = (f"{PREFIX}{name}" for name in ("alerts", "alerts_ignored", "silences"))
+NEEDS = {
+    ALERTS: "prometheus",
+    IGNORED: "prometheus",
+    SILENCES: "alertmanager",
+    f"{PREFIX}alerts_policy": "prometheus",
+    f"{PREFIX}watchdog": "prometheus",
+}
+"""The connection without which a variable does nothing."""
+
+
+def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
+    for name, connection in NEEDS.items():
+        whole = merged(f"{PREFIX}{connection}", given)
+        if given.get(name) and not (isinstance(whole, Mapping) and whole.get("url")):
+            yield f"{name} is given, and nobody is there to be asked: give {PREFIX}{connection}_url."
+    for name in (ALERTS, SILENCES):
+        texts = given.get(name) or []
+        if _all(texts, str):
+            yield from _refused(partial(selectors_in, texts, name))
+    entries = given.get(IGNORED) or []
+    if _all(entries, Mapping) and all(each.keys() >= {"alerts", "reason", "owner", "until"} for each in entries):
+        yield from _refused(partial(ignored_in, entries, IGNORED))
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(v, kind) for v in values)
+
+
+def _refused(read: Callable[[], object]) -> list[str]:
+    try:
+        read()
+    except Refusal as error:
+        return [reason.sentence() for reason in error.verdict.reasons]
+    return []
