@@ -44,6 +44,11 @@ options:
     description: With O(state=ended), the cause of an end that is not V(completed).
     type: str
     default: ''
+  codes:
+    description: With O(state=ended), the codes of the reasons for which the run has ended.
+    type: list
+    elements: str
+    default: []
   health:
     description: The word for the health of the cluster, as the last gate has found it.
     type: str
@@ -80,4 +85,41 @@ options:
       - Each version of a record is a file of its own, C(NAME.NUMBER.json), of which the last two are kept.
     type: path
     default: ~/.local/state/stateful.upgrade
+"""
+
+    METRICS = r"""
+options:
+  metrics_path:
+    description:
+      - A folder in which a file C(NAME.prom) has the figures of the upgrade, as the textfile collector of Prometheus'
+        node exporter reads it. It is made if it is missing. The file is written whenever the record is.
+      - This needs the Python package C(prometheus-client). Figures that cannot be written are a warning.
+    type: path
+  push_gateway:
+    description: A push gateway of Prometheus, which gets the same figures, and the credentials for it.
+    type: dict
+    suboptions:
+      url:
+        description: The URL in front of C(/metrics). It holds no user name and no password.
+        type: str
+      username:
+        description: The user name for basic authentication.
+        type: str
+      password:
+        description: The password for basic authentication.
+        type: str
+      token:
+        description: A bearer token. It takes precedence over O(push_gateway.username).
+        type: str
+      ca_cert:
+        description: The file with the CA certificate of the push gateway.
+        type: path
+      validate_certs:
+        description: Whether the certificate of the push gateway is checked.
+        type: bool
+        default: true
+      request_timeout:
+        description: Seconds to wait for an answer.
+        type: int
+        default: 10
 """

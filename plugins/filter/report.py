@@ -55,7 +55,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.common.errors import Refusal
-from ..module_utils.engine.record import parse_record
+from ..module_utils.engine.record_reading import parse_record
 from ..module_utils.engine.report import report_of
 
 

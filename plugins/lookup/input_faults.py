@@ -57,6 +57,7 @@ from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
 from ..module_utils.engine.steps import faults_of_steps
+from ..plugin_utils.approval_inputs import faults_of_approvals
 from ..plugin_utils.connection_inputs import PREFIX, listed
 from ..plugin_utils.inputs import (
     ON_HOSTS,
@@ -73,7 +74,10 @@ from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
 
 OF_SHELLS = {
-    "stateful.upgrade.begin": ("upgrade_webhook", "upgrade_webhook_body"),
+    "stateful.upgrade.begin": (
+        *("upgrade_metrics_path", "upgrade_push_gateway", "upgrade_webhook", "upgrade_webhook_body"),
+    ),
+    "stateful.upgrade.roll": ("upgrade_approvals",),
     "stateful.upgrade.steps": (
         *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_alerts_policy"),
         *("upgrade_dependencies", "upgrade_prometheus", "upgrade_silences", "upgrade_steps", "upgrade_watchdog"),
@@ -108,6 +112,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
                 found += faults_of_steps(steps_in(known.get(STEPS)))
                 found += faults_of_monitoring(known)
+                found += faults_of_approvals(known)
                 found += faults_of_task_files(known, self._loader)
             if playbook in ON_HOSTS and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)

@@ -80,6 +80,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 seealso:
   - module: stateful.upgrade.node_engine_switch

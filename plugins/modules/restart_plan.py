@@ -145,6 +145,7 @@ extends_documentation_fragment:
   - stateful.upgrade.restart.licence
   - stateful.upgrade.task
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.checks

@@ -67,6 +67,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.connections
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 notes:
   - "Kubernetes rights needed if the record is kept there: C(get) and C(patch) of C(configmaps)."

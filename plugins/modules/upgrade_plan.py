@@ -81,6 +81,7 @@ extends_documentation_fragment:
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
   - stateful.upgrade.schedule
   - stateful.upgrade.opensearch.consent

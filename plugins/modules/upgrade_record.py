@@ -28,8 +28,10 @@ options:
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
+      - V(held) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
+        V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
     type: str
-    choices: [read, begun, step, batch, ended]
+    choices: [read, begun, step, batch, ended, held, resumed, approved]
     default: read
   plan:
     description: The result of M(stateful.upgrade.pool_order).
@@ -73,6 +75,37 @@ options:
         of the upgrade, and all of it stays in the history.
     type: str
     default: ''
+  approvals:
+    description:
+      - With O(batch_state=upgrading), the points at which somebody has to say that the upgrade goes on. If one that was
+        reached is not approved, or the upgrade is paused, nothing is noted, and the verdict is C(waiting).
+      - The annotations C(upgrade.stateful/approved) (names with commas) and C(upgrade.stateful/pause) (a reason) of the
+        ConfigMap of a record approve and pause, too.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: The name of the point.
+        type: str
+        required: true
+      after:
+        description: The number of batches of the upgrade that are done then.
+        type: int
+        required: true
+  approval:
+    description: With O(state=approved), the name of the point that is approved.
+    type: str
+  record:
+    description:
+      - With V(held), V(resumed) and V(approved), the name of the record. It is needed only if several upgrades of the
+        place are under way.
+    type: str
+  codes:
+    description: The codes of the reasons for which the run has ended, or the batch has failed.
+    type: list
+    elements: str
+    default: []
   health:
     description: The word for the health of the cluster, as the gate before the batch, or the last gate, has found it.
     type: str
@@ -126,6 +159,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 notes:
   - "Kubernetes rights needed if the record is kept there: C(list) of C(configmaps) and C(leases) to read; C(get),
@@ -179,6 +213,9 @@ records:
       without a schedule.
     - C(conditions) has for each step its C(type), C(status), C(reason), C(message) and the moments of its begin, of its
       end, of the last look and of the last change.
+    - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
+      points that somebody has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
+      which the last run has ended, or a batch was stopped.
     - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.
@@ -201,6 +238,10 @@ records:
         - {name: managers, status: pending, left: [managers-0, managers-1, managers-2]}
       outside: []
       lock: {run: 20261121-020000-3f2a5b6c, who: ops@bastion, doing: '', processes: alive}
+name:
+  description: The name of the record of the upgrade that is meant.
+  returned: with V(held), V(resumed) and V(approved)
+  type: str
 record:
   description:
     - The record as written, with the fields of those in RV(records).

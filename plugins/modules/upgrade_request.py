@@ -68,6 +68,7 @@ attributes:
     support: partial
 extends_documentation_fragment:
   - stateful.upgrade.connections
+  - stateful.upgrade.runs.metrics
   - stateful.upgrade.task
 notes:
   - "Kubernetes rights needed for a ConfigMap: C(get) and C(patch) of C(configmaps)."

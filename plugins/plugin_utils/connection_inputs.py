@@ -15,12 +15,14 @@ from typing import Any
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int
 
-from ..module_utils.common.arguments import ALERTMANAGER, KUBERNETES, OPENSEARCH, PROMETHEUS
+from ..module_utils.common.arguments import ALERTMANAGER, KUBERNETES, METRICS, OPENSEARCH, PROMETHEUS
 
 PREFIX = "upgrade_"
 NAMESPACE = f"{PREFIX}namespace"
 CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
-    f"{PREFIX}{name}": option for name, option in {**KUBERNETES, **OPENSEARCH, **PROMETHEUS, **ALERTMANAGER}.items()
+    f"{PREFIX}{name}": option
+    for name, option in {**KUBERNETES, **OPENSEARCH, **PROMETHEUS, **ALERTMANAGER, **METRICS}.items()
+    if "options" in option
 }
 """The dictionaries by the name of their variable."""
 LISTS = frozenset(

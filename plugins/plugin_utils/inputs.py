@@ -22,13 +22,16 @@ ENTRY_OF = {"opensearch_hosts": "hosts"}
 """The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
 ON_HOSTS = ("opensearch_hosts", "restart_hosts")
 """The playbooks for members on plain hosts."""
-SERVING = ("abort", "report", "settle", "status")
+SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
 """The playbooks that serve every upgrade. Each takes all variables of the system."""
 SYSTEM = f"{PREFIX}system"
 """The role of the system, for the playbooks that serve every system. They import it before the inventory is read."""
 OF_ANY_SYSTEM = ("plan", *SERVING)
 OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
-BESIDE: Options = {"upgrade_abort_timeout": {"type": "int"}, "upgrade_report_path": {"type": "str"}}
+BESIDE: Options = {
+    "upgrade_abort_timeout": {"type": "int"},
+    **{f"upgrade_{name}": {"type": "str"} for name in ("approval", "pause_reason", "record_name", "report_path")},
+}
 """Variables of a single playbook each. All playbooks may get them, since one file of variables serves several."""
 GROUPS = f"{PREFIX}groups"
 """The groups of the inventory that are the pools of a cluster on plain hosts."""

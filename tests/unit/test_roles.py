@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import OF_SHELLS
+from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
 
 from tests.unit.given_options import module_defaults_in, variables_of_options
@@ -52,7 +53,9 @@ MADE = frozenset(
 """Variables that the role begin makes for the later ones; nobody gives them."""
 OF_PLAIN_HOSTS = frozenset({"upgrade_groups", "upgrade_member_role"})
 """Variables of the shells for a system whose members run on hosts of the inventory."""
-HANDED_ON = frozenset({"upgrade_alertmanager", "upgrade_kubernetes", "upgrade_opensearch", "upgrade_prometheus"})
+HANDED_ON = frozenset(
+    {"upgrade_alertmanager", "upgrade_kubernetes", "upgrade_opensearch", "upgrade_prometheus", "upgrade_push_gateway"}
+)
 """Variables that the playbook hands to every module; to groups of them it hands others, see `handed_to_groups`."""
 FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connection))
 """A variable for each option of these."""
@@ -220,7 +223,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
 
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
 MODULES = frozenset(path.stem for path in (ROOT / "plugins" / "modules").glob("upgrade_*.py"))
-BESIDE = frozenset({"upgrade_abort_timeout", "upgrade_member", "upgrade_report_path"})
+BESIDE = frozenset({*inputs.BESIDE, "upgrade_member"})
 """The variable of the playbook abort alone, and the one of a host in the inventory."""
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The HTTP API of a Prometheus or an Alertmanager, with its credentials."""
+"""The HTTP API of a Prometheus, an Alertmanager or a push gateway, with its credentials."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from ..common.web import Answer, NoAnswer, Trust, fetch, send
 
 LONGEST = 20_000_000
 """Bytes of an answer that are read: about 40,000 alerts."""
+
+SHOWN = {"prometheus": "Prometheus", "alertmanager": "Alertmanager", "push_gateway": "push gateway"}
+"""The names of the servers for people, by the option of their connection."""
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -36,13 +39,14 @@ class Server:
             Refusal: it is no URL of HTTP, or it holds credentials.
         """
         self._name = name
+        self._shown = SHOWN[name]
         self._url = str(given["url"]).rstrip("/")
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
             raise refusal(
                 "monitoring_address_unusable",
-                f"The address of the {name.capitalize()} is no plain URL of HTTP.",
-                f"Give one such as https://{name}.example.com, and its credentials apart ({name}.url).",
+                f"The address of the {self._shown} is no plain URL of HTTP.",
+                f"Give one such as https://monitoring.example.com, and its credentials apart ({name}.url).",
             )
         self.host = parts.netloc
         self._headers = _credentials(given)
@@ -71,6 +75,11 @@ class Server:
         with self.understood():
             return json.loads(answer.content)
 
+    def put(self, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send something in place of what is there; for errors see `get`."""
+        whole = {**self._headers, **headers}
+        self._good(lambda: send(f"{self._url}{path}", body, self._seconds, whole, self._trust, "PUT"))
+
     def delete(self, path: str) -> None:
         """Delete something; for errors see `get`."""
         self._good(lambda: send(f"{self._url}{path}", b"", self._seconds, self._headers, self._trust, "DELETE"))
@@ -80,7 +89,7 @@ class Server:
         """A block that reads an answer."""
 
         def refuse(fault: str) -> NotUnderstood:
-            said = f"The answer of the {self._name.capitalize()} {self.host} cannot be read: {fault}."
+            said = f"The answer of the {self._shown} {self.host} cannot be read: {fault}."
             return NotUnderstood.because("monitoring_not_understood", said, "See that the address is right.")
 
         with understood(refuse):
@@ -97,7 +106,7 @@ class Server:
             cause = " ".join(answer.content.split())[:200].strip('" ').rstrip(".")
             raise refusal(
                 "monitoring_refuses",
-                f"The {self._name.capitalize()} {self.host} answers {answer.status}{f': {cause}' if cause else ''}.",
+                f"The {self._shown} {self.host} answers {answer.status}{f': {cause}' if cause else ''}.",
                 f"Correct its address and credentials ({self._name}.url, {self._name}.token, {self._name}.username).",
             )
         return answer
@@ -105,7 +114,7 @@ class Server:
     def _away(self, cause: str) -> Unreachable:
         return Unreachable.because(
             "monitoring_unreachable",
-            f"The {self._name.capitalize()} {self.host} gives no answer: {cause}.",
+            f"The {self._shown} {self.host} gives no answer: {cause}.",
             f"See that it runs and can be reached from here ({self._name}.url).",
         )
 

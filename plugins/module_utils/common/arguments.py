@@ -60,11 +60,6 @@ KUBERNETES: Options = {
 
 NAMESPACE: Options = {"namespace": {"type": "str", "required": True}}
 
-RECORD: Options = {
-    "record_kept_in": {"type": "str", "choices": ["kubernetes", "file", "none"]},
-    "record_path": {"type": "path", "default": "~/.local/state/stateful.upgrade"},
-}
-"""The place of the record; by default the namespace where there is one, and a file elsewhere."""
 
 PORT_FORWARD: dict[str, Any] = {
     "type": "dict",
@@ -137,6 +132,19 @@ ALERTMANAGER: Options = {
         "options": {**_MONITORING, "silence_duration": {"type": "int", "default": 900}},
     }
 }
+
+METRICS: Options = {
+    "metrics_path": {"type": "path"},
+    "push_gateway": {"type": "dict", "apply_defaults": True, "options": _MONITORING},
+}
+"""The places of the figures for Prometheus."""
+
+RECORD: Options = {
+    "record_kept_in": {"type": "str", "choices": ["kubernetes", "file", "none"]},
+    "record_path": {"type": "path", "default": "~/.local/state/stateful.upgrade"},
+    **METRICS,
+}
+"""The place of the record, by default the namespace where there is one, and a file elsewhere; and of its figures."""
 
 CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **ALERTMANAGER, **LOCK}
 """Every module of the action group accepts these, so that `module_defaults` can set them once for all."""

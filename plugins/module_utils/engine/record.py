@@ -14,22 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..common.errors import refusal
-from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
 from ..common.words import shortened
-from .conditions import Condition, parse_condition
-from .counts import Counts, parse_counts
-from .figures import figure, longest_first
-from .phases import EXPLAINED, FORMER, Event, Phase, follow, phase_of
-from .pool_status import PoolRecord, outside_of, planned, pool_record_of, rolled
-from .start import Start, parse_start
+from .approvals import Approval, Hold
+from .conditions import Condition
+from .counts import Counts
+from .figures import longest_first
+from .phases import EXPLAINED, Event, Phase, follow
+from .pool_status import PoolRecord, outside_of, planned, rolled
+from .start import Start
 
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
-FORMER_BATCH_STATE = "rolling"
-"""The word for `upgrading` in records that were written before it was."""
-DEEPEST = 8
-"""Levels that the results of modules in a record are nested at the most."""
 SCHEMA = 1
 LONGEST_REASON = 500
 """Characters of a reason that are kept."""
@@ -119,8 +114,14 @@ class Record:
     """The moments of its schedule; None if it has none."""
     conditions: tuple[Condition, ...] = ()
     """One for each step that the runs take beside the batches, in the order in which they were begun."""
+    hold: Hold | None = None
+    """The pause that a person has asked for; None if nobody has."""
+    approvals: tuple[Approval, ...] = ()
+    """The points at which somebody has said that the upgrade goes on."""
     notices: tuple[str, ...] = ()
     """The keys of the notices that were sent."""
+    codes: tuple[str, ...] = ()
+    """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
     schema: int = SCHEMA
@@ -135,89 +136,6 @@ class Record:
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
         return dict(json.loads(json.dumps(asdict(self))))
-
-
-def parse_record(kept: str, where: str, every: str = "it") -> Record:
-    """The record that is kept as `kept`; `every` names, for people, all that goes when it is deleted.
-
-    Raises:
-        Refusal: it cannot be read.
-    """
-    try:
-        return _record(parsed(kept))
-    except Unreadable as error:
-        raise refusal(
-            "record_not_readable",
-            f"The record in {where} is not what this collection writes: {error}.",
-            f"Look at it, then delete {every}: nothing but the history of earlier runs is lost.",
-        ) from error
-
-
-def _record(raw: Json) -> Record:
-    batches = listed(raw, "batches", _batch)
-    word = one_of(raw, "phase", (*FORMER, *(each.value for each in Phase)))
-    phase = phase_of(word, any(each.state != "done" for each in batches))
-    # Before there was a reason, every transition of the whole had its message here.
-    former = field(raw, "message") if "reason" not in raw else field(raw, "reason")
-    return Record(
-        **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who")},
-        phase=phase,
-        reason="" if word in {"rolling", "completed"} else former,
-        started=field(raw, "started"),
-        updated=field(raw, "updated"),
-        batches=batches,
-        history=listed(raw, "history", _entry_of),
-        pools=listed(raw, "pools", pool_record_of, ()),
-        outside=texts(raw, "outside", ()),
-        deployed_version=text(raw, "deployed_version", ""),
-        system=text(raw, "system", ""),
-        acts=listed(raw, "acts", _shallow, ()),
-        health=text(raw, "health", ""),
-        waited=listed(raw, "waited", _shallow, ()),
-        last=listed(raw, "last", _shallow, ()),
-        start=parse_start(part(raw, "start", {})),
-        conditions=listed(raw, "conditions", parse_condition, ()),
-        notices=texts(raw, "notices", ()),
-        counts=parse_counts(part(raw, "counts", {})),
-        schema=whole(raw, "schema", SCHEMA),
-    )
-
-
-def _batch(raw: Json) -> BatchRecord:
-    state = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
-    return BatchRecord(
-        name=field(raw, "name"),
-        pools=texts(raw, "pools"),
-        members=texts(raw, "members"),
-        state="upgrading" if state == FORMER_BATCH_STATE else state,
-        run=field(raw, "run"),
-        started=field(raw, "started"),
-        ended=field(raw, "ended"),
-        took=listed(raw, "took", _shallow),
-        waited=listed(raw, "waited", _shallow),
-        cures=flag(raw, "cures", default=False),
-        health=text(raw, "health", ""),
-        outdated=texts(raw, "outdated", ()),
-        green_seconds=figure(raw, "green_seconds"),
-    )
-
-
-def field(raw: Json, name: str) -> str:
-    """A text that is always written, and may be empty."""
-    if name not in raw:
-        raise Unreadable("is missing", name)
-    return text(raw, name, "")
-
-
-def _shallow(raw: Json) -> Json:
-    """The result of a module, which is nested but a little: what is not could neither be shown nor written again."""
-    level: list[Any] = [raw]
-    for _depth in range(DEEPEST):
-        inner = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
-        level = [each for each in inner if isinstance(each, (dict, list))]
-    if level:
-        raise Unreadable("is nested too deep")
-    return raw
 
 
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
@@ -271,6 +189,8 @@ def planned_record(
         start=earlier.start if earlier is not None else None,
         conditions=earlier.conditions if earlier is not None else (),
         notices=earlier.notices if earlier is not None else (),
+        hold=earlier.hold if earlier is not None else None,
+        approvals=earlier.approvals if earlier is not None else (),
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
@@ -288,11 +208,6 @@ def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mappin
         cures=planned["cures"],
         outdated=tuple(name for name in members if name in outdated),
     )
-
-
-def _entry_of(raw: Mapping[str, Any]) -> Entry:
-    at, run, phase, message = (field(raw, name) for name in ("at", "run", "phase", "message"))
-    return Entry(at, run, phase, message, texts(raw, "more", ()))
 
 
 def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
@@ -346,7 +261,7 @@ def batch_changed(
     )
 
 
-def ended(record: Record | None, event: Event, message: str, at: str) -> Record | None:
+def ended(record: Record | None, event: Event, message: str, at: str, codes: Sequence[str] = ()) -> Record | None:
     """The record after a run, or one that it found dead, has ended; None where there is nothing to note.
 
     Raises:

@@ -22,7 +22,8 @@ from .lock import Lock
 from .lock_watch import life_of
 from .pace import done_text, usual_absence, with_last
 from .phases import Event
-from .record import Record, batch_changed, begun, ended, green_after, parse_record, waited_for
+from .record import Record, batch_changed, begun, ended, green_after, waited_for
+from .record_reading import parse_record
 from .size import record_text
 
 ATTEMPTS = 10
@@ -50,6 +51,8 @@ class Kept:
     """The version that guards a write: only this one is replaced."""
     every: str = "it"
     """All that goes when the record is deleted, for people."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """The notes that people have made at the record, where the place has such."""
 
     def record(self) -> Record:
         """The record itself.
@@ -283,7 +286,10 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
     return lambda record: _beside(
-        _seen(ended(record, Event(params["event"]), params["summary"], at), params), task, "the end", counted_after
+        _seen(ended(record, Event(params["event"]), params["summary"], at), params),
+        task,
+        "the end",
+        counted_after,
     )
 
 
@@ -302,7 +308,7 @@ def _beside(
 
 
 def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
-    """The record with the acts of the tasks so far, and the health that they have found."""
+    """The record with the acts of the tasks so far, the health that they have found, and the codes of their reasons."""
     if record is None:
         return None
     health = params["health"]
@@ -310,5 +316,7 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
         replace(each, health=health) if health and each.name == params["batch"] else each for each in record.batches
     )
     whole = health if health and not params["batch"] else record.health
-    seen = replace(record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole)
+    seen = replace(
+        record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole, codes=tuple(params["codes"])
+    )
     return green_after(seen, params["green_seconds"], params["batch"] or "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.reading import part, text, within
+from ..common.reading import part, text, text_map, within
 from ..engine.record_keeping import Found, Kept, News
 from .answers import reading_object
 from .client import Json, KubernetesClient
@@ -65,7 +65,8 @@ def kept_in(item: Json) -> Kept:
     with reading_object("ConfigMap", item):
         metadata = part(item, "metadata")
         where = f"ConfigMap {text(metadata, 'name')}"
-        return Kept(text(_data(item), KEY, ""), where, text(metadata, "resourceVersion", ""))
+        version = text(metadata, "resourceVersion", "")
+        return Kept(text(_data(item), KEY, ""), where, version, annotations=text_map(metadata, "annotations"))
 
 
 def _uid(item: Json) -> str:

@@ -15,10 +15,11 @@ from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
+from ..engine.approvals import judge_hold
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
-from ..engine.phases import Event
+from ..engine.phases import Event, Phase
 from ..engine.record import Record
 from ..engine.record_keeping import read_records
 from ..engine.schedule import schedule_in, to_cure
@@ -48,7 +49,7 @@ def contract_of(system: System) -> Contract:
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]
-                for name in ("event", "summary", "health", "acts", "waited", "green_seconds")
+                for name in ("event", "summary", "codes", "health", "acts", "waited", "green_seconds")
             },
         },
         required_if=[
@@ -123,7 +124,7 @@ def _plan(task: Task, system: System) -> Outcome:
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
     plan = {**order.more, **told, "before": order.before, "system": system.name}
     start = start_of(task, plan, records, verdict)
-    whole = combine((verdict, start))
+    whole = combine((verdict, start, *(judge_hold(one.hold) for one in records if one.phase is not Phase.COMPLETED)))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)

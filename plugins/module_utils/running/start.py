@@ -22,6 +22,7 @@ from ..engine.record_keeping import Nowhere, change_record
 from ..engine.schedule import Schedule, is_late, judge_patience, judge_start, schedule_in
 from ..engine.scheduling import Seen, before_start, judge_delay, told_late
 from . import upgrade_record
+from .metrics import measured
 
 PAUSE = 5.0
 """Seconds between two looks at the clock while the start is waited for."""
@@ -75,7 +76,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) 
 
     The verdict waits if this is the single pass that tells of a delay.
     """
-    store = upgrade_record.store_of(task.params)
+    store = measured(task, upgrade_record.store_of(task.params))
     if isinstance(store, Nowhere):
         raise refusal(
             "schedule_without_record",

@@ -15,7 +15,8 @@ from ..common.verdict import Verdict
 from ..common.words import printable
 from ..engine.ending_text import Ending, ending_lines
 from ..engine.plan_text import DEEDS, UPGRADE, Words, plan_lines
-from ..engine.record import Record, parse_record
+from ..engine.record import Record
+from ..engine.record_reading import parse_record
 
 _TEXTS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 _REASONS: dict[str, Any] = {"type": "list", "elements": "dict", "default": []}

@@ -26,6 +26,8 @@ from ..engine.schedule import closed
 from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import ConfigMaps
+from .metrics import measured
+from .say import STATES, may_begin, say
 
 CONTRACT = Contract(
     argument_spec={
@@ -34,7 +36,7 @@ CONTRACT = Contract(
         **WAIT,
         "namespace": {"type": "str"},
         "wait_timeout": {"type": "int", "default": 300},
-        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "step", "batch", "ended"]},
+        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "step", "batch", "ended", *STATES]},
         "plan": {"type": "dict"},
         "batch": {"type": "str"},
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
@@ -44,12 +46,21 @@ CONTRACT = Contract(
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
         "summary": {"type": "str", "default": ""},
+        "codes": {"type": "list", "elements": "str", "default": []},
         "health": {"type": "str", "default": ""},
         "green_seconds": {"type": "int"},
         "counted": {"type": "dict", "default": {}},
         "acts": {"type": "list", "elements": "dict", "default": []},
         "deadline": {"type": "int", "default": 0},
         "pause_at": {"type": "int", "default": 0},
+        "approvals": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {"name": {"type": "str", "required": True}, "after": {"type": "int", "required": True}},
+        },
+        "approval": {"type": "str"},
+        "record": {"type": "str"},
     },
     required_if=[
         ("record_kept_in", "kubernetes", ("namespace",)),
@@ -57,16 +68,20 @@ CONTRACT = Contract(
         ("state", "step", ("step", "step_state")),
         ("state", "batch", ("batch", "batch_state")),
         ("state", "ended", ("event",)),
+        ("state", "approved", ("approval",)),
     ],
 )
 
 
 def run(task: Task) -> Outcome:
     """Read all records of the place, or write a transition into that of the run."""
-    store, reads, at = store_of(task.params), task.params["state"] == "read", now_seconds()
+    store, reads, at = measured(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
     if begins_after(task.params, "pause_at", at):
         end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
         return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
+
+    if task.params["state"] in STATES:
+        return say(task, store)
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)
@@ -74,11 +89,19 @@ def run(task: Task) -> Outcome:
     # A step that waits has nothing half done, so that a run that is asked to stop ends there.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
     try:
+        if _begins(task.params) and not isinstance(store, Nowhere):
+            held = may_begin(task, store)
+            if not held.passed:
+                return Outcome(held, more={"record": {}, "at": at})
         return task.wait(step, lambda done: done.verdict, stoppable)[0]
     except Refusal as error:
-        if reads or (isinstance(error, Unreachable) and not task.params["wait"]):
+        if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise
         return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
+
+
+def _begins(params: Mapping[str, Any]) -> bool:
+    return bool(params["state"] == "batch" and params["batch_state"] == "upgrading")
 
 
 def store_of(params: Mapping[str, Any]) -> RecordStore:

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
-from ..common.arguments import CONNECTIONS, WAIT
+from ..common.arguments import CONNECTIONS, METRICS, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.moments import now_text
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark
+from ..engine.lock import name_for
+from ..engine.measures import measures_of_request
 from ..engine.request import Request, judge_unchanged, read_request
 from ..kubernetes.client import connect
+from .metrics import publisher_of
 from .request_sources import Source, source_of
 
 STATES = ("invalid", "waiting", "delayed", "refused", "started", "paused", "completed", "failed", "cancelled")
@@ -21,6 +25,7 @@ STATES = ("invalid", "waiting", "delayed", "refused", "started", "paused", "comp
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
+        **METRICS,
         **WAIT,
         "source": {"type": "str", "required": True},
         "namespace": {"type": "str"},
@@ -61,6 +66,9 @@ def _note(task: Task, source: Source) -> Outcome:
     if task.check_mode:
         return Outcome(Verdict())
     task.still_wanted()
+    publish = publisher_of(task)
+    if publish is not None:
+        publish(name_for(source.where), partial(measures_of_request, told["state"], STATES))
     try:
         noted = source.note(json.dumps(told))
     except Refusal as error:

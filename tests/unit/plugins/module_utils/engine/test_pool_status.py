@@ -10,13 +10,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
-    Record,
-    batch_changed,
-    begun,
-    ended,
-    parse_record,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import Record, batch_changed, begun, ended
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 
 Json = dict[str, Any]
 NEW, OLD = "3.8.0", "2.19.6"

@@ -23,8 +23,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     green_after,
     noted,
     one_sentence,
-    parse_record,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,13 +9,8 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event, Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
-    Record,
-    batch_changed,
-    begun,
-    ended,
-    parse_record,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import Record, batch_changed, begun, ended
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.schedule import Schedule
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.scheduling import Seen, before_start, told_late
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import record_text

@@ -16,9 +16,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record imp
     Entry,
     Record,
     noted,
-    parse_record,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import MOST
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.size import record_text
 
 CONFIG_MAP = 1024 * 1024

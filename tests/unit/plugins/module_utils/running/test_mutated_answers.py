@@ -17,12 +17,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pool_status import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
-    BatchRecord,
-    Entry,
-    Record,
-    parse_record,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import list_budgets, list_events, pod

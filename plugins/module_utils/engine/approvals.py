@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.reading import Json, text
+from ..common.verdict import Reason, as_verdict, refused, waiting
+from ..common.words import shortened
+
+PAUSE = "upgrade.stateful/pause"
+"""The annotation of a record that pauses its upgrade. Its value is the reason."""
+APPROVED = "upgrade.stateful/approved"
+"""The annotation of a record with the names of points that are approved, with commas between them."""
+LONGEST = 500
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A pause that a person has asked for."""
+
+    by: str
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The approval of a point."""
+
+    name: str
+    by: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point between batches at which somebody has to say that the upgrade goes on."""
+
+    name: str
+    after: int
+    """The number of batches that are done then."""
+
+
+def points_in(given: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The points as the variable has them, with numbers that its check has found good."""
+    return [Point(str(each["name"]), int(each["after"])) for each in given]
+
+
+def faults_of_points(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One sentence for each fault that the types of the values do not show."""
+    names = [str(each.get("name")) for each in given]
+    for number, name in enumerate(names):
+        if "," in name or name != name.strip():
+            yield f"upgrade_approvals[{number}] has the name '{name}': give one without commas and blanks around it."
+        if name in names[:number]:
+            yield f"upgrade_approvals[{number}] has the name of another point, {name}: give each its own."
+    for number, each in enumerate(given):
+        if str(each.get("after", "")).lstrip("-").isdigit() and int(each["after"]) < 0:
+            yield f"upgrade_approvals[{number}].after is negative: give the number of batches that are done then."
+
+
+def with_annotations(
+    hold: Hold | None, approvals: Sequence[Approval], annotations: Mapping[str, str], at: str
+) -> tuple[Hold | None, tuple[Approval, ...]]:
+    """The pause and the approvals of a record, with those that its annotations ask for."""
+    if hold is None and PAUSE in annotations:
+        hold = Hold(f"the annotation {PAUSE}", at, shortened(annotations[PAUSE], LONGEST))
+    known = {each.name for each in approvals}
+    names = [name.strip() for name in annotations.get(APPROVED, "").split(",")]
+    fresh = tuple(Approval(name, f"the annotation {APPROVED}", at) for name in names if name and name not in known)
+    return hold, (*approvals, *fresh)
+
+
+@as_verdict
+def judge_hold(hold: Hold | None) -> Iterator[Reason]:
+    """Whether nobody has paused the upgrade."""
+    if hold is not None:
+        why = f": {hold.reason.rstrip('.')}" if hold.reason else ""
+        yield waiting(
+            "paused_on_request",
+            f"The upgrade is paused by {hold.by} since {hold.at}{why}.",
+            f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record.",
+        )
+
+
+@as_verdict
+def judge_points(points: Sequence[Point], approvals: Sequence[Approval] | None, done: int) -> Iterator[Reason]:
+    """Whether each point that was reached is approved, when so many batches are `done`. No record has no approvals."""
+    if points and approvals is None:
+        yield refused(
+            "approval_without_record",
+            "The upgrade has points to approve, and no record in which approvals would stand.",
+            "Keep a record that can be read and written (upgrade_record_kept_in), or leave out upgrade_approvals.",
+        )
+        return
+    known = {each.name for each in approvals or ()}
+    for point in points:
+        if done >= point.after and point.name not in known:
+            yield waiting(
+                "approval_missing",
+                f"The upgrade waits for the approval {point.name} (batches done: {done}).",
+                f"Approve it with the playbook approve and upgrade_approval={point.name}, then run again.",
+                about=point.name,
+            )
+
+
+def parse_hold(raw: Json) -> Hold | None:
+    """The pause that a record keeps; None if it keeps none."""
+    return Hold(text(raw, "by"), text(raw, "at"), text(raw, "reason", "")) if raw else None
+
+
+def parse_approval(raw: Json) -> Approval:
+    """An approval that a record keeps."""
+    return Approval(text(raw, "name"), text(raw, "by"), text(raw, "at"))

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The figures of an upgrade for Prometheus, from its record. Pure.
+
+Each is a gauge of the upgrade as it is now, so that a figure that is written again by another run is not counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from .conditions import StepState
+from .phases import Phase
+from .record import BATCH_STATES, Record
+
+PREFIX = "stateful_upgrade"
+HELP = {
+    "phase": "Whether the upgrade is in this phase.",
+    "members": "Members of the plan in batches of this state.",
+    "reason": "Whether the last run ended, or a batch was stopped, for a reason with this code, such as timed_out.",
+    "request": "Whether the request of the upgrade is in this state.",
+    "step": "Whether the step is in this state.",
+    "step_seconds": "Seconds from the first begin of the step until it was completed, or last looked at.",
+    "batch_seconds": "Seconds from the begin of the batch until its end.",
+    "start_time_seconds": "Moment at which the upgrade began.",
+    "update_time_seconds": "Moment at which its record was last written.",
+    "scheduled_time_seconds": "Moment from which on the upgrade may start.",
+    "window_end_time_seconds": "Moment from which on the upgrade may not start any more.",
+    "delayed": "Whether it was told that no batch had begun some time after the start.",
+    "to_cure": "Things that stood in the way of the start when they were last looked at.",
+}
+"""The meaning of each figure by its name behind the prefix."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure."""
+
+    name: str
+    """One of `HELP`."""
+    labels: Mapping[str, str]
+    value: float
+
+
+def measures_of(record: Record) -> list[Measure]:
+    """The figures of an upgrade. A moment that has not come has none."""
+    return [*_of_the_whole(record), *_of_the_start(record), *_of_steps(record), *_of_batches(record)]
+
+
+def measures_of_request(state: str, states: Sequence[str]) -> list[Measure]:
+    """The figures of a request that is in one of these states."""
+    return [Measure("request", {"state": each}, float(each == state)) for each in states]
+
+
+def _of_the_whole(record: Record) -> Iterator[Measure]:
+    about = {"target_version": record.target_version, "system": record.system}
+    for phase in Phase:
+        yield Measure("phase", {"phase": phase.value, **about}, float(record.phase is phase))
+    for code in record.codes:
+        yield Measure("reason", {"code": code}, 1.0)
+    yield from _moment("start_time_seconds", record.started)
+    yield from _moment("update_time_seconds", record.updated)
+
+
+def _of_the_start(record: Record) -> Iterator[Measure]:
+    start = record.start
+    if start is not None:
+        yield from _moment("scheduled_time_seconds", start.at)
+        yield from _moment("window_end_time_seconds", start.end)
+        yield Measure("delayed", {}, float(bool(start.delayed)))
+        yield Measure("to_cure", {}, float(len(start.findings)))
+
+
+def _of_steps(record: Record) -> Iterator[Measure]:
+    for each in record.conditions:
+        for state in StepState:
+            yield Measure("step", {"step": each.type, "state": state.value}, float(each.reason == state.value))
+        seconds = _between(each.start_time, each.complete_time or each.last_probe_time)
+        if seconds is not None:
+            yield Measure("step_seconds", {"step": each.type}, seconds)
+
+
+def _of_batches(record: Record) -> Iterator[Measure]:
+    for state in BATCH_STATES:
+        count = sum(len(each.members) for each in record.batches if each.state == state)
+        yield Measure("members", {"state": state}, float(count))
+    for batch in record.batches:
+        seconds = _between(batch.started, batch.ended)
+        if seconds is not None:
+            yield Measure("batch_seconds", {"batch": batch.name}, seconds)
+
+
+def _moment(name: str, text: str) -> Iterator[Measure]:
+    moment = _parsed(text)
+    if moment is not None:
+        yield Measure(name, {}, moment.timestamp())
+
+
+def _between(begin: str, end: str) -> float | None:
+    first, last = _parsed(begin), _parsed(end)
+    return max(0.0, (last - first).total_seconds()) if first is not None and last is not None else None
+
+
+def _parsed(text: str) -> datetime | None:
+    """The moment that a text is; None if it is none, since a record may be written by other versions."""
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

@@ -1,0 +1,21 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The faults in the points at which an upgrade is to be approved. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..module_utils.engine.approvals import faults_of_points
+from .connection_inputs import PREFIX
+
+
+def faults_of_approvals(given: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
+    points = given.get(f"{PREFIX}approvals")
+    if isinstance(points, (list, tuple)) and all(isinstance(each, Mapping) for each in points):
+        yield from faults_of_points(points)
+        if points and given.get(f"{PREFIX}record_kept_in") == "none":
+            yield f"{PREFIX}approvals stand in the record, and {PREFIX}record_kept_in=none keeps none: keep a record."

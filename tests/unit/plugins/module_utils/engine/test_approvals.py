@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""People's say holds an upgrade exactly as long as it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.approvals import (
+    APPROVED,
+    PAUSE,
+    Approval,
+    Hold,
+    Point,
+    faults_of_points,
+    judge_hold,
+    judge_points,
+    with_annotations,
+)
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.approval_inputs import faults_of_approvals
+from hypothesis import given
+from hypothesis import strategies as st
+
+AT = "2026-12-01T12:00:00Z"
+POINTS = [Point("canary", 1), Point("rest", 2)]
+
+
+@given(st.integers(0, 5), st.sets(st.sampled_from(["canary", "rest", "other"])))
+def test_a_point_holds_from_its_batch_on_until_it_is_approved(done: int, approved: set[str]) -> None:
+    verdict = judge_points(POINTS, [Approval(name, "me", AT) for name in sorted(approved)], done)
+    waits = {each.about for each in verdict.reasons}
+    assert waits == {each.name for each in POINTS if done >= each.after} - approved
+
+
+def test_points_need_a_record_and_no_points_need_none() -> None:
+    assert judge_points(POINTS, None, 0).state is State.REFUSED
+    assert judge_points([], None, 0).passed
+
+
+def test_annotations_say_the_same_and_are_noted_once() -> None:
+    annotations = {PAUSE: "a storm", APPROVED: " canary,, rest ", "other": "x"}
+    hold, approvals = with_annotations(None, [Approval("rest", "me", AT)], annotations, AT)
+    assert [each.name for each in approvals] == ["rest", "canary"]
+    assert "a storm." in judge_hold(hold).reasons[0].message
+    assert with_annotations(hold, approvals, annotations, "later") == (hold, approvals)
+    assert with_annotations(None, (), {}, AT) == (None, ())
+    assert judge_hold(None).passed
+    assert judge_hold(Hold("me", AT, "")).reasons[0].message == f"The upgrade is paused by me since {AT}."
+
+
+@pytest.mark.parametrize(
+    ("points", "fault"),
+    [
+        ([{"name": "a", "after": -1}], "after is negative"),
+        ([{"name": "a,b", "after": 1}], "without commas"),
+        ([{"name": "a", "after": 1}, {"name": "a", "after": 2}], "the name of another point"),
+    ],
+)
+def test_points_that_could_not_be_approved_are_faults(points: list[dict[str, Any]], fault: str) -> None:
+    (said,) = faults_of_points(points)
+    assert fault in said
+    (also,) = faults_of_approvals({"upgrade_approvals": points})
+    assert also == said
+
+
+def test_approvals_without_a_record_are_a_fault() -> None:
+    given: dict[str, Any] = {"upgrade_approvals": [{"name": "a", "after": 1}], "upgrade_record_kept_in": "none"}
+    (said,) = faults_of_approvals(given)
+    assert "keeps none" in said
