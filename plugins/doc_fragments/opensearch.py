@@ -69,6 +69,12 @@ options:
     type: list
     elements: str
     default: []
+  canary:
+    description:
+      - The member that goes first and alone, by its name, or by a node attribute, as V(canary=true). Of several members
+        with that attribute it is the first one in the order.
+      - A member of a pool that is rolled by partition goes by its ordinal, and is refused as a canary.
+    type: str
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members

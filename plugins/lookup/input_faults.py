@@ -77,7 +77,7 @@ OF_SHELLS = {
     "stateful.upgrade.begin": (
         *("upgrade_metrics_path", "upgrade_push_gateway", "upgrade_webhook", "upgrade_webhook_body"),
     ),
-    "stateful.upgrade.roll": ("upgrade_approvals",),
+    "stateful.upgrade.roll": ("upgrade_approvals", "upgrade_soak_limits", "upgrade_soak_probes", "upgrade_soak_time"),
     "stateful.upgrade.steps": (
         *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_alerts_policy"),
         *("upgrade_dependencies", "upgrade_prometheus", "upgrade_silences", "upgrade_steps", "upgrade_watchdog"),

@@ -41,6 +41,7 @@ LISTS = frozenset(
         "order",
         "pools",
         "skip_checks",
+        "soak_probes",
         "tasks_after",
         "tasks_before",
         "tasks_between",

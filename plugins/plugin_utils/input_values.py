@@ -13,7 +13,7 @@ from ansible.module_utils.common.validation import check_type_bool, check_type_d
 
 from .connection_inputs import listed
 
-LEAST = {"upgrade_delay_trigger": 0, "upgrade_run_timeout": 0, "upgrade_recoveries": 0}
+LEAST = dict.fromkeys((f"upgrade_{name}" for name in ("delay_trigger", "recoveries", "run_timeout", "soak_time")), 0)
 """The least value of the numbers for which it is not 1; 0 turns their limits off."""
 OF_INDICES = frozenset({"upgrade_allow_single_copy", "upgrade_allow_red_indices"})
 """Lists of indices, which may be true or false for every index and for none."""

@@ -11,15 +11,19 @@ from typing import Any
 
 from ..module_utils.alerting.alerts import ignored_in
 from ..module_utils.alerting.selectors import selectors_in
+from ..module_utils.alerting.soak import limits_in
 from ..module_utils.common.errors import Refusal
-from .connection_inputs import PREFIX, merged
+from ..module_utils.dependencies.addresses import dependencies_in
+from .connection_inputs import PREFIX, listed, merged
 
 ALERTS, IGNORED, SILENCES = (f"{PREFIX}{name}" for name in ("alerts", "alerts_ignored", "silences"))
+LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time"))
 NEEDS = {
     ALERTS: "prometheus",
     IGNORED: "prometheus",
     SILENCES: "alertmanager",
     f"{PREFIX}alerts_policy": "prometheus",
+    LIMITS: "prometheus",
     f"{PREFIX}watchdog": "prometheus",
 }
 """The connection without which a variable does nothing."""
@@ -35,9 +39,23 @@ def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
         texts = given.get(name) or []
         if _all(texts, str):
             yield from _refused(partial(selectors_in, texts, name))
+    yield from _faults_of_soak(given)
     entries = given.get(IGNORED) or []
     if _all(entries, Mapping) and all(each.keys() >= {"alerts", "reason", "owner", "until"} for each in entries):
         yield from _refused(partial(ignored_in, entries, IGNORED))
+
+
+def _faults_of_soak(given: Mapping[str, Any]) -> Iterator[str]:
+    probes, limits = listed(given.get(PROBES)) or [], given.get(LIMITS) or []
+    if _all(probes, str):
+        yield from _refused(partial(dependencies_in, probes))
+    if _all(limits, Mapping) and all(each.keys() >= {"name", "query"} for each in limits):
+        yield from _refused(partial(limits_in, limits, LIMITS))
+    wanted = given.get(SOAK) not in (None, "", "0", 0)
+    if wanted and given.get(f"{PREFIX}record_kept_in") == "none":
+        yield f"{SOAK} needs a record, and {PREFIX}record_kept_in=none keeps none: keep a record."
+    for name in (each for each in (PROBES, LIMITS) if given.get(each) and not wanted):
+        yield f"{name} does nothing without {SOAK}: give the seconds, or take it out."
 
 
 def _all(values: Any, kind: type) -> bool:

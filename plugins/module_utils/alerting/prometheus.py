@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -35,6 +36,17 @@ def firing(server: Server, selectors: Sequence[Selector], at: datetime | None = 
         if answer.get("warnings"):
             raise Unreadable(f"is incomplete ({'; '.join(answer['warnings'])[:200]})")
         return [alert_with(each["metric"]) for each in answer["data"]["result"]]
+
+
+def value(server: Server, query: str, at: datetime | None = None) -> float | None:
+    """The value of a query now, or at an earlier moment; None unless it has exactly one. For errors see `firing`."""
+    asked = [("query", query)] if at is None else [("query", query), ("time", f"{at.timestamp():.3f}")]
+    answer = server.get("/api/v1/query", asked)
+    with server.understood():
+        data = answer["data"]
+        samples = [data["result"]] if data["resultType"] == "scalar" else [each["value"] for each in data["result"]]
+        found = float(samples[0][1]) if len(samples) == 1 else math.nan
+    return None if math.isnan(found) else found
 
 
 def fires(server: Server, name: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from ..common.arguments import CONNECTIONS, PROMETHEUS, WAIT
 from ..common.errors import refusal
@@ -20,6 +21,15 @@ from .server import Server
 
 CRITICAL = 'severity="critical"'
 IGNORED = ("alerts", "reason", "owner", "until")
+OF_ALERTS: dict[str, dict[str, Any]] = {
+    "alerts": {"type": "list", "elements": "str", "default": [CRITICAL]},
+    "ignored": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {name: {"type": "str", "required": True} for name in IGNORED},
+    },
+}
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -27,13 +37,7 @@ CONTRACT = Contract(
         **WAIT,
         "wait_timeout": {"type": "int", "default": 300},
         "wait_sleep": {"type": "float", "default": 5.0},
-        "alerts": {"type": "list", "elements": "str", "default": [CRITICAL]},
-        "ignored": {
-            "type": "list",
-            "elements": "dict",
-            "default": [],
-            "options": {name: {"type": "str", "required": True} for name in IGNORED},
-        },
+        **OF_ALERTS,
         "baseline": {"type": "str"},
         "watchdog": {"type": "str"},
     },

@@ -37,14 +37,14 @@ def run(task: Task) -> Outcome:
     wanted = dependencies_in(task.params["dependencies"])
 
     def look() -> Causes:
-        return _asked(wanted, float(task.params["timeout"]))
+        return causes_of(wanted, float(task.params["timeout"]))
 
     causes, verdict = task.wait(look, judge_dependencies, stoppable=True)
     return Outcome(verdict, more={"unavailable": [each.shown for each, cause in causes if cause]})
 
 
-def _asked(wanted: Sequence[Dependency], seconds: float) -> Causes:
-    """The cause for which each is not available."""
+def causes_of(wanted: Sequence[Dependency], seconds: float) -> Causes:
+    """The cause for which each is not available; empty for one that is. All are asked side by side."""
     with ThreadPoolExecutor(MOST) as threads:
         return list(zip(wanted, threads.map(partial(_cause, seconds=seconds), wanted), strict=True))
 

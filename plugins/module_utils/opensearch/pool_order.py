@@ -18,7 +18,7 @@ from ..pools.judge import DEPLOYERS, judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
-from .judge.given_order import judge_order, place_of
+from .judge.given_order import judge_canary, judge_order, place_of
 from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
 from .judge.policy import OF_INDICES, Policy, policy_of
@@ -58,6 +58,7 @@ CONTRACT = Contract(
         "container": {"type": "str"},
         "members": {"type": "list", "elements": "str", "default": []},
         "order": {"type": "list", "elements": "str", "default": []},
+        "canary": {"type": "str"},
         "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "zone_attribute": {"type": "str", "default": "zone"},
@@ -107,7 +108,13 @@ def planned(
     pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
     drawn = replace(drawn, pools=pools)
     hands_over = params["hand_over"]
-    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=hands_over, at_once=at_once)
+    cutting = Cutting(
+        params["batching"],
+        params["max_unavailable"],
+        hands_over=hands_over,
+        at_once=at_once,
+        canary=params.get("canary") or "",
+    )
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     # Members that are away and in the plan are cured before any other goes.
@@ -127,6 +134,7 @@ def planned(
             judge_templates(drawn.sets, pools, target) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
+            judge_canary(cutting.canary, pools, batches),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
@@ -145,6 +153,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
         *(f"{option}: {getattr(policy, option)}" for option in OF_INDICES if getattr(policy, option)),
         *(() if params["hand_over"] else ("no hand-over",)),
         *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
+        *((f"canary {cutting.canary}",) if cutting.canary else ()),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]

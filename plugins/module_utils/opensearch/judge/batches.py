@@ -36,6 +36,8 @@ class Cutting:
     """Whether the elected manager hands over before its batch goes down, if it can."""
     at_once: frozenset[str] = frozenset()
     """Members that somebody wants to go together, however the others go."""
+    canary: str = ""
+    """The member that goes first, by its name or by a node attribute (name=value); empty if none is chosen."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,8 @@ def batches_of(
     cured = [member for member in broken if known[member.pool].cures(member)]
     there = (member for member in going if member.version is not None or member in cured)
     rest = sorted(there, key=lambda member: not member.under_way)
-    asked = [member for member in rest if member.name in cutting.at_once and not member.under_way]
-    steps: list[Step] = [(member,) for member in rest if asked and member.under_way]
-    steps += _together(asked, known, replace(cutting, batching="disjoint"), most, placement)
+    canary = [member for member in rest if cutting.canary and member.is_called(cutting.canary)][:1]
+    steps = _first(rest, canary, known, cutting, most, placement)
     done = {member.name for step in steps for member in step}
     steps += _steps([member for member in rest if member.name not in done], known, cutting, most, placement)
     deferred = _deferred(steps, target)
@@ -93,12 +94,28 @@ def batches_of(
                 step,
                 known,
                 target,
-                deferred=step is deferred,
-                hands_over=cutting.hands_over and _may(step, placement),
+                canary=[*step] == canary,
+                further=_further(step, cutting.hands_over and _may(step, placement), step is deferred),
             )
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
     )
+
+
+def _first(
+    rest: Sequence[Member],
+    canary: Sequence[Member],
+    pools: Mapping[str, Pool],
+    cutting: Cutting,
+    most: Mapping[str, int | None],
+    placement: Placement,
+) -> list[Step]:
+    """The batches that go before all others: those under way, the canary, and members that are to go together."""
+    free = [member for member in rest if not member.under_way and member not in canary]
+    asked = [member for member in free if member.name in cutting.at_once]
+    steps: list[Step] = [(member,) for member in rest if (asked or canary) and member.under_way]
+    steps += [(member,) for member in canary if not member.under_way]
+    return [*steps, *_together(asked, pools, replace(cutting, batching="disjoint"), most, placement)]
 
 
 def _steps(
@@ -209,16 +226,12 @@ def _batch(
     target: Version,
     *,
     cures: bool = False,
-    deferred: bool = False,
-    hands_over: bool = False,
+    canary: bool = False,
+    further: str = "",
 ) -> Batch:
     more = f"-and-{len(step) - 1}-more" if len(step) > 1 else ""
     outdated = tuple(member.name for member in step if member.replaced_on(target))
-    reason = _reason(step, pools, outdated, cures=cures)
-    if hands_over:
-        reason += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
-    if deferred:
-        reason += "; it waits until the members without data that cannot be elected are on the new major version"
+    reason = _reason(step, pools, outdated, "cured" if cures else "canary" if canary else "") + further
     return Batch(
         name=f"batch-{number:02d}.{step[0].name}{more}",
         pools=tuple(dict.fromkeys(member.pool for member in step)),
@@ -230,11 +243,22 @@ def _batch(
     )
 
 
+def _further(step: Step, hands_over: bool, deferred: bool) -> str:
+    """The part of the reason that follows from the batches beside it."""
+    words = ""
+    if hands_over:
+        words += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
+    if deferred:
+        words += "; it waits until the members without data that cannot be elected are on the new major version"
+    return words
+
+
 def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
     return ", ".join(dict.fromkeys(pools[member.pool].kind.value for member in step))
 
 
-def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], *, cures: bool) -> str:
+def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], first_as: str) -> str:
+    """The reason for the place of a batch. It goes before others `first_as` one to be cured, or as the canary."""
     first, words = step[0], _kinds(step, pools)
     if outdated:
         words += f"; {TEMPLATE_CHANGED}"
@@ -243,7 +267,9 @@ def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], *,
         zones = {member.zone for member in step}
         common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"
         return f"{words}; {len(step)} members {common}"
-    if cures:
+    if first_as == "canary":
+        return f"{words}; the canary goes first"
+    if first_as == "cured":
         return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is cured first"

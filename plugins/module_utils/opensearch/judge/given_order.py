@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from ...common.verdict import Reason, as_verdict, refused, remark
+from .batches import Batch
 from .pools import Pool
 
 SERIAL = "serial"
@@ -66,3 +67,35 @@ def judge_order(order: Sequence[str], pools: Sequence[Pool], batching: str) -> I
         elif before.kind is after.kind and pools.index(before) > pools.index(after):
             cause = "has the elected manager" if before.elected else f"waits for {after.name}, whose pods are unsettled"
             yield remark("order_not_kept", f"Pool {before.name} goes after pool {after.name}: it {cause}.")
+
+
+@as_verdict
+def judge_canary(canary: str, pools: Sequence[Pool], batches: Sequence[Batch]) -> Iterator[Reason]:
+    """Whether the member that is to go first is there, and goes first. `batches` are those of the plan."""
+    if not canary:
+        return
+    known = [member for pool in pools for member in pool.members]
+    meant = [member for member in known if member.is_called(canary)]
+    away = any(member.version is None for member in known)
+    # A member that is away has no attribute: a run that was interrupted there goes on.
+    if not meant and not (ATTRIBUTE in canary and away):
+        yield refused(
+            "canary_unknown",
+            f"The canary {canary} is no member of the pools, and no node attribute of any.",
+            f"Correct it (upgrade_canary); there are: {', '.join(sorted(member.name for member in known))}.",
+        )
+    for pool in (pool for pool in pools if pool.by_partition and any(member in meant for member in pool.members)):
+        yield refused(
+            "canary_by_partition",
+            f"The canary {canary} is of pool {pool.name}, whose members go by their ordinals, as a partition demands.",
+            "Take a member of another pool (upgrade_canary), or roll this pool with OnDelete (upgrade_strategy).",
+        )
+    under_way = {member.name for member in known if member.under_way}
+    names = {member.name for member in meant}
+    going = [{*batch.members} for batch in batches if not batch.cures and not under_way & {*batch.members}]
+    if any(names & each for each in going) and not names & going[0]:
+        yield refused(
+            "canary_goes_last",
+            f"The canary {canary} has to wait for members without data that could not join any more after it.",
+            "Take another member (upgrade_canary), since the last one that can be elected goes after these.",
+        )

@@ -61,6 +61,10 @@ class Member:
     under_way: bool = False
     """Whether a run that was interrupted has begun with it, so that it goes before all others."""
 
+    def is_called(self, canary: str) -> bool:
+        """Whether it is meant by its name, or by one of its node attributes (name=value)."""
+        return canary == self.name or canary in self.attributes
+
     def behind(self, target: Version) -> bool:
         """Whether it is to go: it is not on the target version, its pod is outdated, or it is due."""
         return self.version != target or self.outdated or self.due

@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     Cutting,
     batches_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.given_order import judge_canary
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Member, Pool, order_pools
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.batch_case import (
@@ -178,6 +179,30 @@ def test_every_batch_of_any_cluster_is_safe(
     zones = {each.name: each.zone for one in pools for each in one.members}
     if batching == "zones":
         assert all(len(batch.members) == 1 or len({zones[name] for name in batch.members}) == 1 for batch in batches)
+
+
+@given(
+    clusters(),
+    st.sampled_from(["serial", "zones", "disjoint"]),
+    st.sampled_from([NEW, MINOR]),
+    st.booleans(),
+    st.integers(0, 20),
+)
+def test_a_canary_goes_first_and_every_batch_is_safe_nevertheless(
+    cluster: tuple[list[Pool], Placement], batching: str, target: Version, hands_over: bool, number: int
+) -> None:
+    pools, placement = cluster
+    members = [each for one in pools for each in one.members]
+    canary = members[number % len(members)]
+    cutting = Cutting(batching, hands_over=hands_over, canary=canary.name)
+    batches = batches_of(pools, target, (), cutting, placement)
+    known = {each.name: each for each in members}
+    found = [*_cures_at_fault(batches, pools), *_order_at_fault(batches, known, target)]
+    assert found == []
+    assert sorted(name for each in batches if not each.cures for name in each.members) == sorted(known)
+    first = next(each for each in batches if not each.cures)
+    if canary.version is not None and not judge_canary(canary.name, pools, batches).deciding():
+        assert first.members == (canary.name,)
 
 
 @given(clusters(), st.sampled_from([NEW, MINOR]), st.booleans())

@@ -4,9 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.given_order import judge_order, place_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import Batch
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.given_order import (
+    judge_canary,
+    judge_order,
+    place_of,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Member, Pool, order_pools
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 
@@ -58,3 +64,25 @@ def test_the_order_of_the_kinds_and_the_elected_manager_come_first(
     ordered = order_pools(pools, lambda each: place_of(each, order))
     assert [each.name for each in ordered] == goes
     assert [reason.code for reason in judge_order(order, ordered, "serial").reasons] == codes
+
+
+@pytest.mark.parametrize(
+    ("canary", "pools", "codes"),
+    [
+        ("", [PLAIN], []),
+        ("plain-0", [PLAIN], []),
+        ("temp=hot", [tier("a", "hot")], []),
+        ("temp=cold", [tier("a", "hot")], ["canary_unknown"]),
+        ("temp=cold", [tier("a", "hot", away=True)], []),
+        ("plain", [PLAIN], ["canary_unknown"]),
+        ("plain-0", [replace(PLAIN, by_partition=True)], ["canary_by_partition"]),
+    ],
+)
+def test_a_canary_is_a_member_that_can_go_first(canary: str, pools: Sequence[Pool], codes: list[str]) -> None:
+    assert [reason.code for reason in judge_canary(canary, pools, ()).reasons] == codes
+
+
+def test_a_canary_that_has_to_wait_is_refused() -> None:
+    batches = [Batch(name, ("plain",), (f"{name}-0",), "") for name in ("other", "plain")]
+    assert [reason.code for reason in judge_canary("plain-0", [PLAIN], batches).reasons] == ["canary_goes_last"]
+    assert judge_canary("plain-0", [PLAIN], batches[1:]).passed

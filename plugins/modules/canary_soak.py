@@ -1,0 +1,205 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module canary_soak."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: canary_soak
+short_description: Let the first batch of an upgrade prove itself before the next one goes
+description:
+  - Looks for O(soak_time) after the first batch of an upgrade was done, as its record tells. If an alert fires
+    meanwhile, or if a probe or a limit fails, the verdict is C(refused), so that the upgrade stops there.
+  - A gate that gives no answer is none that has passed, so that it is waited for, also after that time.
+  - Once another batch of the upgrade has begun, it has nothing to do.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  soak_time:
+    description: Seconds from the end of the first batch.
+    type: int
+    default: 0
+  namespace:
+    description: The namespace of the record.
+    type: str
+  prometheus:
+    description:
+      - The address of Prometheus, or of a server with its API such as a Thanos Querier, and the credentials for it.
+    type: dict
+    suboptions:
+      url:
+        description: The URL in front of C(/api/v1). It holds no user name and no password.
+        type: str
+        required: true
+      username:
+        description: The user name for basic authentication.
+        type: str
+      password:
+        description: The password for basic authentication.
+        type: str
+      token:
+        description: A bearer token. It takes precedence over O(prometheus.username).
+        type: str
+      ca_cert:
+        description: The file with the CA certificate of the server.
+        type: path
+      validate_certs:
+        description: Whether the certificate of the server is checked.
+        type: bool
+        default: true
+      request_timeout:
+        description: Seconds to wait for an answer.
+        type: int
+        default: 10
+  alerts:
+    description:
+      - Selectors of the alerts to heed, in the syntax that PromQL has between braces, as V(severity="critical"). An
+        alert is heeded if one of them fits it.
+    type: list
+    elements: str
+    default: ['severity="critical"']
+  ignored:
+    description: The alerts that stop nothing, and why.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      alerts:
+        description: The selector of these alerts.
+        type: str
+        required: true
+      reason:
+        description: The reason for which they stop nothing.
+        type: str
+        required: true
+      owner:
+        description: The person or the team that answers for that.
+        type: str
+        required: true
+      until:
+        description: The last day on which they are ignored, as V(2026-12-31). After it they are heeded again.
+        type: str
+        required: true
+  probes:
+    description: Addresses that have to be available, as those of M(stateful.upgrade.external_dependencies).
+    type: list
+    elements: str
+    default: []
+  limits:
+    description: Queries of Prometheus whose value may not be too large.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: The name for people.
+        type: str
+        required: true
+      query:
+        description: The query. It has a single value.
+        type: str
+        required: true
+      most:
+        description: The most that the value may be. Either this or O(limits[].ratio), or both.
+        type: float
+      ratio:
+        description: The most that it may be in relation to its value when the upgrade began.
+        type: float
+  timeout:
+    description: Seconds for the answer of a probe.
+    type: int
+    default: 10
+  wait:
+    description: Whether to wait until the time is over.
+  wait_timeout:
+    description: Seconds to wait.
+    default: 3600
+  wait_sleep:
+    description: Seconds between two looks.
+    default: 5.0
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+    description: Nothing is changed.
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.runs.metrics
+  - stateful.upgrade.runs.record
+  - stateful.upgrade.task
+notes:
+  - "Kubernetes rights needed for a record in a ConfigMap: C(get) of C(configmaps)."
+seealso:
+  - module: stateful.upgrade.prometheus_alerts
+"""
+
+EXAMPLES = r"""
+- name: Let the first batch prove itself for a quarter of an hour
+  stateful.upgrade.canary_soak:
+    soak_time: 900
+    namespace: search
+    lock: "{{ upgrade_lock }}"
+    prometheus:
+      url: https://prometheus.example.com
+    probes:
+      - https://shop.example.com/health
+    limits:
+      - name: rate of errors
+        query: sum(rate(http_requests_total{code=~"5.."}[5m]))
+        ratio: 1.5
+"""
+
+RETURN = r"""
+changed:
+  description: Always false.
+  returned: always
+  type: bool
+verdict:
+  description: The verdict.
+  returned: always
+  type: dict
+  sample: {state: waiting, reasons: []}
+members:
+  description: The members of the first batch while it has to prove itself; empty before it is done and after that.
+  returned: always
+  type: list
+  elements: str
+before:
+  description: Always empty.
+  returned: always
+  type: dict
+actions:
+  description: Always empty - nothing is changed.
+  returned: always
+  type: list
+  elements: dict
+waited:
+  description: Each reason that was waited for, with its seconds.
+  returned: always
+  type: list
+  elements: dict
+next:
+  description: Always empty - no step follows.
+  returned: always
+  type: str
+  sample: ''
+"""
+
+from ..module_utils.running.canary_soak import CONTRACT, run
+from ..module_utils.running.entry import run_as_module
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()
