@@ -37,6 +37,7 @@ LONGEST = (
     "test_secured",
     "test_hosts",
     "test_upgrade",
+    "test_run_engine",
     "test_gate_checks",
     "test_member_roles",
     "test_remote_store",
