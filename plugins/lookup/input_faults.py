@@ -79,8 +79,15 @@ OF_SHELLS = {
     ),
     "stateful.upgrade.roll": ("upgrade_approvals", "upgrade_soak_limits", "upgrade_soak_probes", "upgrade_soak_time"),
     "stateful.upgrade.steps": (
-        *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_alerts_policy"),
-        *("upgrade_dependencies", "upgrade_prometheus", "upgrade_silences", "upgrade_steps", "upgrade_watchdog"),
+        *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_health_policy"),
+        *(
+            "upgrade_dependencies",
+            "upgrade_node_selector",
+            "upgrade_prometheus",
+            "upgrade_silences",
+            "upgrade_steps",
+            "upgrade_watchdog",
+        ),
     ),
 }
 """The variables that every system takes, and that the role of none names, by the role that describes them."""

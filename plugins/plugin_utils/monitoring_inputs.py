@@ -22,7 +22,6 @@ NEEDS = {
     ALERTS: "prometheus",
     IGNORED: "prometheus",
     SILENCES: "alertmanager",
-    f"{PREFIX}alerts_policy": "prometheus",
     LIMITS: "prometheus",
     f"{PREFIX}watchdog": "prometheus",
 }

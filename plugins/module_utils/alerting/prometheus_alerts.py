@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, PROMETHEUS, WAIT
-from ..common.errors import refusal
-from ..common.moments import utc_now
+from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from .alerts import Alert, ignored_in, judge_alerts, judge_watchdog
@@ -59,7 +57,7 @@ def run(task: Task) -> Outcome:
     server = Server("prometheus", params["prometheus"])
     heeded = selectors_in(params["alerts"], "alerts")
     ignored = ignored_in(params["ignored"], "ignored")
-    since = _moment(params["baseline"]) if params["baseline"] else None
+    since = moment_of(params["baseline"]) if params["baseline"] else None
     before = task.ask(lambda: firing(server, heeded, since)) if since else []
 
     def look() -> Seen:
@@ -71,18 +69,3 @@ def run(task: Task) -> Outcome:
 
     seen, verdict = task.wait(look, judge, stoppable=True)
     return Outcome(verdict, more={"firing": [each.known for each in seen.alerts]})
-
-
-def _moment(text: str) -> datetime:
-    """Raises Refusal unless it is a moment with an offset."""
-    try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        if moment.tzinfo is not None:
-            return moment
-    except ValueError:
-        pass
-    raise refusal(
-        "baseline_unreadable",
-        f"The baseline {text} is no moment with its offset from UTC.",
-        "Write it as 2026-12-01T22:00:00Z (baseline).",
-    )

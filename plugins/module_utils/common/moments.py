@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from datetime import datetime, timezone
 
+from .errors import refusal
+
 
 def utc_now() -> datetime:
     """Now, in UTC."""
@@ -22,6 +24,25 @@ def now_text(precision: str = "seconds") -> str:
 def moment_text(moment: datetime, precision: str = "seconds") -> str:
     """A moment in the same form. One that is in another zone than UTC keeps its offset."""
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def moment_of(text: str) -> datetime:
+    """The moment that a text writes, as `moment_text` does.
+
+    Raises:
+        Refusal: it is none, or it has no offset from UTC.
+    """
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        if moment.tzinfo is not None:
+            return moment
+    except ValueError:
+        pass
+    raise refusal(
+        "baseline_unreadable",
+        f"The baseline {text} is no moment with its offset from UTC.",
+        "Write it as 2026-12-01T22:00:00Z (baseline).",
+    )
 
 
 def now_seconds() -> int:

@@ -49,8 +49,10 @@ class Step:
 KNOWN = (
     Step("dependencies", Moment.BEFORE, "dependencies.yml"),
     Step("alerts", Moment.BEFORE, "alerts.yml", once=True),
+    Step("nodes", Moment.BEFORE, "nodes.yml", once=True),
     Step("silences", Moment.BEFORE, "silences.yml"),
     Step("alerts_after", Moment.AFTER, "alerts.yml"),
+    Step("nodes_after", Moment.AFTER, "nodes.yml"),
 )
 """The steps of the collection, in their order. Each is taken if its variables are given."""
 
