@@ -192,6 +192,11 @@ options:
         description: Seconds for which a silence lasts without being renewed.
         type: int
         default: 900
+      cluster:
+        description:
+          - The name of this cluster among those that share the Alertmanager. It is needed only if several Longhorns do,
+            since these have no UUID by which their silences could be told apart.
+        type: str
   lock:
     description:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.

@@ -75,7 +75,13 @@ from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
 
 OF_SHELLS = {
     "stateful.upgrade.begin": (
-        *("upgrade_metrics_path", "upgrade_push_gateway", "upgrade_webhook", "upgrade_webhook_body"),
+        *(
+            "upgrade_metrics_path",
+            "upgrade_push_gateway",
+            "upgrade_supersede",
+            "upgrade_webhook",
+            "upgrade_webhook_body",
+        ),
     ),
     "stateful.upgrade.roll": ("upgrade_approvals", "upgrade_soak_limits", "upgrade_soak_probes", "upgrade_soak_time"),
     "stateful.upgrade.steps": (

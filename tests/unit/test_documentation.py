@@ -36,6 +36,7 @@ GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-
 OF_THE_RUN = {
     f"group/{COLLECTION}.all": {"lock": "{{ upgrade_lock }}"},
     f"group/{COLLECTION}.recording": {"namespace": "{{ upgrade_namespace }}"},
+    f"{COLLECTION}.upgrade_lock": {"namespace": "{{ upgrade_namespace }}"},
 }
 """The arguments that the playbooks give to the tasks of the roles by module_defaults."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")

@@ -41,7 +41,9 @@ def alertmanager_of(params: Mapping[str, Any]) -> Alertmanager:
     """
     given, lock = params["alertmanager"], params["lock"] or {}
     server = Server("alertmanager", given)
-    return Alertmanager(server, lock.get("name", ""), lock.get("run", ""), given["silence_duration"])
+    # The lock of a system without a UUID has the same name in each of its clusters.
+    owner = " of ".join(filter(None, (lock.get("name", ""), given.get("cluster"))))
+    return Alertmanager(server, owner, lock.get("run", ""), given["silence_duration"])
 
 
 def run(task: Task) -> Outcome:

@@ -22,10 +22,10 @@ API = "/api/v2"
 class Alertmanager:
     """The silences of one upgrade at one Alertmanager. For the errors of each request see `Server.get`."""
 
-    def __init__(self, server: Server, lock: str, run: str, seconds: int) -> None:
-        """Nothing is asked yet. A silence lasts `seconds` without being renewed."""
+    def __init__(self, server: Server, owner: str, run: str, seconds: int) -> None:
+        """Nothing is asked yet. `owner` names the upgrade. A silence lasts `seconds` without being renewed."""
         self._server = server
-        self._lock = lock
+        self._owner = owner
         self._run = run
         self.duration = timedelta(seconds=seconds)
 
@@ -33,7 +33,7 @@ class Alertmanager:
         """The silences of the upgrade that are not over."""
         raw = self._server.get(f"{API}/silences")
         with self._server.understood():
-            return ours([parse_silence(whole_part(each)) for each in raw], self._lock)
+            return ours([parse_silence(whole_part(each)) for each in raw], self._owner)
 
     def hidden_by(self, selector: Selector) -> list[Alert]:
         """The alerts there are that a silence with this selector would hide."""
@@ -69,7 +69,7 @@ class Alertmanager:
                 "matchers": [each.as_result() for each in selector.matchers],
                 "startsAt": starts,
                 "endsAt": moment_text(now + self.duration, "milliseconds"),
-                "createdBy": creator_of(self._lock),
+                "createdBy": creator_of(self._owner),
                 "comment": comment_of(self._run),
             },
         )

@@ -37,9 +37,9 @@ class Silence:
     """active, pending or expired."""
 
 
-def creator_of(lock: str) -> str:
-    """The creator of the silences of an upgrade, by the name of its lock."""
-    return f"{CREATOR} {lock}"
+def creator_of(owner: str) -> str:
+    """The creator of the silences of an upgrade: the name of its lock, perhaps with that of the cluster."""
+    return f"{CREATOR} {owner}"
 
 
 def comment_of(run: str) -> str:
@@ -47,9 +47,9 @@ def comment_of(run: str) -> str:
     return f"An upgrade is under way, run {run}. It ends by itself if that run dies."
 
 
-def ours(silences: Iterable[Silence], lock: str) -> list[Silence]:
+def ours(silences: Iterable[Silence], owner: str) -> list[Silence]:
     """The silences of an upgrade that are not over."""
-    return [each for each in silences if each.creator == creator_of(lock) and each.state != OVER]
+    return [each for each in silences if each.creator == creator_of(owner) and each.state != OVER]
 
 
 @dataclass(frozen=True)

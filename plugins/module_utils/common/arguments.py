@@ -129,7 +129,7 @@ ALERTMANAGER: Options = {
     "alertmanager": {
         "type": "dict",
         "apply_defaults": True,
-        "options": {**_MONITORING, "silence_duration": {"type": "int", "default": 900}},
+        "options": {**_MONITORING, "silence_duration": {"type": "int", "default": 900}, "cluster": {"type": "str"}},
     }
 }
 

@@ -65,8 +65,16 @@ def test_the_alerts_of_a_real_prometheus_are_heeded_ignored_and_compared(tmp_pat
     assert (away["verdict"]["state"], codes(away)) == ("waiting", ["monitoring_unreachable"])
 
 
-def hold(server: Alertmanager, run: str, state: str, *silences: str, duration: int = 900, lock: str = "lock") -> Json:
-    given = {**SERVER, "url": server.url, "silence_duration": duration}
+def hold(
+    server: Alertmanager,
+    run: str,
+    state: str,
+    *silences: str,
+    duration: int = 900,
+    lock: str = "lock",
+    cluster: str = "",
+) -> Json:
+    given = {**SERVER, "url": server.url, "silence_duration": duration, "cluster": cluster}
     whose = {"run": run, "name": lock}
     params = alert_silence.CONTRACT.arguments({}, alertmanager=given, lock=whose, state=state, silences=list(silences))
     return perform(alert_silence.run, Task(params={**params, "wait": False}))
@@ -78,6 +86,8 @@ def test_the_silences_of_a_real_alertmanager_are_held_taken_over_and_ended(tmp_p
         shown = hold(server, "night", "shown", WARNINGS, 'alertname="None"')
         assert shown["hidden"] == {WARNINGS: 1, 'alertname="None"': 0}
         assert hold(server, "other", "present", SEARCH, lock="other")["changed"]
+        assert hold(server, "other", "present", SEARCH, cluster="b")["changed"]
+        assert hold(server, "other", "absent", cluster="b")["changed"]
         assert hold(server, "night", "present", WARNINGS)["changed"]
         (first,) = [each for each in server.active() if "run night" in each["comment"]]
         assert not hold(server, "night", "present", WARNINGS)["changed"]

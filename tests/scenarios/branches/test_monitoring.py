@@ -6,8 +6,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from tests.lab.monitoring.servers import alertmanager, prometheus
+from kubernetes import client
+
+from tests.lab.monitoring.servers import Prometheus, alertmanager, prometheus
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
@@ -20,6 +23,33 @@ LOST = {"alertname": "Lost", "severity": "critical"}
 SILENCE = 'namespace="search",severity="warning"'
 
 
+def cordon(ground: Ground, name: str, *, cordoned: bool) -> None:
+    """Cordons a Kubernetes node, or uncordons it."""
+    with ground.client() as api:
+        client.CoreV1Api(api).patch_node(name, {"spec": {"unschedulable": cordoned}})
+
+
+def held_up_by_an_alert_and_by_a_node(
+    ground: Ground, given: Mapping[str, Any], environment: Mapping[str, str], alerts: Prometheus
+) -> None:
+    """Two passes, each of which names the thing that stands in its way, and what the silence would hide."""
+    alerts.fire(LOST)
+    with ground.client() as api:
+        found: Any = client.CoreV1Api(api).list_node().items[0]
+    node = found.metadata.name
+    cordon(ground, node, cordoned=True)
+    first = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
+    alerts.fire()
+    second = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
+    cordon(ground, node, cordoned=False)
+    waits = [statistics(each)["upgrade_waiting_for"] for each in (first, second)]
+    assert waits == [
+        ["The step alerts is not done: The alert Lost (severity=critical) fires."],
+        [f"The step nodes is not done: Kubernetes node {node} is cordoned."],
+    ]
+    assert f"The silence {SILENCE} hides Slow (namespace=search, severity=warning)." in first.output
+
+
 def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_ended(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -29,22 +59,15 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
         with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences:
             silences.fire({"alertname": "Slow", "namespace": "search", "severity": "warning"})
             given = {
-                **cluster.variables(TO),
+                **cluster.variables(TO, user="admin"),
+                "upgrade_node_selector": "kubernetes.io/os=linux",
                 "upgrade_prometheus_url": alerts.url,
                 "upgrade_alertmanager_url": silences.url,
                 "upgrade_silences": [SILENCE],
             }
             given = confirmed(given, environment)
-            alerts.fire(LOST)
-            held_up = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
-            print(held_up.output)
-            assert held_up.code == 0, held_up.message
-            assert statistics(held_up)["upgrade_waiting_for"] == [
-                "The step alerts is not done: The alert Lost (severity=critical) fires."
-            ]
-            assert f"The silence {SILENCE} hides Slow (namespace=search, severity=warning)." in held_up.output
+            held_up_by_an_alert_and_by_a_node(ground, given, environment, alerts)
             assert silences.silences() == []
-            alerts.fire()
             killed = Playing(PLAYBOOK, given, environment)
             until("the silence to be held", lambda: silences.active() or killed.ended, 120)
             killed.signal(signal.SIGKILL, group=True)

@@ -119,3 +119,22 @@ def test_a_run_that_waits_for_a_step_ends_when_it_is_asked_to(
         assert cluster.fingerprint() == before
     finally:
         cluster.remove()
+
+
+def test_an_upgrade_takes_the_place_of_one_that_is_under_way(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    cluster = Cluster.start(ground, "superseded", three_combined, FROM)
+    try:
+        given = confirmed(cluster.variables(TO), ansible_environment)
+        first = Playing(PLAYBOOK, {**given, "upgrade_steps": frozen(tmp_path)}, ansible_environment)
+        until("the step to wait", lambda: "The step frozen waits" in first.so_far or first.ended, 120)
+        refused = play(PLAYBOOK, given, ansible_environment)
+        assert "has held the lock since" in refused.message
+        second = play(PLAYBOOK, {**given, "upgrade_supersede": True}, ansible_environment)
+        print(second.output)
+        assert second.code == 0, second.message
+        assert "was asked to stop" in first.wait().output
+        assert set(cluster.versions().values()) == {TO}
+    finally:
+        cluster.remove()
