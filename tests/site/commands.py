@@ -38,6 +38,7 @@ _TEMPLATE = (
 )
 _RESTART = "tests/scenarios/branches/test_restart.py::"
 _AGENT = "tests/unit/agent/test_example.py::test_the_options_of_the_example_and_of_the_page_are_those_of_the_agent"
+_APPROVALS = "tests/scenarios/branches/test_approvals.py::test_an_upgrade_is_paused_and_approved_where_it_is"
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -74,6 +75,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     ),
     Elsewhere("cd ~/.ansible", "restart_agent.md", "The test reads the files where they are.", _AGENT),
     Elsewhere("kubectl ", "restart_agent.md", "The test holds the manifest to the program.", _AGENT),
+    *(
+        Elsewhere(
+            f"ansible-playbook stateful.upgrade.{name} ", "running.md", "No upgrade is under way there.", _APPROVALS
+        )
+        for name in ("pause", "resume", "approve")
+    ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
         "ansible-galaxy collection install",

@@ -13,6 +13,9 @@ from tests.sandbox.kubernetes.resources import Resources, Writing
 CAPACITY = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "200Gi"}
 _LEASES = "kube-node-lease"
 _STATUS = Writing(manager="kubelet", subresource="status")
+_INFO = ("bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "systemUUID")
+"""Fields that each Kubernetes node has, and of which nobody here knows a value."""
+_KNOWN = {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"}
 _PRESSURES = ("Memory", "Disk", "PID")
 _UNREACHABLE = "node.kubernetes.io/unreachable"
 
@@ -71,7 +74,7 @@ class Nodes:
             for each in ("capacity", "allocatable"):
                 found[each] = {**CAPACITY, **found.get(each, {})}
             found["addresses"] = [{"type": "Hostname", "address": name}]
-            found["nodeInfo"] = {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"}
+            found["nodeInfo"] = {**dict.fromkeys(_INFO, ""), **_KNOWN}
             for each in _PRESSURES:
                 reason = (
                     f"KubeletHas{'Sufficient' if each != 'Disk' else 'No'}{each}{'' if each != 'Disk' else 'Pressure'}"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs are killed behind each of their steps: whatever comes before, each thing is told, held and ended once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.lab.monitoring.servers import alertmanager, prometheus
+from tests.lab.opensearch.layouts import three_combined
+from tests.sandbox.webhook import webhook
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
+
+FROM, TO = "2.19.6", "3.8.0"
+STEPS = ("dependencies", "alerts", "nodes", "silences", "alerts_after")
+KILL = """
+- ansible.builtin.shell: test -e {flag} || {{ touch {flag} && kill -KILL {{{{ controller }}}} 0; }}
+  vars:
+    controller: "{{{{ lookup('ansible.builtin.pipe', 'ps -o ppid= -p $PPID') }}}}"
+"""
+"""It ends the controller and its worker the first time."""
+
+
+def killers(folder: Path) -> list[dict[str, Any]]:
+    """A step behind each step of the collection, which kills the run once."""
+    steps = []
+    for name in STEPS:
+        tasks = folder / f"{name}.yml"
+        tasks.write_text(KILL.format(flag=folder / f"{name}.killed"))
+        steps.append({"name": f"kill-{name}", "tasks": str(tasks), "after_step": name})
+    return steps
+
+
+def test_a_kill_behind_each_step_leaves_nothing_behind(
+    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    cluster = Cluster.start(ground, "killed-at-steps", three_combined, FROM)
+    try:
+        with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences, webhook() as hook:
+            given: dict[str, Any] = {
+                **cluster.variables(TO, user="admin"),
+                "upgrade_node_selector": "kubernetes.io/os=linux",
+                "upgrade_dependencies": [cluster.url.replace("http", "tcp")],
+                "upgrade_prometheus_url": alerts.url,
+                "upgrade_alertmanager_url": silences.url,
+                "upgrade_silences": ['namespace="search"'],
+                "upgrade_webhook": f"{hook.url}/200",
+            }
+            given = {**confirmed(given, ansible_environment), "upgrade_steps": killers(tmp_path)}
+            ends = [Playing(PLAYBOOK, given, ansible_environment).wait() for _kill in STEPS]
+            print(*(each.output for each in ends), sep="\n")
+            assert [each.code for each in ends] == [-9] * len(STEPS)
+            assert len([*tmp_path.glob("*.killed")]) == len(STEPS)
+            done = play(PLAYBOOK, given, ansible_environment)
+            print(done.output, hook.states, sep="\n")
+            assert done.code == 0, done.message
+            assert hook.states == ["started", "completed"]
+            assert len(silences.silences()) == 1
+            assert silences.active() == []
+        status = play(STATUS, cluster.variables(TO), ansible_environment).output
+        assert ": Completed, to " in status
+        assert "is at work" not in status
+        assert [f"step {name}: completed" in status for name in STEPS] == [True] * len(STEPS)
+        assert set(cluster.versions().values()) == {TO}
+    finally:
+        cluster.remove()
