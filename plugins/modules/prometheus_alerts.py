@@ -19,64 +19,7 @@ author:
 version_added: 0.1.0
 options:
   prometheus:
-    description:
-      - The address of Prometheus, or of a server with its API such as a Thanos Querier, and the credentials for it.
-    type: dict
     required: true
-    suboptions:
-      url:
-        description: The URL in front of C(/api/v1). It holds no user name and no password.
-        type: str
-        required: true
-      username:
-        description: The user name for basic authentication.
-        type: str
-      password:
-        description: The password for basic authentication.
-        type: str
-      token:
-        description: A bearer token. It takes precedence over O(prometheus.username).
-        type: str
-      ca_cert:
-        description: The file with the CA certificate of the server.
-        type: path
-      validate_certs:
-        description: Whether the certificate of the server is checked.
-        type: bool
-        default: true
-      request_timeout:
-        description: Seconds to wait for an answer.
-        type: int
-        default: 10
-  alerts:
-    description:
-      - Selectors of the alerts to heed, in the syntax that PromQL has between braces, as V(severity="critical"). An
-        alert is heeded if one of them fits it.
-    type: list
-    elements: str
-    default: ['severity="critical"']
-  ignored:
-    description: The alerts that stop nothing, and why.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      alerts:
-        description: The selector of these alerts.
-        type: str
-        required: true
-      reason:
-        description: The reason for which they stop nothing.
-        type: str
-        required: true
-      owner:
-        description: The person or the team that answers for that.
-        type: str
-        required: true
-      until:
-        description: The last day on which they are ignored, as V(2026-12-31). After it they are heeded again.
-        type: str
-        required: true
   baseline:
     description:
       - A moment with its offset from UTC, as V(2026-12-01T22:00:00Z). Alerts that fired at that moment stop nothing.
@@ -104,6 +47,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.alerts
   - stateful.upgrade.connections
   - stateful.upgrade.task
 notes:
