@@ -72,14 +72,13 @@ class Member:
         until("the change's arrival", lambda: self.run("sha256sum", path).output.split()[0] == expected, BOOT)
 
     def rank(self) -> str | None:
-        """The setting that its process has; None without one, and while it does not answer."""
+        """The setting that its process has; None without one, while it does not answer, and while it is not in yet."""
         try:
             found = json.loads(fetch(f"http://{self._lab.pod_address(self.namespace.name, POD)}:9200/_nodes/_local"))
         except OSError:
             return None
-        (member,) = found["nodes"].values()
-        rank: str | None = member["attributes"].get("rank")
-        return rank
+        ranks: list[str | None] = [member["attributes"].get("rank") for member in found["nodes"].values()]
+        return ranks[0] if ranks else None
 
 
 @pytest.fixture(scope="module")
