@@ -15,6 +15,7 @@ description:
   - Writes the custom statistics of a run into a file as JSON when the run ends, also when it has failed.
   - A run of this collection says there in C(upgrade_state) whether it is C(done), C(waiting) or C(refused). So a
     pipeline can tell the first two apart, which have the exit code 0.
+  - Whether any task has changed anything stands there in C(upgrade_changed).
   - A plan says there in C(upgrade_confirm) the digest to which a run has to consent.
   - The file is emptied when the run begins. It stays empty if the run ends before its first play.
 options:
@@ -54,7 +55,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The statistics of the whole run, one to a line."""
-        self._write(json.dumps(dict(stats.custom.get(WHOLE_RUN, {})), indent=1, sort_keys=True) + "\n")
+        said = {"upgrade_changed": any(stats.changed.values()), **stats.custom.get(WHOLE_RUN, {})}
+        self._write(json.dumps(said, indent=1, sort_keys=True) + "\n")
 
     def _write(self, text: str) -> None:
         path = self.get_option("path")

@@ -73,6 +73,8 @@ from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
 
+FLEET = "fleet"
+"""The playbook for many clusters, and its role."""
 OF_SHELLS = {
     "stateful.upgrade.begin": (
         *(
@@ -104,6 +106,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
         """The sentences."""
+        if list(terms) == [FLEET]:
+            return self._of_fleet(dict(variables or {}))
         own, request = dict(variables or {}), kwargs.get("request") or {"variables": {}}
         all_variables = {**request["variables"], **own}
         system = str(self._templar.template(all_variables.get(SYSTEM, OPENSEARCH_ROLE)))
@@ -111,12 +115,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         found: list[str] = []
         for playbook in terms:
             takes = options_of(str(playbook), entries)
-            given, undecided = dict(all_variables), []
-            for name in takes.keys() & all_variables.keys():
-                try:
-                    given[name] = self._templar.template(all_variables[name])
-                except AnsibleError:
-                    undecided.append(name)
+            given, undecided = self._decided(all_variables, takes)
             if "faults" in request:
                 run = {name: value for name, value in given.items() if name in own}
                 found += faults_of_request(request, str(playbook), system.rpartition(".")[2], takes, run)
@@ -130,6 +129,25 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             if playbook in ON_HOSTS and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)
         return found
+
+    def _of_fleet(self, variables: Mapping[str, Any]) -> list[str]:
+        """The faults in the variables of a fleet. Those of its clusters are told by the plan of each."""
+        entries = _entries(f"stateful.upgrade.{FLEET}")
+        own = {name: value for name, value in variables.items() if name.startswith(f"{PREFIX}{FLEET}_")}
+        given, undecided = self._decided(own, entries["main"])
+        found = faults(FLEET, given, load_extra_vars(self._loader), entries, undecided)
+        known = {name: value for name, value in given.items() if name not in undecided}
+        return [*found, *faults_of_task_files(known, self._loader)]
+
+    def _decided(self, variables: Mapping[str, Any], options: Options) -> tuple[dict[str, Any], list[str]]:
+        """The variables with the values of those that are options, and the names of those that have none yet."""
+        given, undecided = dict(variables), []
+        for name in options.keys() & variables.keys():
+            try:
+                given[name] = self._templar.template(variables[name])
+            except AnsibleError:
+                undecided.append(name)
+        return given, undecided
 
 
 def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:

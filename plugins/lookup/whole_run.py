@@ -23,6 +23,10 @@ options:
     type: list
     elements: str
     required: true
+  limit:
+    description: Whether C(--limit) may be given, since each host is upgraded by itself.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -58,7 +62,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         Raises:
             AnsibleLookupError: an option would skip parts of the run.
         """
-        found = skipping_options(context.CLIARGS)
+        self.set_options(var_options=variables, direct=kwargs)
+        given = dict(context.CLIARGS)
+        found = skipping_options({**given, "subset": None} if self.get_option("limit") else given)
         if found:
             raise AnsibleLookupError(
                 f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."

@@ -19,6 +19,20 @@ author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
+  members:
+    description: The name of what proves itself, if O(ended) is given.
+    type: list
+    elements: str
+    default: []
+  began:
+    description:
+      - The moment at which its upgrade began, as V(2026-12-01T22:00:00Z). The values of O(limits[].ratio) compare with
+        those of that moment.
+      - Without it and O(ended), the record of the upgrade is read.
+    type: str
+  ended:
+    description: The moment from which O(soak_time) counts.
+    type: str
   soak_time:
     description: Seconds from the end of the first batch.
     type: int

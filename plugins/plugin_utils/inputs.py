@@ -43,7 +43,9 @@ MADE = frozenset(
     )
 )
 """Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
-TOLD = frozenset(f"{PREFIX}{name}" for name in ("plan_text", "reasons", "state", "waiting_for"))
+TOLD = frozenset(
+    f"{PREFIX}{name}" for name in ("cause", "changed", "plan_text", "reasons", "record", "state", "waiting_for")
+)
 """Custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
 OF_HOST = f"{PREFIX}member"
 """The variable of a host in the inventory that holds the name of its member."""

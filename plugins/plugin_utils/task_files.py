@@ -21,7 +21,7 @@ from jinja2.exceptions import UndefinedError
 
 from ..module_utils.common.words import shortened
 
-NAMES = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after")
+NAMES = ("upgrade_fleet_launcher", "upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after")
 """The variables that name such files."""
 STEPS = "upgrade_steps"
 """The variable whose steps each name one."""

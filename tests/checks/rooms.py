@@ -23,6 +23,7 @@ FLOORS = {
     "kubernetes": 2,
     "alerting": 3,
     "dependencies": 3,
+    "fleet": 3,
     "pools": 3,
     **dict.fromkeys(SYSTEMS, 4),
     # A restart of processes observes and judges the members with the room of their server.

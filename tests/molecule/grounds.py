@@ -32,6 +32,8 @@ from tests.scenarios.cluster import RESTART_ROLE, USER, Cluster, bound
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
 
 ORIGIN = "2.19.6"
+ORIGIN_OF_PODS = "2.11.1"
+"""Older, since the fleet upgrades them first."""
 MEMBERS = 3
 PLACES = ("node-a1", "node-b1", "node-c1")
 OWNER_CHECK = 0.5
@@ -73,7 +75,7 @@ def group(cluster: HostCluster) -> Reached:
 def pods() -> Iterator[Reached]:
     """Real members as pods of StatefulSets, on a Kubernetes API in memory; gives how the playbooks reach them."""
     with Lab.up("molecule", lab_directory(), in_memory=True) as lab:
-        cluster = Cluster.start(lab, "search", three_combined, ORIGIN)
+        cluster = Cluster.start(lab, "search", three_combined, ORIGIN_OF_PODS)
         lab.apply(bound(RESTART_ROLE, "search"))
         yield {
             "namespace": cluster.namespace,

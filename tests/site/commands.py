@@ -81,6 +81,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         )
         for name in ("pause", "resume", "approve")
     ),
+    Elsewhere(
+        "ansible-playbook -i clusters.yml stateful.upgrade.fleet ",
+        "fleet.md",
+        "It needs several clusters, which the test has.",
+        "tests/scenarios/branches/test_fleet.py::test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure",
+    ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
         "ansible-galaxy collection install",

@@ -191,7 +191,7 @@ def test_results_that_all_modules_share(module: str, documented: dict[str, Json]
 
 
 def test_the_action_group_is_all_modules_that_ask_a_server() -> None:
-    assert sorted([*GROUPS["all"], "tell"]) == MODULES
+    assert sorted([*GROUPS["all"], "cluster_upgrade", "fleet_plan", "tell"]) == MODULES
 
 
 def test_what_the_playbooks_give_to_a_group_every_module_of_it_accepts() -> None:

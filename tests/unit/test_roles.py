@@ -22,7 +22,7 @@ SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
 SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
-ROLES = sorted((*SHELLS, *SYSTEMS))
+ROLES = sorted((*SHELLS, *SYSTEMS, "fleet"))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 FURTHER = {"member_service": ("look", "forget")}
@@ -61,7 +61,9 @@ FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connectio
 """A variable for each option of these."""
 OF_PLAYBOOKS = frozenset({"upgrade_request"})
 """Variables that the first tasks of a playbook read, and no role."""
-TOLD = frozenset({"upgrade_plan_text", "upgrade_reasons", "upgrade_state", "upgrade_waiting_for"})
+TOLD = frozenset(
+    f"upgrade_{name}" for name in ("cause", "changed", "plan_text", "reasons", "record", "state", "waiting_for")
+)
 """Custom statistics that a run hands to whoever started it."""
 COMPARED = ("type", "elements")
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."

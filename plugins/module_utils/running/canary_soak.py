@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -17,7 +18,7 @@ from ..alerting.server import Server
 from ..alerting.soak import Measured, Soak, judge_soak, limits_in
 from ..common.arguments import CONNECTIONS, PROMETHEUS, RECORD, WAIT
 from ..common.errors import refusal
-from ..common.moments import utc_now
+from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
 from ..dependencies.addresses import dependencies_in
@@ -33,6 +34,9 @@ CONTRACT = Contract(
         **WAIT,
         **OF_ALERTS,
         "namespace": {"type": "str"},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "began": {"type": "str"},
+        "ended": {"type": "str"},
         "soak_time": {"type": "int", "default": 0},
         "probes": {"type": "list", "elements": "str", "default": []},
         "limits": {
@@ -51,18 +55,37 @@ CONTRACT = Contract(
         "timeout": {"type": "int", "default": 10},
     },
     required_if=[("record_kept_in", "kubernetes", ("namespace",))],
+    required_together=[("began", "ended")],
 )
 
 
 def run(task: Task) -> Outcome:
-    """Look until the first batch has proven itself. Once another one has begun, it has. Nothing is changed."""
-    record = task.ask(lambda: _record_of(task))
-    first = soaking(record)
-    if first is None:
+    """Look until the canary has proven itself. Once another batch has begun, it has. Nothing is changed."""
+    canary = _given(task) if task.params["ended"] else task.ask(lambda: _first_batch(task))
+    if canary is None:
         return Outcome(Verdict(), more={"members": []})
-    look = _look_at(task, record, first)
-    _seen, verdict = task.wait(look, judge_soak, stoppable=True)
-    return Outcome(verdict, more={"members": list(first.members)})
+    _seen, verdict = task.wait(_look_at(task, canary), judge_soak, stoppable=True)
+    return Outcome(verdict, more={"members": list(canary.members)})
+
+
+@dataclass(frozen=True)
+class _Canary:
+    members: tuple[str, ...]
+    began: datetime
+    """The begin of its upgrade, whose values the limits compare with."""
+    ended: datetime
+    """The end of its upgrade, from which the soak time counts."""
+
+
+def _given(task: Task) -> _Canary:
+    """The canary that the task names by itself, such as a cluster of a fleet."""
+    return _Canary(tuple(task.params["members"]), moment_of(task.params["began"]), moment_of(task.params["ended"]))
+
+
+def _first_batch(task: Task) -> _Canary | None:
+    record = _record_of(task)
+    first = soaking(record)
+    return _Canary(first.members, moment_of(record.started), moment_of(end_of(record, first))) if first else None
 
 
 def soaking(record: Record) -> BatchRecord | None:
@@ -77,10 +100,6 @@ def end_of(record: Record, first: BatchRecord) -> str:
     return first.ended or next(later, first.started)
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
-
-
 def _record_of(task: Task) -> Record:
     """Raises Refusal if there is none, since nobody knows then which batch went first."""
     kept = store_of(task.params).read((task.params["lock"] or {}).get("name") or "")
@@ -93,21 +112,20 @@ def _record_of(task: Task) -> Record:
     )
 
 
-def _look_at(task: Task, record: Record, first: BatchRecord) -> Callable[[], Soak]:
+def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
     params = task.params
-    ended, begun = (_moment(each) for each in (end_of(record, first), record.started))
     server = Server("prometheus", params["prometheus"]) if (params["prometheus"] or {}).get("url") else None
     limits = limits_in(params["limits"], "limits") if server else []
     heeded, ignored = selectors_in(params["alerts"], "alerts"), ignored_in(params["ignored"], "ignored")
     probes = dependencies_in(params["probes"])
-    before = task.ask(lambda: firing(server, heeded, begun)) if server else []
-    baselines = [task.ask(partial(value, server, each.query, begun)) for each in limits] if server else []
+    before = task.ask(lambda: firing(server, heeded, canary.began)) if server else []
+    baselines = [task.ask(partial(value, server, each.query, canary.began)) for each in limits] if server else []
 
     def look() -> Soak:
         now = utc_now()
         return Soak(
-            members=first.members,
-            left=params["soak_time"] - (now - ended).total_seconds(),
+            members=canary.members,
+            left=params["soak_time"] - (now - canary.ended).total_seconds(),
             alerts=judge_alerts(firing(server, heeded) if server else [], ignored, before, now.date()),
             probes=[(each.shown, cause) for each, cause in causes_of(probes, float(params["timeout"]))],
             measured=[

@@ -38,7 +38,11 @@ def test_the_file_tells_how_the_run_ended(tmp_path: Path, ansible_environment: M
     file = tmp_path / "state.json"
     code, _output = play(tmp_path, ansible_environment, file, fails=fails)
     assert bool(code) is fails
-    assert json.loads(file.read_text()) == {"upgrade_state": "refused", "upgrade_reasons": ["not_confirmed"]}
+    assert json.loads(file.read_text()) == {
+        "upgrade_state": "refused",
+        "upgrade_reasons": ["not_confirmed"],
+        "upgrade_changed": False,
+    }
 
 
 def test_the_file_of_an_earlier_run_is_not_taken_for_that_of_this_one(

@@ -28,7 +28,11 @@ def test_every_option_of_a_connection_has_a_flat_variable() -> None:
 
 
 def test_the_variables_that_are_lists_are_known() -> None:
-    entries = [entry for role in ("opensearch", "longhorn") for entry in specified(f"stateful.upgrade.{role}").values()]
+    entries = [
+        entry
+        for role in ("opensearch", "longhorn", "fleet")
+        for entry in specified(f"stateful.upgrade.{role}").values()
+    ]
     options = [option for entry in [*entries, BESIDE] for option in entry.items()]
     # No line of a shell gives dictionaries.
     lists = {name for name, option in options if option["type"] == "list" and option["elements"] != "dict"}

@@ -1,0 +1,99 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder that keeps the record of a fleet: a file for its waves, and one for each cluster.
+
+Each cluster is written by its own process alone, so that no two write the same file, and each file is replaced whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..common.errors import refusal
+from .fleet_record import Cluster, Fleet, cluster_from
+from .waves import Wave
+
+PRIVATE = 0o700
+_FLEET = "fleet.json"
+_CLUSTERS = "clusters"
+_UNFIT = re.compile(r"[^\w.-]", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a fleet. All of its methods raise Refusal if it cannot be used."""
+
+    path: Path
+
+    def log_of(self, cluster: str) -> Path:
+        """The file for the output of a cluster's run."""
+        return self.path / _CLUSTERS / f"{_file(cluster)}.log"
+
+    def read(self) -> Fleet:
+        """The fleet and its clusters; empty ones if nothing was written yet."""
+        data = self._data(self.path / _FLEET)
+        waves = tuple(Wave(each["name"], tuple(each["clusters"])) for each in data.get("waves", ()))
+        clusters = self.clusters([name for wave in waves for name in wave.clusters])
+        return Fleet(waves, int(data.get("failures", 0)), str(data.get("digest", "")), clusters)
+
+    def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
+        """Those of these clusters of which there is a file. Others may be of an earlier run with other clusters."""
+        found = {name: self._data(self._of(name)) for name in names}
+        return {name: cluster_from(data) for name, data in found.items() if data}
+
+    def _of(self, cluster: str) -> Path:
+        return self.path / _CLUSTERS / f"{_file(cluster)}.json"
+
+    def write(self, fleet: Fleet) -> None:
+        """Write the waves, the limit and the digest."""
+        waves = [{"name": wave.name, "clusters": list(wave.clusters)} for wave in fleet.waves]
+        self._replace(self.path / _FLEET, {"digest": fleet.digest, "failures": fleet.failures, "waves": waves})
+
+    def put(self, cluster: Cluster) -> None:
+        """Write how far a cluster is."""
+        self._replace(self._of(cluster.name), cluster.as_data())
+
+    def _data(self, path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise refusal(
+                "fleet_record_unreadable",
+                f"The record of the fleet in {path} cannot be read: {error}.",
+                "Remove the file; each cluster has a record of its own.",
+            ) from error
+        return found if isinstance(found, dict) else {}
+
+    def _replace(self, path: Path, data: Mapping[str, Any]) -> None:
+        try:
+            path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+            descriptor, new = tempfile.mkstemp(".new", ".", path.parent)
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(json.dumps(data, indent=1, sort_keys=True) + "\n")
+                os.replace(new, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(new)
+        except OSError as error:
+            raise refusal(
+                "fleet_record_unwritten",
+                f"The record of the fleet cannot be written to {path}: {error.strerror}.",
+                "Set upgrade_fleet_path to a folder that may be written.",
+            ) from error
+
+
+def _file(cluster: str) -> str:
+    """The name of a cluster as the name of a file; two names of an inventory that differ in a slash alone share it."""
+    return _UNFIT.sub("_", cluster)

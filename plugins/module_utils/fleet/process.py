@@ -1,0 +1,171 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A playbook of the collection in a process of its own, with the same Python and the same configuration of Ansible."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..common.errors import refusal
+
+COLLECTION = "stateful.upgrade"
+TURN = 1.0
+"""Seconds between two signs of life of a process that says nothing."""
+PARTING = 30.0
+"""Seconds for a process to end in good order, once its own run has ended."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A playbook with its variables."""
+
+    playbook: str
+    """Its name without the collection."""
+    variables: Mapping[str, Any]
+    inventory: Sequence[str] = ()
+    """Its inventory; empty for a system whose members are pods, which needs none."""
+    arguments: Sequence[str] = ()
+
+    def words(self, variables_file: str) -> list[str]:
+        """The command line. Variables are in a file, since everybody sees the command lines of a machine."""
+        sources = [word for each in self.inventory or ("localhost,",) for word in ("--inventory", each)]
+        extra = ["--extra-vars", f"@{variables_file}"]
+        return [
+            *(sys.executable, "-m", "ansible", "playbook"),
+            *sources,
+            *extra,
+            *self.arguments,
+            f"{COLLECTION}.{self.playbook}",
+        ]
+
+
+@dataclass
+class Played:
+    """The end of a playbook."""
+
+    code: int
+    """The exit code."""
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    """The custom statistics of the run; empty if it ended before its first task."""
+    last: str = ""
+    """The last line of its output."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether it has changed anything. An end without statistics may have."""
+        return bool(self.statistics.get("upgrade_changed", True))
+
+
+def play(command: Command, log: Path, hear: Callable[[str], None]) -> Played:
+    """Run a playbook to its end. Its output goes into the file `log`.
+
+    `hear` gets each line, and an empty one in each second without a line. It may raise, which ends the process.
+
+    Raises:
+        Refusal: the process cannot be started, or the log not be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
+        variables, statistics = Path(folder, "variables.json"), Path(folder, "statistics.json")
+        try:
+            variables.touch(0o600)
+            variables.write_text(json.dumps(dict(command.variables)), encoding="utf-8")
+            log.parent.mkdir(0o700, parents=True, exist_ok=True)
+            with log.open("w", encoding="utf-8") as file:
+                code, last = _run(command.words(str(variables)), _environment(statistics), file, hear)
+        except OSError as error:
+            raise refusal(
+                "cluster_process_failed",
+                f"The playbook {command.playbook} cannot be run in a process of its own: {error}.",
+                "See that ansible-core is installed for the Python that runs this task, and that upgrade_fleet_path may"
+                " be written.",
+            ) from error
+        return Played(code, _statistics(statistics), last)
+
+
+def _environment(statistics: Path) -> dict[str, str]:
+    enabled = os.environ.get("ANSIBLE_CALLBACKS_ENABLED", "")
+    return {
+        **os.environ,
+        "ANSIBLE_STDOUT_CALLBACK": f"{COLLECTION}.concise",
+        "ANSIBLE_CALLBACKS_ENABLED": ",".join(each for each in (enabled, f"{COLLECTION}.stats_file") if each),
+        "STATEFUL_UPGRADE_STATS_FILE": str(statistics),
+        "ANSIBLE_FORCE_COLOR": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "TERM": "dumb",
+    }
+
+
+def _run(
+    words: Sequence[str], environment: Mapping[str, str], log: Any, hear: Callable[[str], None]
+) -> tuple[int, str]:
+    process = subprocess.Popen(  # noqa: S603 - the words are this Python, ansible and a playbook of this collection
+        words,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    last = ""
+    try:
+        for line in _lines(process):
+            if line:
+                log.write(line)
+                log.flush()
+            if line.strip():
+                last = line.strip()
+            hear(line.rstrip())
+        return process.wait(), last
+    finally:
+        _end(process)
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """Each line as it comes, and an empty text for each second without one."""
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        for line in process.stdout or ():
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=TURN)
+        except queue.Empty:
+            line = ""
+        if line is None:
+            return
+        yield line
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process whose run is no longer wanted, as Ctrl-C ends it: its upgrade can be gone on with."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(PARTING)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _statistics(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

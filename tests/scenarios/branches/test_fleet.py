@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Many clusters are upgraded wave by wave, each by a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
+from tests.scenarios.branches.test_passes import statistics
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PATIENCE, Played, Playing
+
+FLEET = "stateful.upgrade.fleet"
+FROM, TO = "2.19.6", "3.8.0"
+NAMES = ("staging", "north", "south")
+LAUNCH = """
+- ansible.builtin.command:
+    argv: [ansible-playbook, -i, "localhost,", "{{ fleet_playbook }}", -e, "{{ fleet_variables | to_json }}"]
+"""
+
+
+class Clusters:
+    """Three clusters with an inventory of which each is a host."""
+
+    def __init__(self, ground: Ground, environment: Mapping[str, str], folder: Path) -> None:
+        self.of = {name: Cluster.start(ground, f"fleet-{name}", three_combined, FROM) for name in NAMES}
+        self.folder = folder / "fleet"
+        self._environment = {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+        self._inventory = folder / "clusters.yml"
+        self.list({})
+
+    def list(self, own: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write the inventory; `own` are further variables of a cluster."""
+        hosts = {name: {**cluster.variables(TO), **own.get(name, {})} for name, cluster in self.of.items()}
+        self._inventory.write_text(yaml.safe_dump({"production": {"hosts": hosts}}))
+
+    def begin(self, variables: Mapping[str, Any], *arguments: str) -> Playing:
+        """Start a run of the fleet."""
+        given = {"upgrade_fleet_path": str(self.folder), **variables}
+        return Playing(FLEET, given, self._environment, "--inventory", str(self._inventory), *arguments)
+
+    def play(self, variables: Mapping[str, Any], *arguments: str) -> Played:
+        """Run the fleet to its end."""
+        played = self.begin(variables, *arguments).wait()
+        print(played.output)
+        return played
+
+    def record(self, name: str) -> dict[str, Any]:
+        """The entry of a cluster in the record of the fleet."""
+        found: dict[str, Any] = json.loads((self.folder / "clusters" / f"{name}.json").read_text())
+        return found
+
+    def states(self) -> dict[str, str]:
+        """The state of each cluster in the record of the fleet."""
+        return {name: self.record(name)["state"] for name in NAMES}
+
+    def on(self, version: str) -> Sequence[str]:
+        """The clusters whose members all run this version."""
+        return [name for name, cluster in self.of.items() if {*cluster.versions().values()} == {version}]
+
+
+@pytest.fixture
+def clusters(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path) -> Iterator[Clusters]:
+    made = Clusters(ground, ansible_environment, tmp_path)
+    yield made
+    for cluster in made.of.values():
+        cluster.remove()
+
+
+def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
+    waves: dict[str, Any] = {"upgrade_fleet_canary": "staging", "upgrade_fleet_waves": [1, "100%"]}
+    refused = clusters.play(waves)
+    assert refused.code != 0
+    assert "was not confirmed" in refused.message
+    assert clusters.on(FROM) == [*NAMES]
+    digest = json.loads((clusters.folder / "fleet.json").read_text())["digest"]
+    clusters.list({"north": {"upgrade_soak_tim": 3}})
+    wrong = clusters.play({**waves, "upgrade_fleet_confirm": digest})
+    assert wrong.code != 0
+    assert "north: upgrade_soak_tim is not a variable of the playbook opensearch" in wrong.message
+    clusters.list({"north": {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}})
+    stopped = clusters.play({**waves, "upgrade_fleet_confirm": digest})
+    assert stopped.code != 0
+    assert clusters.states() == {"staging": "done", "north": "failed", "south": "not begun"}
+    assert clusters.on(TO) == ["staging"]
+    assert statistics(stopped)["upgrade_state"] == "refused"
+    assert "The shop is open." in clusters.record("north")["cause"]
+    clusters.list({"south": {"upgrade_fleet_launcher": str(_launcher(clusters.folder.parent))}})
+    killed = clusters.begin({**waves, "upgrade_fleet_confirm": digest})
+    until("north is under way", lambda: clusters.states()["north"] == "upgrading", PATIENCE)
+    killed.signal(signal.SIGKILL)
+    print(killed.abandon().output)
+    until("its process has ended", lambda: not _processes(), PATIENCE)
+    done = clusters.play({**waves, "upgrade_fleet_confirm": digest})
+    assert done.code == 0, done.message
+    assert clusters.on(TO) == [*NAMES]
+    assert {*clusters.states().values()} == {"done"}
+    assert done.changed["staging"] == 0, "it was done before"
+    again = clusters.play(waves, "--check", "--limit", "staging")
+    assert "Nothing to do: every member runs 3.8.0." in again.output
+    assert "on 1 cluster in 1 wave" in again.output
+
+
+def _failing(folder: Path) -> Path:
+    path = folder / "frozen.yml"
+    path.write_text("- ansible.builtin.fail: {msg: The shop is open.}\n")
+    return path
+
+
+def _launcher(folder: Path) -> Path:
+    """Tasks that start the playbook of a cluster, as a job elsewhere would."""
+    path = folder / "launch.yml"
+    path.write_text(LAUNCH)
+    return path
+
+
+def _processes() -> list[str]:
+    """The command lines of the processes that upgrade a cluster of a fleet. No other test starts any."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().decode(errors="replace"))
+    return [each for each in found if "stateful-upgrade-" in each and "variables.json" in each]

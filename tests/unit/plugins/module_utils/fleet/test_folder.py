@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The folder that keeps the record of a fleet, and the module that plans it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, attempt
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, Fleet
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
+
+ONE = Cluster("eu/one", "done", wave="wave 1", codes=("a",), seconds=1.5)
+
+
+def task(contract: Any, folder: Path, *, check_mode: bool = False, **options: Any) -> Task:
+    return Task(contract.arguments({"path": str(folder), **options}), check_mode=check_mode)
+
+
+def test_a_fleet_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "fleet")
+    assert folder.read() == Fleet((), 0)
+    folder.write(Fleet((Wave("wave 1", ("eu/one", "two")),), 2, "f1"))
+    folder.put(ONE)
+    folder.put(Cluster("three", "failed"))
+    found = folder.read()
+    assert (found.failures, found.digest, found.wave_of("two")) == (2, "f1", "wave 1")
+    assert found.clusters == {"eu/one": ONE}, "a cluster of another run is none of this one"
+
+
+def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refusal, match="cannot be written"):
+        Folder(tmp_path / "file").put(ONE)
+    (tmp_path / "fleet.json").write_text("{")
+    with pytest.raises(Refusal, match="cannot be read"):
+        Folder(tmp_path).read()
+
+
+def test_as_many_clusters_without_a_plan_as_end_the_fleet_refuse_it(tmp_path: Path) -> None:
+    Folder(tmp_path).put(Cluster("one", "refused", cause="It is red."))
+    Folder(tmp_path).put(Cluster("two", "planned", digest="p1"))
+    for failures, state in ((1, "refused"), (2, "passed"), (0, "passed")):
+        options = task(fleet_plan.CONTRACT, tmp_path, clusters=["one", "two"], failures=failures, state="planned")
+        assert fleet_plan.run(options).verdict.state.value == state
+    assert Folder(tmp_path).read().failures == 0
+    unplanned = attempt(fleet_plan.run, task(fleet_plan.CONTRACT, tmp_path, clusters=["x"], failures=1))
+    assert unplanned.verdict.reasons[0].code == "fleet_unplanned"
+    nothing = attempt(fleet_plan.run, task(fleet_plan.CONTRACT, tmp_path, clusters=[], failures=1))
+    assert nothing.verdict.reasons[0].code == "fleet_without_clusters"
+
+
+def test_an_upgrade_that_runs_elsewhere_is_noted(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.put(Cluster("one", "planned", digest="p1"))
+    folder.put(Cluster("two", "planned", digest="p1"))
+    folder.write(Fleet((Wave("canary", ("one",)), Wave("wave 2", ("two",))), 1, "f1"))
+    begun = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="begun", cluster="one"))
+    assert begun.more["cluster"]["state"] == "upgrading"
+    early = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="begun", cluster="two"))
+    assert early.more["cluster"]["cause"] == "Wave canary comes first, and is not done on one."
+    cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="ended", cluster="one", cause="No job."))
+    late = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="begun", cluster="two"))
+    assert late.more["cluster"]["cause"] == "The fleet was stopped, since one failed."
+    ended = fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one", "two"], state="ended"))
+    assert ended.more["failed_clusters"] == {"one": "No job."}
