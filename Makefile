@@ -25,7 +25,7 @@ FOUR_AT_A_TIME = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -47,6 +47,9 @@ benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members
 
 benchmark-longhorn: ## a plan for a Longhorn with 10,000 volumes, and calls per node (ARGS="…" go to tests.benchmarks.longhorn)
 	@$(RUN) -m tests.benchmarks.longhorn $(ARGS)
+
+benchmark-fleet: ## the cost of the controller for each of 100 clusters in memory (ARGS="…" go to tests.benchmarks.fleet)
+	@$(RUN) -m tests.benchmarks.fleet $(ARGS)
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
