@@ -22,6 +22,7 @@ from .figures import longest_first
 from .phases import EXPLAINED, Event, Phase, follow
 from .pool_status import PoolRecord, outside_of, planned, rolled
 from .start import Start
+from .upgrades import Upgrade, upgrade_of, with_upgrade
 
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
@@ -124,6 +125,8 @@ class Record:
     """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
+    upgrades: tuple[Upgrade, ...] = ()
+    """The upgrades of the cluster, of which this one is the last."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
@@ -182,6 +185,7 @@ def planned_record(
         updated=at,
         batches=kept + batches,
         history=previous.history if previous is not None else (),
+        upgrades=previous.upgrades if previous is not None else (),
         pools=planned(plan),
         outside=outside_of(plan),
         system=plan.get("system", ""),
@@ -287,6 +291,20 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at, history=history)
+
+
+def dated(record: Record) -> Record:
+    """The record with the times of this upgrade behind those of the upgrades before it."""
+    now = upgrade_of(
+        record.target_version,
+        record.phase.value,
+        record.started,
+        record.updated if record.phase is Phase.COMPLETED else "",
+        [(each.started, each.ended, each.state == "done") for each in record.batches],
+    )
+    if record.upgrades and record.upgrades[-1] == replace(now, completed=record.upgrades[-1].completed):
+        return record
+    return replace(record, upgrades=with_upgrade(record.upgrades, now))
 
 
 def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:

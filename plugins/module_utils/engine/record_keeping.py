@@ -22,7 +22,7 @@ from .lock import Lock
 from .lock_watch import life_of
 from .pace import done_text, usual_absence, with_last
 from .phases import Event
-from .record import Record, batch_changed, begun, ended, green_after, waited_for
+from .record import Record, batch_changed, begun, dated, ended, green_after, waited_for
 from .record_reading import parse_record
 from .size import record_text
 
@@ -150,6 +150,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
         after = change(before)
         if after is None or after == before:
             return before, before
+        after = dated(after)
         if not task.check_mode:
             task.still_wanted()
         summary = f"{after.phase.value}: to {after.target_version}, updated {after.updated}"

@@ -18,6 +18,7 @@ from .phases import FORMER, Phase, phase_of
 from .pool_status import pool_record_of
 from .record import BATCH_STATES, SCHEMA, BatchRecord, Entry, Record
 from .start import parse_start
+from .upgrades import parse_upgrade
 
 FORMER_BATCH_STATE = "rolling"
 """The word for `upgrading` in records that were written before it was."""
@@ -55,6 +56,7 @@ def _record(raw: Json) -> Record:
         updated=field(raw, "updated"),
         batches=batches,
         history=listed(raw, "history", _entry_of),
+        upgrades=listed(raw, "upgrades", parse_upgrade, ()),
         pools=listed(raw, "pools", pool_record_of, ()),
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
