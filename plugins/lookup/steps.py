@@ -35,7 +35,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: Each step with its C(name), its C(tasks), whether they are the user's C(own), C(once) and C(timeout).
+  description:
+    - Each step with its C(name), its C(tasks), whether they are the user's C(own), C(once), and its limits C(timeout),
+      C(late_after), C(retries) and C(retries_unreachable).
   type: list
   elements: dict
 """

@@ -43,6 +43,10 @@ options:
     description: The state that the step has come to. V(in_progress) is also one that has failed, or that waits.
     type: str
     choices: [started, in_progress, completed]
+  step_failure:
+    description: The class of the error with which the step has just failed, for O(step_state=in_progress).
+    type: str
+    choices: [failed, unreachable]
   batch:
     description: The name of a batch of the plan.
     type: str
@@ -260,6 +264,11 @@ usual_seconds:
   returned: when written
   type: float
   sample: 41.5
+step:
+  description: The seconds since which the step is not completed, and how often it has failed since, by class.
+  returned: with O(state=step), if there is a record
+  type: dict
+  sample: {unfinished_seconds: 40, failed: 1, unreachable: 0}
 before:
   description: The record as found.
   returned: always

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum
 
-from ..common.reading import Json, one_of, text
+from ..common.reading import Json, one_of, text, whole
 from ..common.words import shortened
 
 LONGEST = 1000
 """Characters of a message that are kept."""
+
+
+class Failure(str, Enum):
+    """The class of an error with which a step has failed. Each class has a budget of its own."""
+
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+    """A host or a server gave no answer."""
 
 
 class StepState(str, Enum):
@@ -44,12 +53,19 @@ class Condition:
     """The moment at which it was last looked at."""
     last_transition_time: str
     """The moment at which its status last changed."""
+    failed: int = 0
+    unreachable: int = 0
+    """The times that it failed since it was last completed, by the class of the error."""
+
+    def failures(self, failure: Failure) -> int:
+        """The times that it failed with an error of this class."""
+        return self.failed if failure is Failure.FAILED else self.unreachable
 
 
 def after_step(
-    conditions: Sequence[Condition], name: str, state: StepState, message: str, at: str
+    conditions: Sequence[Condition], name: str, state: StepState, message: str, at: str, failure: Failure | None = None
 ) -> tuple[Condition, ...]:
-    """The conditions once a step has come to a state.
+    """The conditions once a step has come to a state, or has failed once more.
 
     A pass takes every step again. So a step that is started again and was completed stays so until it is known to be
     otherwise.
@@ -62,7 +78,7 @@ def after_step(
         after = replace(before, last_probe_time=at)
     else:
         status = "True" if state is StepState.COMPLETED else "False"
-        changed = status != before.status
+        changed, done = status != before.status, state is StepState.COMPLETED
         after = replace(
             before,
             status=status,
@@ -71,8 +87,20 @@ def after_step(
             complete_time=(at if changed else before.complete_time) if status == "True" else "",
             last_probe_time=at,
             last_transition_time=at if changed else before.last_transition_time,
+            failed=0 if done else before.failed + (failure is Failure.FAILED),
+            unreachable=0 if done else before.unreachable + (failure is Failure.UNREACHABLE),
         )
     return tuple(after if each.type == name else each for each in conditions)
+
+
+def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, int]:
+    """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown."""
+    found = next((each for each in conditions if each.type == name), None)
+    if found is None:
+        return {"unfinished_seconds": 0, **{each.value: 0 for each in Failure}}
+    since = datetime.fromisoformat(found.last_transition_time.replace("Z", "+00:00"))
+    seconds = 0 if found.status == "True" else max(0, int((now - since).total_seconds()))
+    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}}
 
 
 def parse_condition(raw: Json) -> Condition:
@@ -86,4 +114,6 @@ def parse_condition(raw: Json) -> Condition:
         complete_time=text(raw, "complete_time", ""),
         last_probe_time=text(raw, "last_probe_time"),
         last_transition_time=text(raw, "last_transition_time"),
+        failed=whole(raw, "failed", 0),
+        unreachable=whole(raw, "unreachable", 0),
     )

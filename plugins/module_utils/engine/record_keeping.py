@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, refusal
-from ..common.moments import now_seconds, now_text
+from ..common.moments import now_seconds, now_text, utc_now
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark
 from .acts import counted
-from .conditions import StepState, after_step
+from .conditions import Failure, StepState, after_step, told_of
 from .counts import Counts, counted_after, counted_before
 from .held_lock import who
 from .lock import Lock
@@ -241,6 +241,8 @@ def note(task: Task, store: RecordStore) -> Outcome:
     _tell_done(task, after)
     shown = [_shown(task, each) for each in (before, after)]
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
+    if after is not None and params["state"] == "step":
+        more["step"] = told_of(after.conditions, params["step"], utc_now())
     return Outcome(_missing(task, after), before != after, shown[0], shown[1], more=more)
 
 
@@ -275,11 +277,12 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
         )
     if params["state"] == "step":
         how_far = StepState(params["step_state"])
+        failure = Failure(params["step_failure"]) if params["step_failure"] else None
         return lambda record: (
             record
             and replace(
                 record,
-                conditions=after_step(record.conditions, params["step"], how_far, params["summary"], at),
+                conditions=after_step(record.conditions, params["step"], how_far, params["summary"], at, failure),
                 updated=at,
             )
         )

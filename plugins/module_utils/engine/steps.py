@@ -34,6 +34,11 @@ class Step:
     """Whether it only makes sense before the first batch of the upgrade has begun."""
     timeout: int = 1800
     """Seconds for which a run that waits takes it again."""
+    late_after: int = 0
+    """Seconds after which a step that is not done is late, over all runs; 0 if it never is."""
+    retries: int = 0
+    retries_unreachable: int = 0
+    """The times that it may fail before it has failed for good, by the class of the error."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -43,9 +48,14 @@ class Step:
             "own": self.own,
             "once": self.once,
             "timeout": self.timeout,
+            "late_after": self.late_after,
+            "retries": self.retries,
+            "retries_unreachable": self.retries_unreachable,
         }
 
 
+LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
+"""The keys with which a user limits a step, also one of the collection."""
 KNOWN = (
     Step("dependencies", Moment.BEFORE, "dependencies.yml"),
     Step("alerts", Moment.BEFORE, "alerts.yml", once=True),
@@ -82,7 +92,8 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
         beside = [str(each[key]) for key in ("before_step", "after_step") if each.get(key)]
         if name in seen:
             yield f"{where} names the step {name} again: name each step once."
-        if not _yes(each.get("skip")) and not each.get("tasks"):
+        adjusts = name in there and any(each.get(key) is not None for key in LIMITS)
+        if not _yes(each.get("skip")) and not each.get("tasks") and not adjusts:
             yield f"{where} has no tasks: give the file of the tasks of the step {name}, or skip it."
         if _yes(each.get("skip")) and name not in there:
             yield f"{where} skips {name}, and there is no such step: there are {', '.join(sorted(there))}."
@@ -100,10 +111,9 @@ def _yes(value: object) -> bool:
 
 
 def _own(step: Step, given: Mapping[str, Any]) -> Step:
-    return replace(
-        step,
-        tasks=str(given["tasks"]),
-        own=True,
-        once=_yes(given.get("once")),
-        timeout=int(given.get("timeout") or step.timeout),
-    )
+    """The step as a user gives it. Without tasks it is that of the collection with limits of the user."""
+    limits: dict[str, Any] = {key: int(given[key]) for key in LIMITS if given.get(key) is not None}
+    limited = replace(step, **limits)
+    if not given.get("tasks"):
+        return limited
+    return replace(limited, tasks=str(given["tasks"]), own=True, once=_yes(given.get("once")))

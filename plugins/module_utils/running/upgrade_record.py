@@ -16,7 +16,7 @@ from ..common.errors import Denied, Refusal, Unreachable, refusal
 from ..common.moments import now_seconds
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark
-from ..engine.conditions import StepState
+from ..engine.conditions import Failure, StepState
 from ..engine.lock import Lock
 from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
@@ -42,6 +42,7 @@ CONTRACT = Contract(
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
         "step": {"type": "str"},
         "step_state": {"type": "str", "choices": [each.value for each in StepState]},
+        "step_failure": {"type": "str", "choices": [each.value for each in Failure]},
         "results": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},

@@ -55,7 +55,13 @@ def test_steps_are_taken_in_order_fail_wait_and_complete(
         assert waiting.code == 0, waiting.message
         assert statistics(waiting)["upgrade_waiting_for"] == ["The step frozen is not done: The shop is open."]
         failing = step(tmp_path, "broken", "- ansible.builtin.fail: {msg: The shop is on fire.}\n")
-        broken = play(PLAYBOOK, {**given, "upgrade_steps": [{"name": "broken", "tasks": failing}]}, environment)
+        twice = {"upgrade_steps": [{"name": "broken", "tasks": failing, "retries": 1, "late_after": 1}]}
+        again = play(PLAYBOOK, {**given, **twice, "upgrade_wait": False}, environment)
+        print(again.output)
+        assert again.code == 0, again.message
+        assert "It has failed 1 of 2 times: The shop is on fire." in again.output
+        broken = play(PLAYBOOK, {**given, **twice}, environment)
+        print(broken.output)
         assert broken.code != 0
         assert "Stopped at the step broken (ansible.builtin.fail): The shop is on fire." in broken.output
         assert cluster.fingerprint() == before

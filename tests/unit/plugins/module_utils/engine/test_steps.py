@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.conditions import (
     Condition,
+    Failure,
     StepState,
     after_step,
     parse_condition,
+    told_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.steps import (
     Moment,
@@ -94,3 +97,27 @@ def test_a_step_that_was_completed_stays_so_while_it_is_taken_again() -> None:
     assert (again.status, again.complete_time, again.last_probe_time) == ("True", "11", "12")
     (worse,) = after_step((again,), "a", StepState.IN_PROGRESS, "It is gone.", "20")
     assert (worse.status, worse.complete_time, worse.message) == ("False", "", "It is gone.")
+
+
+def test_a_step_of_the_collection_may_have_limits_of_the_user() -> None:
+    said = [{"name": "alerts", "timeout": "60", "retries": 2}, {"name": "own", "tasks": "own.yml", "late_after": 5}]
+    assert [*faults_of_steps(said)] == []
+    steps = {step.name: step for step in in_order(said)}
+    assert (steps["alerts"].timeout, steps["alerts"].retries, steps["alerts"].own) == (60, 2, False)
+    assert steps["alerts"].tasks == "alerts.yml"
+    assert (steps["own"].late_after, steps["own"].own) == (5, True)
+    assert [*faults_of_steps([{"name": "own", "timeout": 5}])] == [
+        "upgrade_steps[0] has no tasks: give the file of the tasks of the step own, or skip it."
+    ]
+
+
+def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
+    conditions: tuple[Condition, ...] = ()
+    doing = StepState.IN_PROGRESS
+    for second, failure in enumerate((Failure.FAILED, Failure.UNREACHABLE, Failure.FAILED, None)):
+        conditions = after_step(conditions, "s", doing, "no", f"2026-01-01T00:00:0{second}Z", failure)
+    now = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)
+    assert told_of(conditions, "s", now) == {"unfinished_seconds": 60, "failed": 2, "unreachable": 1}
+    done = after_step(conditions, "s", StepState.COMPLETED, "", "2026-01-01T00:00:09Z")
+    assert told_of(done, "s", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
+    assert told_of(done, "other", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
