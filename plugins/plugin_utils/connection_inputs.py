@@ -36,6 +36,7 @@ LISTS = frozenset(
         "dependencies",
         "fleet_canary",
         "fleet_inventory",
+        "fleet_soak_probes",
         "fleet_waves",
         "groups",
         "members",

@@ -22,6 +22,7 @@ from tests.scenarios.playbook import PATIENCE, Played, Playing
 
 FLEET = "stateful.upgrade.fleet"
 FROM, TO = "2.19.6", "3.8.0"
+NOBODY = "tcp://127.0.0.1:9"
 NAMES = ("staging", "north", "south")
 LAUNCH = """
 - ansible.builtin.command:
@@ -78,7 +79,11 @@ def clusters(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: P
 
 
 def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
-    waves: dict[str, Any] = {"upgrade_fleet_canary": "staging", "upgrade_fleet_waves": [1, "100%"]}
+    waves: dict[str, Any] = {
+        "upgrade_fleet_canary": "staging",
+        "upgrade_fleet_waves": [1, "100%"],
+        "upgrade_fleet_soak_time": 1,
+    }
     refused = clusters.play(waves)
     assert refused.code != 0
     assert "was not confirmed" in refused.message
@@ -88,12 +93,14 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     wrong = clusters.play({**waves, "upgrade_fleet_confirm": digest})
     assert wrong.code != 0
     assert "north: upgrade_soak_tim is not a variable of the playbook opensearch" in wrong.message
-    clusters.list({"north": {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}})
-    stopped = clusters.play({**waves, "upgrade_fleet_confirm": digest})
+    frozen = {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}
+    clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}, "north": frozen})
+    stopped = clusters.play({**waves, "upgrade_fleet_failures": 2, "upgrade_fleet_confirm": digest})
     assert stopped.code != 0
-    assert clusters.states() == {"staging": "done", "north": "failed", "south": "not begun"}
+    assert clusters.states() == {"staging": "failed", "north": "failed", "south": "not begun"}
     assert clusters.on(TO) == ["staging"]
     assert statistics(stopped)["upgrade_state"] == "refused"
+    assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
     assert "The shop is open." in clusters.record("north")["cause"]
     clusters.list({"south": {"upgrade_fleet_launcher": str(_launcher(clusters.folder.parent))}})
     killed = clusters.begin({**waves, "upgrade_fleet_confirm": digest})
