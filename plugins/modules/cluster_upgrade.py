@@ -12,7 +12,7 @@ module: cluster_upgrade
 short_description: Plan or upgrade one cluster of a fleet in a process of its own
 description:
   - Runs a playbook of this collection for one cluster, with C(ansible-playbook) in a process of its own, and notes in
-    the record of the fleet how it ended. The playbook P(stateful.upgrade.fleet#playbook) uses it for each cluster.
+    the record of the fleet how it ended. The playbook C(stateful.upgrade.fleet) uses it for each cluster.
   - A cluster that fails is no failure of the task, since the fleet judges how many may fail.
   - It does not begin a cluster once too many have failed, or while a cluster of an earlier wave is not done.
 author:
@@ -21,7 +21,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - With V(planned) the plan of the cluster is made, and noted with its digest.
+      - With V(planned) the plan of the cluster is made, and noted with its digest beside the record of the fleet.
       - With V(upgraded) the plan that was noted is carried out.
       - V(begun) and V(ended) note an upgrade that is run elsewhere, such as by a job of AWX.
     type: str

@@ -12,7 +12,7 @@ module: fleet_plan
 short_description: Arrange the clusters of a fleet in waves, and tell how their upgrades ended
 description:
   - Arranges the clusters of a fleet in waves, shows them with the plan of each cluster, and tells at the end how each
-    cluster is. The playbook P(stateful.upgrade.fleet#playbook) uses it.
+    cluster is. The playbook C(stateful.upgrade.fleet) uses it.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -21,9 +21,10 @@ options:
     description:
       - With V(arranged) the waves are arranged, and nothing else.
       - With V(planned) they are shown, and refused if too many clusters have no plan.
+      - With V(agreed) they become the record of the fleet.
       - With V(ended) the end of the run is told.
     type: str
-    choices: [arranged, planned, ended]
+    choices: [arranged, planned, agreed, ended]
     default: planned
   path:
     description: The folder of the fleet's record.

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..common.moments import now_text
+from ..common.moments import moment_of, now_text, utc_now
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict
 from ..common.voice import Waiting
@@ -68,21 +68,22 @@ def run(task: Task) -> Outcome:
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     """The plan of the cluster: its digest, or the cause for which there is none."""
     command = Command(task.params["playbook"], _variables(task), _inventory(task), ["--check"])
-    log = folder.log_of(name)
+    log = folder.log_of_plan(name)
     played = play(command, log, _Listener(task).hear)
     digest = str(played.statistics.get("upgrade_confirm") or "")
     told = str(played.statistics.get("upgrade_plan_text") or "").partition("\n")[0]
     found = Cluster(name, PLANNED, digest=digest, plan=told.removeprefix(f"Plan {digest}").strip(), log=str(log))
     if played.code or not digest:
         found = replace(found, **{**_end(played), "state": REFUSED})
-    folder.put(found)
+    folder.put_plan(found)
     return found
 
 
 def _ended_elsewhere(task: Task, folder: Folder, before: Cluster) -> Cluster:
     """The end of an upgrade that the user's own launcher has run. With a `cause` it has failed."""
     cause = task.params["cause"]
-    ended = replace(before, state=FAILED if cause else DONE, cause=cause, ended=now_text())
+    seconds = (utc_now() - moment_of(before.began)).total_seconds() if before.began else 0.0
+    ended = replace(before, state=FAILED if cause else DONE, cause=cause, ended=now_text(), seconds=seconds)
     folder.put(ended)
     return ended
 

@@ -19,7 +19,7 @@ from .waves import waves_of
 
 CONTRACT = Contract(
     argument_spec={
-        "state": {"type": "str", "choices": ["arranged", "planned", "ended"], "default": "planned"},
+        "state": {"type": "str", "choices": ["arranged", "planned", "agreed", "ended"], "default": "planned"},
         "path": {"type": "path", "required": True},
         "clusters": {"type": "list", "elements": "str", "required": True},
         "groups": {"type": "dict", "default": {}},
@@ -42,20 +42,29 @@ def run(task: Task) -> Outcome:
             "fleet_without_clusters", "The fleet has no cluster.", "Give an inventory whose hosts are clusters."
         )
     waves = waves_of(names, task.params["groups"], task.params["canary"], task.params["waves"])
-    fleet = Fleet(tuple(waves), task.params["failures"], clusters=folder.clusters(names))
+    fleet = Fleet(tuple(waves), task.params["failures"], clusters=folder.plans(names))
     if task.params["state"] == "arranged":
         return _outcome(fleet, [])
     missing = [name for name in names if name not in fleet.clusters]
     if missing:
         raise refusal("fleet_unplanned", f"There is no plan for {missing[0]}.", "Plan each cluster first.")
     fleet = replace(fleet, digest=digest_of(waves, fleet.clusters))
+    verdict = Verdict(tuple(_refusals(fleet)))
+    if task.params["state"] == "agreed":
+        if not verdict.reasons and not task.check_mode:
+            _begin(folder, fleet)
+        return _outcome(fleet, [], verdict)
     lines = plan_lines(fleet, task.params["playbook"])
     for line in lines:
         task.voice.show(line)
-    verdict = Verdict(tuple(_refusals(fleet)))
-    if not verdict.reasons and not task.check_mode:
-        folder.write(fleet)
     return _outcome(fleet, lines, verdict)
+
+
+def _begin(folder: Folder, fleet: Fleet) -> None:
+    """Take the plans that somebody has agreed to into the record of the fleet."""
+    for cluster in fleet.clusters.values():
+        folder.put(replace(cluster, wave=fleet.wave_of(cluster.name)))
+    folder.write(fleet)
 
 
 def _refusals(fleet: Fleet) -> Iterator[Reason]:

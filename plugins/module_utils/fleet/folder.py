@@ -4,6 +4,7 @@
 """The folder that keeps the record of a fleet: a file for its waves, and one for each cluster.
 
 Each cluster is written by its own process alone, so that no two write the same file, and each file is replaced whole.
+Plans are kept apart, so that a look at them changes no record.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .waves import Wave
 
 PRIVATE = 0o700
 _FLEET = "fleet.json"
-_CLUSTERS = "clusters"
+_CLUSTERS, _PLANS = "clusters", "plans"
 _UNFIT = re.compile(r"[^\w.-]", re.ASCII)
 
 
@@ -35,8 +36,12 @@ class Folder:
     path: Path
 
     def log_of(self, cluster: str) -> Path:
-        """The file for the output of a cluster's run."""
+        """The file for the output of a cluster's upgrade."""
         return self.path / _CLUSTERS / f"{_file(cluster)}.log"
+
+    def log_of_plan(self, cluster: str) -> Path:
+        """The file for the output of a cluster's plan."""
+        return self.path / _PLANS / f"{_file(cluster)}.log"
 
     def read(self) -> Fleet:
         """The fleet and its clusters; empty ones if nothing was written yet."""
@@ -47,11 +52,15 @@ class Folder:
 
     def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
         """Those of these clusters of which there is a file. Others may be of an earlier run with other clusters."""
-        found = {name: self._data(self._of(name)) for name in names}
-        return {name: cluster_from(data) for name, data in found.items() if data}
+        return self._those(names, _CLUSTERS)
 
-    def _of(self, cluster: str) -> Path:
-        return self.path / _CLUSTERS / f"{_file(cluster)}.json"
+    def plans(self, names: Collection[str]) -> dict[str, Cluster]:
+        """Those of these clusters that were planned."""
+        return self._those(names, _PLANS)
+
+    def _those(self, names: Collection[str], kind: str) -> dict[str, Cluster]:
+        found = {name: self._data(self.path / kind / f"{_file(name)}.json") for name in names}
+        return {name: cluster_from(data) for name, data in found.items() if data}
 
     def write(self, fleet: Fleet) -> None:
         """Write the waves, the limit and the digest."""
@@ -60,7 +69,11 @@ class Folder:
 
     def put(self, cluster: Cluster) -> None:
         """Write how far a cluster is."""
-        self._replace(self._of(cluster.name), cluster.as_data())
+        self._replace(self.path / _CLUSTERS / f"{_file(cluster.name)}.json", cluster.as_data())
+
+    def put_plan(self, cluster: Cluster) -> None:
+        """Write the plan of a cluster."""
+        self._replace(self.path / _PLANS / f"{_file(cluster.name)}.json", cluster.as_data())
 
     def _data(self, path: Path) -> dict[str, Any]:
         try:

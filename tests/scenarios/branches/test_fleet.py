@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -88,7 +89,8 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     assert refused.code != 0
     assert "was not confirmed" in refused.message
     assert clusters.on(FROM) == [*NAMES]
-    digest = json.loads((clusters.folder / "fleet.json").read_text())["digest"]
+    digest = re.findall(r"^Plan (f[0-9a-f]{11}) ", refused.output, re.MULTILINE)[0]
+    assert not (clusters.folder / "fleet.json").exists(), "nobody has agreed"
     frozen = {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}
     clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}, "north": frozen})
     stopped = clusters.play({**waves, "upgrade_fleet_failures": 2, "upgrade_fleet_confirm": digest})
@@ -114,6 +116,7 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     assert wrong.code != 0
     assert "on 2 clusters in 2 waves" in wrong.output
     assert "Nothing to do: every member runs 3.8.0." in wrong.output
+    assert {*clusters.states().values()} == {"done"}, "a look at plans changes no record"
     assert "north: upgrade_soak_tim is not a variable of the playbook opensearch" in wrong.message
 
 

@@ -42,12 +42,15 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -
 
 
 def test_as_many_clusters_without_a_plan_as_end_the_fleet_refuse_it(tmp_path: Path) -> None:
-    Folder(tmp_path).put(Cluster("one", "refused", cause="It is red."))
-    Folder(tmp_path).put(Cluster("two", "planned", digest="p1"))
+    Folder(tmp_path).put_plan(Cluster("one", "refused", cause="It is red."))
+    Folder(tmp_path).put_plan(Cluster("two", "planned", digest="p1"))
     for failures, state in ((1, "refused"), (2, "passed"), (0, "passed")):
-        options = task(fleet_plan.CONTRACT, tmp_path, clusters=["one", "two"], failures=failures, state="planned")
-        assert fleet_plan.run(options).verdict.state.value == state
-    assert Folder(tmp_path).read().failures == 0
+        for agreed in ("planned", "agreed"):
+            options = task(fleet_plan.CONTRACT, tmp_path, clusters=["one", "two"], failures=failures, state=agreed)
+            assert fleet_plan.run(options).verdict.state.value == state
+            assert Folder(tmp_path).read().clusters == {} or state == "passed"
+    found = Folder(tmp_path).read()
+    assert (found.failures, found.clusters["two"].wave, found.clusters["one"].state) == (0, "wave 1", "refused")
     unplanned = attempt(fleet_plan.run, task(fleet_plan.CONTRACT, tmp_path, clusters=["x"], failures=1))
     assert unplanned.verdict.reasons[0].code == "fleet_unplanned"
     nothing = attempt(fleet_plan.run, task(fleet_plan.CONTRACT, tmp_path, clusters=[], failures=1))
