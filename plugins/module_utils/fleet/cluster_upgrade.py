@@ -74,7 +74,9 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     told = str(played.statistics.get("upgrade_plan_text") or "").partition("\n")[0]
     found = Cluster(name, PLANNED, digest=digest, plan=told.removeprefix(f"Plan {digest}").strip(), log=str(log))
     if played.code or not digest:
-        found = replace(found, **{**_end(played), "state": REFUSED})
+        end = _end(played)
+        cause = end["cause"] or f"It has no plan: {played.last}"
+        found = replace(found, **{**end, "state": REFUSED, "cause": cause})
     folder.put_plan(found)
     return found
 

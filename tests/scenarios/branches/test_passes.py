@@ -73,7 +73,8 @@ def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any)
         assert "Paused, to 3.8.0" in siege.beside("stateful.upgrade.status").output
         *_others, last = going
 
-    assert last == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": []}
+    assert last.pop("upgrade_record").startswith("stateful-upgrade-")
+    assert last == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": [], "upgrade_cause": ""}
     assert set(siege.cluster.versions().values()) == {TO}
     assert siege.deleted() == sorted(siege.before.pods)
     assert siege.left_behind() == {}
@@ -85,7 +86,9 @@ def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:
     variables = {**siege.variables, **quick, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
     refused = play(PLAYBOOK, variables, siege.environment)
     assert refused.code != 0
-    assert statistics(refused) == {
+    said = statistics(refused)
+    assert "names the plan p00000000000, and the plan is p" in said.pop("upgrade_cause")
+    assert said == {
         "upgrade_state": "refused",
         "upgrade_waiting_for": [],
         "upgrade_reasons": ["not_confirmed"],
