@@ -36,10 +36,28 @@ options:
     type: list
     elements: list
     default: []
+  supersede:
+    description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.
+    type: bool
+    default: false
+  request:
+    description:
+      - The request that the upgrade carries out, which the record keeps. One that was carried out as a whole does nothing
+        more.
+    type: dict
+    suboptions:
+      source:
+        description: Its place, see M(stateful.upgrade.upgrade_request).
+        type: str
+        required: true
+      digest:
+        description: Its digest, which M(stateful.upgrade.upgrade_request) gives.
+        type: str
+        required: true
   event:
     description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
     type: str
-    choices: [completed, paused, stopped, failed, aborted]
+    choices: [completed, paused, stopped, aborted]
   summary:
     description: With O(state=ended), the cause of an end that is not V(completed).
     type: str

@@ -80,6 +80,7 @@ OF_SHELLS = {
         *(
             "upgrade_metrics_path",
             "upgrade_push_gateway",
+            "upgrade_record_retention",
             "upgrade_supersede",
             "upgrade_webhook",
             "upgrade_webhook_body",

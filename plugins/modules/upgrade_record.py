@@ -28,10 +28,12 @@ options:
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
+      - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days old.
+        A record of an upgrade under way stays.
       - V(held) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
         V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
     type: str
-    choices: [read, begun, step, batch, ended, held, resumed, approved]
+    choices: [read, begun, step, batch, ended, absent, held, resumed, approved]
     default: read
   plan:
     description: The result of M(stateful.upgrade.pool_order).
@@ -68,11 +70,11 @@ options:
     default: []
   event:
     description:
-      - The end of the run. The upgrade is V(completed), or V(paused) until the next pass. A batch could not be finished
-        (V(stopped)), which leaves it under way for the next run. The run V(failed) beside its batches, or a person has
-        ended it (V(aborted)).
+      - The end of the run. The upgrade is V(completed), or V(paused) until the next pass. A run that was V(stopped),
+        since a batch could not be finished or the whole not be proven, leaves it under way for the next run. One that a
+        person has V(aborted) goes on once it is resumed.
     type: str
-    choices: [completed, paused, stopped, failed, aborted]
+    choices: [completed, paused, stopped, aborted]
   summary:
     description:
       - The cause of an end that is not V(completed), or of a batch that failed. Its first sentence becomes the reason
@@ -105,6 +107,13 @@ options:
       - With V(held), V(resumed) and V(approved), the name of the record. It is needed only if several upgrades of the
         place are under way.
     type: str
+  request:
+    description: With O(state=absent), the place of the request, as the record keeps it.
+    type: str
+  retention:
+    description: With O(state=absent), the days for which a record is kept after its last change.
+    type: int
+    default: 0
   codes:
     description: The codes of the reasons for which the run has ended, or the batch has failed.
     type: list

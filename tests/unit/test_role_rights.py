@@ -9,7 +9,7 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import OPTIONAL, ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -19,6 +19,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
     ("file", "kind", "rights"),
     [
         ("opensearch/files/role.yml", "Role", (*ROLE, *PORT_FORWARD)),
+        ("opensearch/files/optional_role.yml", "Role", OPTIONAL),
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
         ("restart/files/role.yml", "Role", restart.ROLE),

@@ -12,6 +12,7 @@ from typing import Any
 from ..common.reading import Json, text
 from ..common.verdict import Reason, as_verdict, refused, waiting
 from ..common.words import shortened
+from .phases import Phase
 
 PAUSE = "upgrade.stateful/pause"
 """The annotation of a record that pauses its upgrade. Its value is the reason."""
@@ -87,6 +88,17 @@ def judge_hold(hold: Hold | None) -> Iterator[Reason]:
             "paused_on_request",
             f"The upgrade is paused by {hold.by} since {hold.at}{why}.",
             f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record.",
+        )
+
+
+@as_verdict
+def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[Reason]:
+    """Whether nobody has aborted the upgrade to this target. `reason` and `at` are those of its record."""
+    if phase is Phase.ABORTED:
+        yield waiting(
+            "aborted_on_request",
+            f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
+            "Resume it with the playbook resume, then run again.",
         )
 
 

@@ -24,9 +24,9 @@ class Phase(str, Enum):
     COMPLETED = "Completed"
     """All that its last run was for is done and proven."""
     FAILED = "Failed"
-    """A run failed beside its batches: the whole was not proven, or not all was put back."""
+    """It is over without being completed: no run has begun it by the end of its window."""
     ABORTED = "Aborted"
-    """A person has ended it."""
+    """A person has ended it. It goes on only once a person has resumed it."""
 
 
 class Event(str, Enum):
@@ -39,14 +39,16 @@ class Event(str, Enum):
     BEGUN = "begun"
     """A batch begins, or comes further."""
     STOPPED = "stopped"
-    """A batch could not begin or not be finished, and the run ends."""
+    """A run ends with something to be cured: at a batch, at a step, or since the whole is not proven or put back."""
     PAUSED = "paused"
     COMPLETED = "completed"
     FAILED = "failed"
     ABORTED = "aborted"
+    RESUMED = "resumed"
+    """A person lets an upgrade go on that was aborted."""
 
 
-ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.FAILED, Event.ABORTED)
+ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.ABORTED)
 """The ends of a run."""
 UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
 """Phases in which a run is at work, unless it was interrupted."""
@@ -58,16 +60,20 @@ _GOING_ON = {
     Event.STOPPED: Phase.UPGRADING,
     Event.PAUSED: Phase.PAUSED,
     Event.COMPLETED: Phase.COMPLETED,
-    Event.FAILED: Phase.FAILED,
     Event.ABORTED: Phase.ABORTED,
 }
 LEADS_TO: dict[Phase, dict[Event, Phase]] = {
     Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING, Event.ABORTED: Phase.ABORTED},
-    Phase.PENDING: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING, **_GOING_ON},
+    Phase.PENDING: {
+        Event.SCHEDULED: Phase.PENDING,
+        Event.AGREED: Phase.PENDING,
+        Event.FAILED: Phase.FAILED,
+        **_GOING_ON,
+    },
     Phase.UPGRADING: {Event.AGREED: Phase.UPGRADING, **_GOING_ON},
     Phase.PAUSED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
     Phase.FAILED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
-    Phase.ABORTED: {Event.AGREED: Phase.UPGRADING},
+    Phase.ABORTED: {Event.AGREED: Phase.UPGRADING, Event.RESUMED: Phase.PAUSED},
     Phase.COMPLETED: {},
 }
 """The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
@@ -76,11 +82,12 @@ _DONE_TO_IT = {
     Event.SCHEDULED: "wait for its start",
     Event.AGREED: "go on",
     Event.BEGUN: "begin a batch",
-    Event.STOPPED: "stop at a batch",
+    Event.STOPPED: "stop",
     Event.PAUSED: "be paused",
     Event.COMPLETED: "be completed",
     Event.FAILED: "fail",
     Event.ABORTED: "be aborted",
+    Event.RESUMED: "be resumed",
 }
 FORMER = {
     "rolling": Phase.UPGRADING,

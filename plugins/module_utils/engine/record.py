@@ -21,6 +21,7 @@ from .counts import Counts
 from .figures import longest_first
 from .phases import EXPLAINED, Event, Phase, follow
 from .pool_status import PoolRecord, outside_of, planned, rolled
+from .request import Requested, requested_in
 from .start import Start
 from .upgrades import Upgrade, upgrade_of, with_upgrade
 
@@ -127,6 +128,8 @@ class Record:
     """The things that the system has counted before and after; None if it counts none."""
     upgrades: tuple[Upgrade, ...] = ()
     """The upgrades of the cluster, of which this one is the last."""
+    request: Requested | None = None
+    """The request that it carries out; None if it is carried out for the variables of its runs alone."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
@@ -144,14 +147,18 @@ class Record:
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
     """The record at the begin of a run: the same upgrade goes on where its earlier runs came to, another starts anew.
 
-    `plan` is the result of pool_order. None where there is nothing to do, and no earlier run to be ended.
+    `plan` is the result of pool_order. Without a record the cluster itself tells whether the upgrade is under way. None
+    where there is nothing to do, and no earlier run to be ended.
     """
     if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
         return None
     earlier = going_on(previous, plan)
     fresh = planned_record(previous, earlier, plan, run, who, at)
     count, target = len({name for each in plan["batches"] for name in each["members"]}), plan["target_version"]
-    said = "goes on" if earlier is not None and earlier.run else "begins"
+    found = previous is None and half_way(plan)
+    if found:
+        fresh = replace(fresh, phase=Phase.UPGRADING)
+    said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
     said += f": to {target}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
     return noted(fresh, Event.AGREED, said, at)
 
@@ -191,6 +198,7 @@ def planned_record(
         system=plan.get("system", ""),
         waited=earlier.waited if earlier is not None else (),
         start=earlier.start if earlier is not None else None,
+        request=requested_in(plan.get("request") or {}),
         conditions=earlier.conditions if earlier is not None else (),
         notices=earlier.notices if earlier is not None else (),
         hold=earlier.hold if earlier is not None else None,
@@ -198,6 +206,12 @@ def planned_record(
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )
+
+
+def half_way(plan: Mapping[str, Any]) -> bool:
+    """Whether some members run the target version and others another one: somebody has begun without a record."""
+    versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
+    return plan["target_version"] in versions and len(versions) > 1
 
 
 def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mapping[str, Any]) -> BatchRecord:

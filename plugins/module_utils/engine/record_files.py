@@ -94,6 +94,20 @@ class Files:
                 remarks += [remark("record_file_unusable", each.message, each.remedy) for each in error.verdict.reasons]
         return Found(kept, Verdict(tuple(remarks)))
 
+    def remove(self, name: str, kept: Kept) -> None:
+        """Remove the version that was read and those before it.
+
+        Raises:
+            Conflict: somebody else has made another version meanwhile.
+            Refusal: the folder or the file cannot be used.
+        """
+        with self._usable():
+            numbers = self._numbers().get(_named(name), set())
+            if numbers and max(numbers) != int(kept.version):
+                raise _written_meanwhile(name)
+            for each in numbers:
+                self._remove(name, each)
+
     def _path(self, name: str, number: int) -> Path:
         return self.folder / f"{name}.{number}.json"
 

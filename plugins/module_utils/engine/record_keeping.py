@@ -51,6 +51,8 @@ class Kept:
     """The version that guards a write: only this one is replaced."""
     every: str = "it"
     """All that goes when the record is deleted, for people."""
+    uid: str = ""
+    """The UID of the object that holds it, where the place has such."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """The notes that people have made at the record, where the place has such."""
 
@@ -97,6 +99,13 @@ class RecordStore(Protocol):
     def find(self) -> Found:
         """All records of the place."""
 
+    def remove(self, name: str, kept: Kept) -> None:
+        """Remove the record that was read.
+
+        Raises:
+            Conflict: it is no longer the one that was read.
+        """
+
 
 class Nowhere:
     """No record is kept."""
@@ -110,6 +119,9 @@ class Nowhere:
     def find(self) -> Found:
         """Never any."""
         return Found()
+
+    def remove(self, name: str, kept: Kept) -> None:
+        """Nothing is there."""
 
 
 def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:

@@ -17,6 +17,7 @@ from .figures import figure
 from .phases import FORMER, Phase, phase_of
 from .pool_status import pool_record_of
 from .record import BATCH_STATES, SCHEMA, BatchRecord, Entry, Record
+from .request import requested_in
 from .start import parse_start
 from .upgrades import parse_upgrade
 
@@ -72,6 +73,7 @@ def _record(raw: Json) -> Record:
         notices=texts(raw, "notices", ()),
         codes=texts(raw, "codes", ()),
         counts=parse_counts(part(raw, "counts", {})),
+        request=requested_in(part(raw, "request", {})),
         schema=whole(raw, "schema", SCHEMA),
     )
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..common.errors import refusal
 from ..common.packages import needed
+from ..common.reading import Json, text
 from ..common.verdict import Reason, as_verdict, waiting
 
 TYPE = "type"
@@ -50,17 +51,31 @@ class Request:
         }
 
 
-def read_request(text: str, where: str) -> Request:
+@dataclass(frozen=True)
+class Requested:
+    """The request that an upgrade carries out."""
+
+    source: str
+    """The place of the document, as `upgrade_request` names it."""
+    digest: str
+
+
+def requested_in(raw: Json) -> Requested | None:
+    """The request that a record keeps, or that an option names; None if there is none."""
+    return Requested(text(raw, "source"), text(raw, "digest")) if raw else None
+
+
+def read_request(document: str, where: str) -> Request:
     """The request that a document holds; `where` names its place for people.
 
     Raises:
         Refusal: it is too long, no YAML, or no mapping of names to values.
     """
     yaml = needed("yaml", "PyYAML")
-    loader = yaml.BaseLoader(text[: LONGEST + 1])
+    loader = yaml.BaseLoader(document[: LONGEST + 1])
     try:
         node = loader.get_single_node()
-        if len(text) > LONGEST:
+        if len(document) > LONGEST:
             raise _unreadable(where, f"it is longer than {LONGEST // 1024} KiB")
         if not isinstance(node, yaml.MappingNode):
             raise _unreadable(where, "it is no mapping of names to values")
@@ -84,6 +99,17 @@ def read_request(text: str, where: str) -> Request:
     kind = content.pop(TYPE, "")
     digest = sha256(json.dumps({TYPE: kind, **content}, sort_keys=True).encode()).hexdigest()[:KEPT]
     return Request(kind if isinstance(kind, str) else "", content, digest, tuple(faults))
+
+
+@as_verdict
+def judge_due(request: Requested | None, done: Requested | None, at: str) -> Iterator[Reason]:
+    """Whether this request is still to be carried out; `done` is the one that an upgrade has completed, and `at` when."""
+    if request is not None and request == done:
+        yield waiting(
+            "request_carried_out",
+            f"The request {request.source} was carried out at {at}, and does nothing more.",
+            "Change the request to upgrade again.",
+        )
 
 
 @as_verdict

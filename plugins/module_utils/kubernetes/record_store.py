@@ -56,6 +56,10 @@ class ConfigMaps:
                 kept[name] = kept_in(item)
         return Found(kept)
 
+    def remove(self, name: str, kept: Kept) -> None:
+        """Delete the ConfigMap, if it is still the one that was read."""
+        self.client.delete(self._path(name), kept.uid, resource_version=kept.version)
+
     def _path(self, name: str = "") -> str:
         return in_namespace(CORE, self.namespace, "configmaps", name)
 
@@ -66,7 +70,8 @@ def kept_in(item: Json) -> Kept:
         metadata = part(item, "metadata")
         where = f"ConfigMap {text(metadata, 'name')}"
         version = text(metadata, "resourceVersion", "")
-        return Kept(text(_data(item), KEY, ""), where, version, annotations=text_map(metadata, "annotations"))
+        uid, annotations = text(metadata, "uid", ""), text_map(metadata, "annotations")
+        return Kept(text(_data(item), KEY, ""), where, version, uid=uid, annotations=annotations)
 
 
 def _uid(item: Json) -> str:

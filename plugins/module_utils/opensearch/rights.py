@@ -19,6 +19,12 @@ ROLE = (
 )
 """All rights that the modules of this collection use in a namespace."""
 
+OPTIONAL = (
+    Right("delete", "", "configmaps"),
+    *(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "delete")),
+)
+"""The further rights that single variables need, which are those of the second shipped Role."""
+
 _PROOF = Right("create", "", "pods")
 
 

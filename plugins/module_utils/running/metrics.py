@@ -42,6 +42,10 @@ class Measured:
         """See `RecordStore`."""
         return self.below.find()
 
+    def remove(self, name: str, kept: Kept) -> None:
+        """See `RecordStore`."""
+        self.below.remove(name, kept)
+
 
 def measured(task: Task, store: RecordStore) -> RecordStore:
     """The store with the figures of its records published, if the task says where.

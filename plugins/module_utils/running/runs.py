@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,14 @@ from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
-from ..engine.approvals import judge_hold
+from ..engine.approvals import judge_aborted, judge_hold
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event, Phase
-from ..engine.record import Record
+from ..engine.record import Record, going_on
 from ..engine.record_keeping import read_records
+from ..engine.request import judge_due, requested_in
 from ..engine.schedule import schedule_in, to_cure
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
@@ -45,6 +46,11 @@ def contract_of(system: System) -> Contract:
             "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
+            "supersede": {"type": "bool", "default": False},
+            "request": {
+                "type": "dict",
+                "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
+            },
             "shown": {"type": "list", "elements": "list", "default": []},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
@@ -87,7 +93,7 @@ def _parts_of(system: System) -> Parts:
     def note_begin(task: Task, plan: Outcome) -> Outcome:
         found = counted(task, system.counting) if plan.more["batches"] else {}
         return _record(
-            task, state="begun", plan={**plan.more, "before": plan.before, "system": system.name}, counted=found
+            task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found
         )
 
     def note_end(task: Task) -> Outcome:
@@ -109,6 +115,11 @@ def _parts_of(system: System) -> Parts:
     return Parts(hold, under_lock, plan, system.put_back, note_begin, note_end, release, system.first)
 
 
+def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
+    """The things that the record takes beside the plan."""
+    return {"before": plan.before, "system": system.name, "request": task.params["request"]}
+
+
 def _record(task: Task, **own: Any) -> Outcome:
     return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, **own)
 
@@ -122,15 +133,26 @@ def _plan(task: Task, system: System) -> Outcome:
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
-    plan = {**order.more, **told, "before": order.before, "system": system.name}
+    plan = {**order.more, **told, **_around(task, order, system)}
     start = start_of(task, plan, records, verdict)
-    whole = combine((verdict, start, *(judge_hold(one.hold) for one in records if one.phase is not Phase.COMPLETED)))
+    whole = combine((verdict, start, *_said_by_people(task, plan, records)))
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_cure(verdict), start))
     return replace(order, verdict=whole, more={**order.more, **told})
+
+
+def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
+    """Whether people let the upgrade of this plan go on. One that takes the place of another has been asked for."""
+    for one in records:
+        if one.phase is not Phase.COMPLETED:
+            yield judge_hold(one.hold)
+        if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
+            yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
+        if plan["batches"] and one.phase is Phase.COMPLETED:
+            yield judge_due(requested_in(task.params["request"] or {}), one.request, one.updated)
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Part:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,13 +16,14 @@ from ..common.verdict import Verdict, combine
 from ..common.words import shortened
 from ..engine.approvals import LONGEST, PAUSE, Approval, Hold, judge_hold, judge_points, points_in, with_annotations
 from ..engine.held_lock import who
-from ..engine.phases import Phase
-from ..engine.record import Record
+from ..engine.phases import Event, Phase
+from ..engine.record import Record, noted
 from ..engine.record_keeping import Change, Kept, RecordStore, change_record
 
 STATES = ("held", "resumed", "approved")
 """The states of the module `upgrade_record` in which a person has a say."""
 OVER = (Phase.COMPLETED, Phase.ABORTED)
+"""Phases of an upgrade that is not under way. One that was aborted can be resumed all the same."""
 
 
 def say(task: Task, store: RecordStore) -> Outcome:
@@ -31,7 +32,8 @@ def say(task: Task, store: RecordStore) -> Outcome:
     Raises:
         Refusal: there is no such upgrade, or it is not clear which is meant.
     """
-    name, kept = task.ask(lambda: _meant(store, task.params["record"]))
+    over = OVER if task.params["state"] != "resumed" else (Phase.COMPLETED,)
+    name, kept = task.ask(lambda: _meant(store, task.params["record"], over))
     if task.params["state"] == "resumed" and PAUSE in kept.annotations:
         raise refusal(
             "paused_by_annotation",
@@ -43,9 +45,9 @@ def say(task: Task, store: RecordStore) -> Outcome:
     return Outcome(Verdict(), before != after, shown[0], shown[1], more={"name": name})
 
 
-def _meant(store: RecordStore, named: str | None) -> tuple[str, Kept]:
+def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tuple[str, Kept]:
     found = store.find().kept
-    going = {name: kept for name, kept in found.items() if kept.record().phase not in OVER}
+    going = {name: kept for name, kept in found.items() if kept.record().phase not in over}
     meant = {name: kept for name, kept in going.items() if named in (None, name)}
     if len(meant) == 1:
         return next(iter(meant.items()))
@@ -68,7 +70,8 @@ def _change(params: Mapping[str, Any]) -> Change:
             fresh = () if known else (Approval(params["approval"], by, at),)
             return replace(record, approvals=(*record.approvals, *fresh))
         if params["state"] == "resumed":
-            return replace(record, hold=None)
+            going = replace(record, hold=None)
+            return noted(going, Event.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
         return record if record.hold is not None else replace(record, hold=Hold(by, at, _reason(params)))
 
     return change

@@ -27,8 +27,10 @@ from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
 from ..kubernetes.record_store import ConfigMaps
 from .metrics import measured
+from .retention import remove_records
 from .say import STATES, may_begin, say
 
+OWN = ("read", "begun", "step", "batch", "ended", "absent")
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -36,7 +38,7 @@ CONTRACT = Contract(
         **WAIT,
         "namespace": {"type": "str"},
         "wait_timeout": {"type": "int", "default": 300},
-        "state": {"type": "str", "default": "read", "choices": ["read", "begun", "step", "batch", "ended", *STATES]},
+        "state": {"type": "str", "default": "read", "choices": [*OWN, *STATES]},
         "plan": {"type": "dict"},
         "batch": {"type": "str"},
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
@@ -62,6 +64,8 @@ CONTRACT = Contract(
         },
         "approval": {"type": "str"},
         "record": {"type": "str"},
+        "request": {"type": "str"},
+        "retention": {"type": "int", "default": 0},
     },
     required_if=[
         ("record_kept_in", "kubernetes", ("namespace",)),
@@ -70,6 +74,7 @@ CONTRACT = Contract(
         ("state", "batch", ("batch", "batch_state")),
         ("state", "ended", ("event",)),
         ("state", "approved", ("approval",)),
+        ("state", "absent", ("request",)),
     ],
 )
 
@@ -83,6 +88,8 @@ def run(task: Task) -> Outcome:
 
     if task.params["state"] in STATES:
         return say(task, store)
+    if task.params["state"] == "absent":
+        return remove_records(task, store)
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)

@@ -106,6 +106,13 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     later = cluster.fingerprint()
     assert {name for name in later.pods if later.pods[name] != now.pods[name]} == {other}
 
+    held = siege.completed()
+    print(held.output)
+    assert held.code == 0, held.message
+    assert "was aborted at" in held.output
+    assert cluster.fingerprint().pods == later.pods
+    assert siege.beside("stateful.upgrade.resume").code == 0
+
     assert siege.completed().code == 0
     assert cluster.fingerprint().pods[member] == now.pods[member]
     assert set(cluster.versions().values()) == {"3.8.0"}

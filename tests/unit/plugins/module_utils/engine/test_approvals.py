@@ -14,10 +14,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.approvals 
     Hold,
     Point,
     faults_of_points,
+    judge_aborted,
     judge_hold,
     judge_points,
     with_annotations,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.approval_inputs import faults_of_approvals
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,13 @@ def test_a_point_holds_from_its_batch_on_until_it_is_approved(done: int, approve
 def test_points_need_a_record_and_no_points_need_none() -> None:
     assert judge_points(POINTS, None, 0).state is State.REFUSED
     assert judge_points([], None, 0).passed
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_only_an_aborted_upgrade_waits_to_be_resumed(phase: Phase) -> None:
+    reasons = judge_aborted(phase, "3.8.0", "Aborted on request.", AT).reasons
+    assert [each.code for each in reasons] == (["aborted_on_request"] if phase is Phase.ABORTED else [])
+    assert all(f"was aborted at {AT}: Aborted on request." in each.message for each in reasons)
 
 
 def test_annotations_say_the_same_and_are_noted_once() -> None:

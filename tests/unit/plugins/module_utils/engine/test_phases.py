@@ -14,17 +14,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases imp
     follow,
 )
 
-EVENTS = ("scheduled", "agreed", "begun", "stopped", "paused", "completed", "failed", "aborted")
-GOING = ("Upgrading", "Upgrading", "Paused", "Completed", "Failed", "Aborted")
+EVENTS = ("scheduled", "agreed", "begun", "stopped", "paused", "completed", "failed", "aborted", "resumed")
+GOING = ("Upgrading", "Upgrading", "Paused", "Completed")
 NONE = ("",) * 5
 TABLE = {
-    "New": ("Pending", "Pending", *NONE, "Aborted"),
-    "Pending": ("Pending", "Pending", *GOING),
-    "Upgrading": ("", "Upgrading", *GOING),
-    "Paused": ("", "Upgrading", *NONE, "Aborted"),
-    "Failed": ("", "Upgrading", *NONE, "Aborted"),
-    "Aborted": ("", "Upgrading", *NONE, ""),
-    "Completed": ("", "", *NONE, ""),
+    "New": ("Pending", "Pending", *NONE, "Aborted", ""),
+    "Pending": ("Pending", "Pending", *GOING, "Failed", "Aborted", ""),
+    "Upgrading": ("", "Upgrading", *GOING, "", "Aborted", ""),
+    "Paused": ("", "Upgrading", *NONE, "Aborted", ""),
+    "Failed": ("", "Upgrading", *NONE, "Aborted", ""),
+    "Aborted": ("", "Upgrading", *NONE, "", "Paused"),
+    "Completed": ("", "", *NONE, "", ""),
 }
 """The phase that each event leads to; empty where it cannot happen."""
 CASES = [(phase, event, then) for phase, row in TABLE.items() for event, then in zip(EVENTS, row, strict=True)]

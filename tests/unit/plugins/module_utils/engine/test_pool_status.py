@@ -112,7 +112,7 @@ def test_an_upgrade_that_goes_on_keeps_the_version_it_came_from() -> None:
     assert told(record)["managers"] == ("upgraded", "")
 
 
-@pytest.mark.parametrize("event", [Event.STOPPED, Event.FAILED, Event.ABORTED, Event.PAUSED])
+@pytest.mark.parametrize("event", [Event.STOPPED, Event.ABORTED, Event.PAUSED])
 def test_a_run_that_did_not_complete_deploys_nothing(event: Event) -> None:
     done = came_to(begin(None, plan(batch("a"), upgraded="bmn")), "batch.a", "done")
     assert finished(done, event).deployed_version == OLD

@@ -43,6 +43,8 @@ DEFAULTS: Json = {
     "approval": None,
     "record": None,
     "codes": [],
+    "request": None,
+    "retention": 0,
     "wait": True,
     "wait_timeout": 10,
     "wait_sleep": 1.0,
@@ -331,3 +333,40 @@ def test_no_batch_begins_after_the_moment_of_a_pause_and_nothing_is_noted(record
 def test_a_record_is_written_by_a_run_alone(records: Records) -> None:
     result = records.task("begun", plan=PLAN, lock=None)
     assert (codes(result), result["failed"], records.writes()) == (["lock_missing"], True, [])
+
+
+def test_the_records_of_a_withdrawn_request_are_removed_once_they_are_old_and_nothing_is_under_way(
+    records: Records,
+) -> None:
+    of = {"source": "configmap/next", "digest": "d1"}
+    records.task("begun", plan={**PLAN, "request": of})
+    asked: Json = {"lock": None, "request": "configmap/next"}
+    assert not records.task("absent", **asked)["changed"], "it is under way"
+    records.task("ended", event="completed")
+    assert not records.task("absent", **asked, retention=1)["changed"], "it is not old enough"
+    assert not records.task("absent", **{**asked, "request": "configmap/other"})["changed"]
+    assert records.task("absent", **asked, check_mode=True)["changed"]
+    assert PATH in records.api.objects
+    removed = records.task("absent", **asked)
+    assert (removed["changed"], removed["before"]) == (True, {"records": ["lock"]})
+    assert PATH not in records.api.objects
+    assert not records.task("absent", **asked)["changed"]
+
+
+def test_the_records_of_a_withdrawn_request_are_removed_from_a_folder(records: Records, tmp_path: Path) -> None:
+    place: Json = {"record_kept_in": "file", "record_path": str(tmp_path)}
+    records.task("begun", plan={**PLAN, "request": {"source": "/r.yml", "digest": "d1"}}, **place)
+    records.task("ended", event="aborted", **place)
+    assert records.task("absent", lock=None, request="/r.yml", **place)["changed"]
+    assert [*(tmp_path / "search").iterdir()] == []
+
+
+def test_an_aborted_upgrade_is_resumed_by_name_and_goes_on_as_paused(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("ended", event="aborted", summary="Aborted on request.")
+    assert codes(records.task("held", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
+    resumed = records.task("resumed", lock=None)
+    assert (resumed["changed"], resumed["name"]) == (True, "lock")
+    assert records.task("read")["records"][0]["phase"] == "Paused"
+    assert not records.task("resumed", lock=None)["changed"]
+    assert records.task("begun", plan=PLAN)["record"]["phase"] == "Upgrading"
