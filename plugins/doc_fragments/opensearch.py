@@ -75,6 +75,11 @@ options:
         with that attribute it is the first one in the order.
       - A member of a pool that is rolled by partition goes by its ordinal, and is refused as a canary.
     type: str
+  extra_member:
+    description:
+      - The pool that is to have one member more for the time of the upgrade, see M(stateful.upgrade.extra_member). The
+        plan tells whether that is possible.
+    type: str
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members

@@ -42,8 +42,8 @@ options:
     default: false
   request:
     description:
-      - The request that the upgrade carries out, which the record keeps. One that was carried out as a whole does nothing
-        more.
+      - The request that the upgrade carries out, which the record keeps. One that was carried out as a whole does
+        nothing more.
     type: dict
     suboptions:
       source:

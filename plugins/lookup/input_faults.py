@@ -90,6 +90,7 @@ OF_SHELLS = {
     "stateful.upgrade.steps": (
         *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_health_policy"),
         *(
+            "upgrade_capacity_policy",
             "upgrade_dependencies",
             "upgrade_node_selector",
             "upgrade_prometheus",

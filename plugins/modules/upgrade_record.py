@@ -28,8 +28,8 @@ options:
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
-      - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days old.
-        A record of an upgrade under way stays.
+      - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days
+        old. A record of an upgrade under way stays.
       - V(held) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
         V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
     type: str

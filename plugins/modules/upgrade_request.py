@@ -47,7 +47,7 @@ options:
   request_state:
     description: The state to note.
     type: str
-    choices: [invalid, waiting, delayed, refused, started, paused, completed, failed, cancelled]
+    choices: [invalid, waiting, delayed, refused, started, scale_skipped, paused, completed, failed, cancelled]
   cause:
     description: The cause of the state, in sentences.
     type: str

@@ -19,7 +19,17 @@ OF_THE_RUN = frozenset(
     f"{PREFIX}{name}"
     for name in (
         *("abort_timeout", "dependencies", "groups", "lease_duration", "lock_kept_in", "member_role", "namespace"),
-        *("record_kept_in", "record_path", "record_retention", "report_path", "request", "silences", "steps", "system", "take_over"),
+        *(
+            "record_kept_in",
+            "record_path",
+            "record_retention",
+            "report_path",
+            "request",
+            "silences",
+            "steps",
+            "system",
+            "take_over",
+        ),
         *("tasks_after", "tasks_before", "tasks_between", "wait", "webhook", "webhook_body"),
     )
 )

@@ -19,6 +19,8 @@ from tests.lab.waiting import until
 from tests.scenarios.ground import Ground
 
 ROLE = Path(__file__).parents[2] / "roles/opensearch/files/role.yml"
+OPTIONAL_ROLE = ROLE.with_name("optional_role.yml")
+"""The Role with the rights that single variables need."""
 RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
 """The Role that a restart of processes needs beside that of an upgrade."""
 BOOT = 240.0
@@ -147,6 +149,13 @@ class Cluster:
             return all(each.get("Ready") == "True" for each in held)
 
         until(f"The pods of {self.namespace} to be Ready", ready, BOOT)
+
+    def claims(self) -> list[str]:
+        """The names of the volume claims."""
+        with self.ground.client() as api:
+            return [
+                each.metadata.name for each in _core(api).list_namespaced_persistent_volume_claim(self.namespace).items
+            ]
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the cluster now."""

@@ -103,7 +103,7 @@ def read_request(document: str, where: str) -> Request:
 
 @as_verdict
 def judge_due(request: Requested | None, done: Requested | None, at: str) -> Iterator[Reason]:
-    """Whether this request is still to be carried out; `done` is the one that an upgrade has completed, and `at` when."""
+    """Whether this request is still to be carried out; `done` is the one that was carried out, and `at` when."""
     if request is not None and request == done:
         yield waiting(
             "request_carried_out",

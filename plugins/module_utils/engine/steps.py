@@ -60,7 +60,9 @@ KNOWN = (
     Step("dependencies", Moment.BEFORE, "dependencies.yml"),
     Step("alerts", Moment.BEFORE, "alerts.yml", once=True),
     Step("nodes", Moment.BEFORE, "nodes.yml", once=True),
+    Step("capacity", Moment.BEFORE, "capacity.yml", once=True),
     Step("silences", Moment.BEFORE, "silences.yml"),
+    Step("capacity_after", Moment.AFTER, "capacity_after.yml"),
     Step("alerts_after", Moment.AFTER, "alerts.yml"),
     Step("nodes_after", Moment.AFTER, "nodes.yml"),
 )

@@ -22,13 +22,13 @@ Json = dict[str, Any]
 Known = Callable[[Change], bool]
 
 
-def carried_undo(found: Json, is_known: Known) -> Undo | None:
-    """The undo that an object carries, if any.
+def carried_undo(found: Json, is_known: Known, annotation: str = UNDO) -> Undo | None:
+    """The undo that an object carries in this annotation, if any.
 
     Raises:
         Refusal: it carries one that cannot be read, or that names a change which no run makes.
     """
-    text = value_at(found, ("metadata", "annotations", UNDO))
+    text = value_at(found, ("metadata", "annotations", annotation))
     if text is None:
         return None
     try:
@@ -38,19 +38,19 @@ def carried_undo(found: Json, is_known: Known) -> Undo | None:
     except UNREADABLE as error:
         raise refusal(
             "undo_not_readable",
-            f"The annotation {UNDO} of {named(found)} is not what this collection writes.",
+            f"The annotation {annotation} of {named(found)} is not what this collection writes.",
             "Read the annotation, set by hand what it names to what it should be, and remove the annotation.",
         ) from error
     return undo
 
 
-def patch_of(found: Json, undo: Undo | None, values: Mapping[Path, Any]) -> Json:
+def patch_of(found: Json, undo: Undo | None, values: Mapping[Path, Any], annotation: str = UNDO) -> Json:
     """The merge patch that sets these values together with the undo (None removes it)."""
-    present = value_at(found, ("metadata", "annotations", UNDO))
+    present = value_at(found, ("metadata", "annotations", annotation))
     text = undo.text() if undo else None
     exact = {path: _replacing(value_at(found, path), value) for path, value in values.items()}
     guard: dict[Path, Any] = {("metadata", "resourceVersion"): found["metadata"]["resourceVersion"]}
-    note: dict[Path, Any] = {} if text == present else {("metadata", "annotations", UNDO): text}
+    note: dict[Path, Any] = {} if text == present else {("metadata", "annotations", annotation): text}
     return document_of({**guard, **note, **exact})
 
 

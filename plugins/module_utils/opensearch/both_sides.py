@@ -19,6 +19,7 @@ from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import judge_namespace, missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
+from ..pools.extra import without_absent_extra
 from ..pools.judge import judge_revision, pod_is_current
 from .judge.set_pools import belongs
 from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
@@ -54,8 +55,10 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     if there is None or members is None:
         return None, troubles
     (namespace, every, budgets), (state, paths) = there, members
-    sets = namespace.sets
-    pods = {s.name: tuple(pod for _name, pod in sorted(namespace.pods_of(s).items())) for s in every}
+    joined = {member.name for member in state.members.values()}
+    lasting = {s.name: without_absent_extra(s, namespace.pods_of(s), joined) for s in every}
+    sets, every = (tuple(lasting[s.name][0] for s in each) for each in (namespace.sets, every))
+    pods = {name: tuple(pod for _name, pod in sorted(of.items())) for name, (_set, of) in lasting.items()}
     named = sets if params["pools"] else tuple(s for s in sets if belongs(pods[s.name], state))
     if not named:
         troubles.append(Verdict((_no_pool(params["namespace"], sets),)))

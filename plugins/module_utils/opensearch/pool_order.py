@@ -59,6 +59,7 @@ CONTRACT = Contract(
         "members": {"type": "list", "elements": "str", "default": []},
         "order": {"type": "list", "elements": "str", "default": []},
         "canary": {"type": "str"},
+        "extra_member": {"type": "str"},
         "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "zone_attribute": {"type": "str", "default": "zone"},
@@ -108,12 +109,9 @@ def planned(
     pools = order_pools(drawn.pools, lambda pool: place_of(pool, params["order"]))
     drawn = replace(drawn, pools=pools)
     hands_over = params["hand_over"]
+    canary = params.get("canary") or ""
     cutting = Cutting(
-        params["batching"],
-        params["max_unavailable"],
-        hands_over=hands_over,
-        at_once=at_once,
-        canary=params.get("canary") or "",
+        params["batching"], params["max_unavailable"], hands_over=hands_over, at_once=at_once, canary=canary
     )
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
@@ -135,6 +133,7 @@ def planned(
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
             judge_canary(cutting.canary, pools, batches),
+            judge_pool_of_extra(params, drawn),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
@@ -154,6 +153,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
         *(() if params["hand_over"] else ("no hand-over",)),
         *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
         *((f"canary {cutting.canary}",) if cutting.canary else ()),
+        *((f"extra member of {params['extra_member']}",) if params.get("extra_member") else ()),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
@@ -229,6 +229,21 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reas
     for name in (name for name in only if name not in known):
         remedy = f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}."
         yield refused("member_unknown", f"There is no member {name}.", remedy)
+
+
+@as_verdict
+def judge_pool_of_extra(params: Mapping[str, Any], drawn: Drawn) -> Iterator[Reason]:
+    """Whether there is the pool that is to have one member more, and a StatefulSet makes its members."""
+    name, names = params.get("extra_member") or "", sorted(pool.name for pool in drawn.pools)
+    if name and drawn.sets is None:
+        yield refused(
+            "extra_member_on_hosts",
+            "A member is to be added for the time of the upgrade, and the members are on plain hosts.",
+            "Leave out upgrade_extra_member.",
+        )
+    elif name and name not in names:
+        remedy = f"Correct upgrade_extra_member; there are {', '.join(names)}."
+        yield refused("pool_unknown", f"There is no pool {name}, which is to have one member more.", remedy)
 
 
 def _outdated(pools: Iterable[Pool], target: Version) -> list[str]:

@@ -16,7 +16,7 @@ from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..pools import image_pull
-from . import health_gate, image_plugins, pool_order, shard_allocation
+from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .observe.client import connect
 from .observe.cluster import uuid_for
 from .observe.documents import count_documents
@@ -38,6 +38,9 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     if params["groups"] and "plugins" not in params["skip_checks"]:
         yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
+    if params["extra_member"] and more["batches"] and order.verdict.passed:
+        own = {"state": "planned", "pool": params["extra_member"]}
+        yield Part(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if params["prove_images"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))

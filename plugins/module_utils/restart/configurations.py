@@ -16,10 +16,10 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod, StatefulSet
 from ..opensearch.judge.set_pools import server_in
 from ..pools.images import container_for
+from ..pools.size import resize
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
 from .act.labels import label_pod
 from .act.marks import Marks
-from .act.size import resize
 from .judge.configuration import checksum, judge_secret
 from .judge.labels import judge_labels
 from .judge.phases import Marked

@@ -25,6 +25,7 @@ from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch.act.restricting import RESTRICTING
 from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
+from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
 from .act.licence import bring_licence
 from .act.marks import Marks
@@ -35,7 +36,6 @@ from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import Batch, Looking, annotations_of, interrupted
 from .options import AGENT, CONFIGURATION, LICENCE
-from .removal import remove_member
 from .way import Way
 from .ways import WAYS, way_of
 

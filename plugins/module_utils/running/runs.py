@@ -92,9 +92,7 @@ def _parts_of(system: System) -> Parts:
 
     def note_begin(task: Task, plan: Outcome) -> Outcome:
         found = counted(task, system.counting) if plan.more["batches"] else {}
-        return _record(
-            task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found
-        )
+        return _record(task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found)
 
     def note_end(task: Task) -> Outcome:
         completed = task.params["event"] == Event.COMPLETED.value

@@ -20,7 +20,18 @@ from ..kubernetes.client import connect
 from .metrics import publisher_of
 from .request_sources import Source, source_of
 
-STATES = ("invalid", "waiting", "delayed", "refused", "started", "paused", "completed", "failed", "cancelled")
+STATES = (
+    "invalid",
+    "waiting",
+    "delayed",
+    "refused",
+    "started",
+    "scale_skipped",
+    "paused",
+    "completed",
+    "failed",
+    "cancelled",
+)
 """The states of a request that are noted."""
 CONTRACT = Contract(
     argument_spec={

@@ -8,20 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.monitoring.servers import alertmanager, prometheus
-from tests.lab.opensearch.layouts import three_combined
+from tests.lab.opensearch.layouts import Address, Layout, Manifest, Pool
 from tests.sandbox.webhook import webhook
-from tests.scenarios.cluster import Cluster
+from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
-STEPS = ("dependencies", "alerts", "nodes", "silences", "alerts_after")
+MARK = "upgrade.stateful/extra-member"
+STEPS = ("dependencies", "alerts", "nodes", "capacity", "silences", "capacity_after", "alerts_after")
+POOLS = (Pool("managers", 3, ("cluster_manager", "data")), Pool("data", 1, ("data",)))
 KILL = """
 - ansible.builtin.shell: test -e {flag} || {{ touch {flag} && kill -KILL {{{{ controller }}}} 0; }}
   vars:
     controller: "{{{{ lookup('ansible.builtin.pipe', 'ps -o ppid= -p $PPID') }}}}"
 """
 """It ends the controller and its worker the first time."""
+
+
+def four_members(namespace: str, version: str, *, address: Address) -> list[Manifest]:
+    """Three members that can be elected, and a pool of one that cannot, which may have one more."""
+    return Layout(namespace, version, POOLS, address).manifests()
+
+
+def sized(cluster: Fingerprint, pool: str) -> tuple[int, list[str]]:
+    """The replicas of a pool, and the marks of a member that was added."""
+    found = cluster.pools[pool]
+    return found["spec"]["replicas"], [key for key in found["annotations"] or {} if key == MARK]
 
 
 def killers(folder: Path) -> list[dict[str, Any]]:
@@ -37,8 +50,9 @@ def killers(folder: Path) -> list[dict[str, Any]]:
 def test_a_kill_behind_each_step_leaves_nothing_behind(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "killed-at-steps", three_combined, FROM)
+    cluster = Cluster.start(ground, "killed-at-steps", four_members, FROM)
     try:
+        before = cluster.fingerprint()
         with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences, webhook() as hook:
             given: dict[str, Any] = {
                 **cluster.variables(TO, user="admin"),
@@ -47,6 +61,7 @@ def test_a_kill_behind_each_step_leaves_nothing_behind(
                 "upgrade_prometheus_url": alerts.url,
                 "upgrade_alertmanager_url": silences.url,
                 "upgrade_silences": ['namespace="search"'],
+                "upgrade_extra_member": "opensearch-data",
                 "upgrade_webhook": f"{hook.url}/200",
             }
             given = {**confirmed(given, ansible_environment), "upgrade_steps": killers(tmp_path)}
@@ -65,5 +80,10 @@ def test_a_kill_behind_each_step_leaves_nothing_behind(
         assert "is at work" not in status
         assert [f"step {name}: completed" in status for name in STEPS] == [True] * len(STEPS)
         assert set(cluster.versions().values()) == {TO}
+        after = cluster.fingerprint()
+        assert after.settings == before.settings
+        assert after.pods.keys() == before.pods.keys()
+        assert [sized(each, "opensearch-data") for each in (before, after)] == [(1, []), (1, [])]
+        assert [name for name in cluster.claims() if name.endswith("opensearch-data-1")] == []
     finally:
         cluster.remove()

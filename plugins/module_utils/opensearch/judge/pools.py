@@ -105,6 +105,8 @@ class Pool:
     """Whether it is rolled by its partition, which lets the highest ordinals through first."""
     uid: str = ""
     """The UID of its StatefulSet."""
+    extra: str = ""
+    """The member that it has for the time of an upgrade alone; empty if it has none."""
     template: str = ""
     """A digest of its pod template without the image of the server."""
 
@@ -137,6 +139,10 @@ class Pool:
     def elected(self) -> bool:
         """Whether the elected manager is one of its members."""
         return any(member.elected for member in self.members)
+
+    def lasting_members(self) -> list[str]:
+        """The names of its members, without one that it has for the time of an upgrade alone."""
+        return sorted(member.name for member in self.members if member.name != self.extra)
 
     def status(self, target: Version) -> str:
         """`pending`, `upgrading` or `upgraded`: whether none, some or all of its members are as the plan wants them."""
@@ -189,8 +195,7 @@ def digest_of(
         "cluster": cluster,
         "target": str(target),
         "pools": sorted(
-            [pool.name, pool.container, pool.target_image, pool.template, sorted(m.name for m in pool.members)]
-            for pool in pools
+            [pool.name, pool.container, pool.target_image, pool.template, pool.lasting_members()] for pool in pools
         ),
         "only": sorted(only),
         "conditions": sorted(conditions),

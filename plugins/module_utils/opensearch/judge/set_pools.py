@@ -13,6 +13,7 @@ from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refus
 from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
+from ...pools.extra import extra_member_of
 from ...pools.given_images import given_images, image_for
 from ...pools.images import container_for, name_of
 from ...pools.partition import judge_own_partition, judge_rolling
@@ -87,6 +88,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any]
         ephemeral=not keeps_data(stateful_set, seen.paths, seen.state.product),
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
         template=fingerprint_of(stateful_set, container),
+        extra=extra_member_of(stateful_set),
     )
 
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ...kubernetes.state import StatefulSet
-from ...opensearch.observe.copies import left_on
 from ...opensearch.observe.state import ClusterState
 from .configuration import Pairs, Placed, pair
 
@@ -99,29 +98,4 @@ def judge_sizes(
             "size_in_own_run",
             f"The run {why}, and is to change the size of {enumerate_few(size.pool.name for size in sizes)}, too.",
             "Take replicas out of the configuration, and change the size in a run of its own.",
-        )
-
-
-@as_verdict
-def judge_empty(state: ClusterState, names: Collection[str]) -> Iterator[Reason]:
-    """Whether these members hold no copy of any shard."""
-    for name in names:
-        if copies := left_on(state, [name]):
-            shards = [f"{copy.index}[{copy.shard}]" for copy in copies]
-            yield refused(
-                "removal_holds_shards",
-                f"Member {name} still holds {enumerate_few(shards)}, so it is not removed.",
-                "Run again: its shards move to other members first.",
-            )
-
-
-@as_verdict
-def judge_last(pool: StatefulSet, name: str) -> Iterator[Reason]:
-    """Whether a member is the one that its StatefulSet removes next."""
-    last = pool.member_names()[-1]
-    if name != last:
-        yield refused(
-            "removal_of_another",
-            f"Member {name} is to be removed, and StatefulSet {pool.name} would delete {last} now.",
-            "Remove the members with the highest ordinals, one after the other.",
         )

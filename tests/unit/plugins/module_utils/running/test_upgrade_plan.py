@@ -18,7 +18,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_files import Files
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import Nowhere, read_records
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.request import Requested
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
     health_gate,
@@ -250,33 +249,6 @@ def test_servers_out_of_reach_are_waited_for_by_the_next_pass(wait: bool, state:
     result = perform(run, Task({**params, "wait_timeout": 0}))
     assert (result["verdict"]["state"], result.get("failed", False)) == (state, wait)
     assert codes(result) == ["kubernetes_unreachable", "opensearch_unreachable", *(["timed_out"] if wait else [])]
-
-
-def record_of(phase: Phase, target: str = "3.8.0", **more: Any) -> Record:
-    """A record of this cluster."""
-    at = "2026-11-21T02:00:00Z"
-    return Record("uuid", target, "p1", "night", "ops", phase, "Aborted on request.", at, at, **more)
-
-
-def test_an_aborted_upgrade_waits_to_be_resumed_unless_another_takes_its_place(modules: Modules) -> None:
-    modules.records["here"] = record_of(Phase.ABORTED)
-    assert codes(modules.plan()) == ["aborted_on_request"]
-    assert codes(modules.plan(supersede=True)) == []
-    assert codes(modules.plan(target_version="3.9.0")) == codes(modules.plan())
-    modules.records["here"] = record_of(Phase.ABORTED, target="3.7.0")
-    assert codes(modules.plan()) == []
-    modules.records["here"] = record_of(Phase.PAUSED)
-    assert codes(modules.plan()) == []
-
-
-def test_a_request_that_was_carried_out_does_nothing_more(modules: Modules) -> None:
-    of = {"source": "configmap/next", "digest": "d1"}
-    modules.records["here"] = record_of(Phase.COMPLETED, request=Requested(**of))
-    assert codes(modules.plan(request=of)) == ["request_carried_out"]
-    assert codes(modules.plan(request={**of, "digest": "d2"})) == []
-    assert codes(modules.plan()) == []
-    modules.records["here"] = record_of(Phase.UPGRADING, request=Requested(**of))
-    assert codes(modules.plan(request=of)) == []
 
 
 def moment(seconds: float) -> str:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from ..common.attempts import proven_and_prepared
 from ..common.task import Outcome, Task, passed_or_raise
@@ -14,11 +15,11 @@ from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Namespace, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
-from ..opensearch.batch_proof import BatchProof
-from ..opensearch.observe.client import OpenSearchClient
-from ..opensearch.observe.cluster import observe, observe_members
-from .act.size import resize
-from .judge.sizes import judge_empty, judge_last
+from ..pools.size import resize
+from .batch_proof import BatchProof
+from .judge.removal import judge_empty, judge_last
+from .observe.client import OpenSearchClient
+from .observe.cluster import observe, observe_members
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,16 @@ class _Seen:
     """Whether its pool still keeps it."""
 
 
-def remove_member(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> Outcome:
+Shrink = Callable[[], bool]
+"""Gives the pool one member fewer. The result says whether it had another number."""
+
+
+def remove_member(
+    task: Task, cluster: KubernetesClient, search: OpenSearchClient, shrink: Shrink | None = None
+) -> Outcome:
     """Remove the one member of the batch, and wait until its pod and the member are gone.
+
+    `shrink` takes the place of the plain change of the number of replicas.
 
     Raises:
         Refusal: an API gives no answer, or the pool is not as it was planned.
@@ -63,9 +72,10 @@ def remove_member(task: Task, cluster: KubernetesClient, search: OpenSearchClien
         return pool.replicas
 
     seen, verdict = proven_and_prepared(looked, lambda seen: seen.kept and proof.prepare([name]), proof.again)
-    changed = seen.kept and verdict.passed and resize(task, cluster, namespace, of_pool, fewer)
+    act = shrink or partial(resize, task, cluster, namespace, of_pool, fewer)
+    changed = seen.kept and verdict.passed and act()
     if verdict.passed and not task.check_mode:
-        _gone, verdict = task.wait(lambda: _left(cluster, search, namespace, name), lambda found: found)
+        _gone, verdict = task.wait(lambda: judge_gone(cluster, search, namespace, name), lambda found: found)
     took = round(task.clock.now() - begun, 2) if changed else None
     member = {"name": name, "pool": of_pool, "action": "removed" if changed else "kept", "phase": "", "uid": ""}
     before = {"replicas": seen.pool.replicas}
@@ -79,8 +89,12 @@ def remove_member(task: Task, cluster: KubernetesClient, search: OpenSearchClien
 
 
 @as_verdict
-def _left(cluster: KubernetesClient, search: OpenSearchClient, namespace: str, name: str) -> Iterator[Reason]:
-    """Whether neither the pod nor the member is there any more."""
+def judge_gone(cluster: KubernetesClient, search: OpenSearchClient, namespace: str, name: str) -> Iterator[Reason]:
+    """Whether neither the pod nor the member is there any more.
+
+    Raises:
+        Refusal: an API gives no answer.
+    """
     pods = {pod.name for pod in observe_namespace(cluster, namespace).pods}
     if name in pods or name in observe_members(search, [name]):
         yield waiting(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...common.attempts import until_unchanged
-from ...common.task import Task
-from ...kubernetes.client import KubernetesClient
-from ...kubernetes.state import StatefulSet
-from ...kubernetes.stateful_sets import get_stateful_set, path_of
+from ..common.attempts import until_unchanged
+from ..common.task import Task
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import StatefulSet
+from ..kubernetes.stateful_sets import get_stateful_set, path_of
 
 ATTEMPTS = 10
 """Conflicts in a row before a change is given up."""

@@ -1,0 +1,145 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool with one member more for the time of an upgrade: the mark that tells so, and what is asked before. Pure.
+
+The mark is an undo in an annotation of the StatefulSet. It is written in the same patch as the number of replicas, and
+goes when the member, its pod and its volumes are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.verdict import Reason, as_verdict, refused
+from ..common.words import enumerate_few
+from ..engine.undo import Change, Undo, Writer
+from ..kubernetes import undo_annotation
+from ..kubernetes.state import Pod, StatefulSet
+
+MARK = "upgrade.stateful/extra-member"
+"""The annotation of the StatefulSet that has the mark."""
+REPLICAS = ("spec", "replicas")
+
+
+def mark_of(pool: StatefulSet) -> Undo | None:
+    """The mark that a pool carries, if any.
+
+    Raises:
+        Refusal: it carries one that no run writes.
+    """
+
+    def is_known(change: Change) -> bool:
+        numbers = (change.was, change.set_to)
+        return change.path == REPLICAS and all(isinstance(each, int) and each > 0 for each in numbers)
+
+    return undo_annotation.carried_undo(_as_object(pool), is_known, MARK)
+
+
+def extra_member_of(pool: StatefulSet) -> str:
+    """The name of the member that a pool has for the time of an upgrade; empty if it has none, or has it no more.
+
+    A mark that cannot be read names none: whoever acts on it is refused.
+    """
+    try:
+        mark = mark_of(pool)
+    except Refusal:
+        return ""
+    name = str(mark.more.get("member") or "") if mark is not None else ""
+    return name if name in pool.member_names()[-1:] else ""
+
+
+def next_member(pool: StatefulSet) -> str:
+    """The name of the member that a pool gains with its next replica."""
+    return f"{pool.name}-{pool.first_ordinal + pool.replicas}"
+
+
+def marking(pool: StatefulSet, writer: Writer) -> dict[str, Any]:
+    """The merge patch that gives the pool one member more, with its mark."""
+    undo = Undo(writer, (Change(REPLICAS, pool.replicas, pool.replicas + 1),), {"member": next_member(pool)})
+    return _patch(pool, undo, {REPLICAS: pool.replicas + 1})
+
+
+def taking_over(pool: StatefulSet, mark: Undo, writer: Writer) -> dict[str, Any]:
+    """The merge patch that makes the mark that of this run. Its moment stays the one at which the member was made."""
+    return _patch(pool, replace(mark, writer=replace(writer, at=mark.writer.at)), {})
+
+
+def shrinking(pool: StatefulSet, mark: Undo) -> dict[str, Any]:
+    """The merge patch that takes the additional replica back; the mark stays until all of it is gone."""
+    return _patch(pool, mark, {REPLICAS: mark.changes[0].was})
+
+
+def unmarking(pool: StatefulSet) -> dict[str, Any]:
+    """The merge patch that removes the mark."""
+    return _patch(pool, None, {})
+
+
+def claims_of(pool: StatefulSet, member: str) -> tuple[str, ...]:
+    """The names of the volume claims of a member (Kubernetes documentation, StatefulSets, Stable Storage)."""
+    return tuple(f"{each}-{member}" for each in pool.claims)
+
+
+@as_verdict
+def judge_extra(
+    pool: StatefulSet, there: Collection[str], votes: Collection[str], down: Collection[str]
+) -> Iterator[Reason]:
+    """Whether a pool may have one member more. It is asked before that is made.
+
+    `there` are the volume claims that exist already under the names of its claims, `votes` the members of the pool that
+    can be elected, and `down` those that are not in the cluster.
+    """
+    if there:
+        yield refused(
+            "extra_member_claim_there",
+            f"The volume claim {enumerate_few(sorted(there))} is there already, so that the extra member of pool"
+            f" {pool.name} would start on the data of a former one.",
+            "Delete the claim if nobody needs its data, or choose another pool (upgrade_extra_member).",
+        )
+    if votes:
+        yield refused(
+            "extra_member_votes",
+            f"The members of pool {pool.name} can be elected ({enumerate_few(sorted(votes))}), so that an extra one"
+            " would change who votes.",
+            "Choose a pool whose members cannot be elected (upgrade_extra_member).",
+        )
+    if down:
+        yield refused(
+            "extra_member_beside_broken",
+            f"{enumerate_few(sorted(down))} of pool {pool.name} {'is' if len(down) == 1 else 'are'} not in the cluster,"
+            " and an extra member takes no other's place.",
+            "Bring it back first, or leave out upgrade_extra_member.",
+        )
+
+
+def changed_by_another(pool: StatefulSet, mark: Undo) -> str:
+    """The words for a number of replicas that is neither the one before nor the one that the run has set."""
+    change = mark.changes[0]
+    return (
+        f"Pool {pool.name} has {pool.replicas} replicas. Run {mark.writer.run} had changed them from {change.was} to"
+        f" {change.set_to}, and something else has changed them since."
+    )
+
+
+def without_absent_extra(
+    pool: StatefulSet, pods: Mapping[str, Pod], members: Collection[str]
+) -> tuple[StatefulSet, dict[str, Pod]]:
+    """The pool and its pods without an extra member that is not in the cluster: no plan needs it, and none cures it."""
+    extra = extra_member_of(pool)
+    if not extra or extra in members:
+        return pool, dict(pods)
+    return replace(pool, replicas=pool.replicas - 1), {name: pod for name, pod in pods.items() if name != extra}
+
+
+def _patch(pool: StatefulSet, undo: Undo | None, values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    patch = undo_annotation.patch_of(_as_object(pool), undo, values, MARK)
+    patch["metadata"]["uid"] = pool.uid
+    return patch
+
+
+def _as_object(pool: StatefulSet) -> dict[str, Any]:
+    metadata = {"name": pool.name, "resourceVersion": pool.resource_version, "annotations": dict(pool.annotations)}
+    return {"kind": "StatefulSet", "metadata": metadata, "spec": {"replicas": pool.replicas}}

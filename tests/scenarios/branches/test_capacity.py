@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pool has one member more while it is upgraded: it goes at the end, with an abort, and if it never comes up."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.lab.waiting import until
+from tests.sandbox.webhook import webhook
+from tests.scenarios.branches.test_killed_at_steps import FROM, TO, four_members, sized
+from tests.scenarios.branches.test_passes import statistics
+from tests.scenarios.cluster import OPTIONAL_ROLE, Cluster, bound
+from tests.scenarios.ground import Ground
+from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
+
+POOL, EXTRA = "opensearch-data", "opensearch-data-1"
+
+
+@pytest.fixture
+def cluster(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster whose user has the documented rights, those of the variable among them."""
+    started = Cluster.start(ground, f"capacity-{len(request.node.name)}", four_members, FROM)
+    ground.apply(bound(OPTIONAL_ROLE, started.namespace))
+    yield started
+    started.remove()
+
+
+def nothing_left(cluster: Cluster) -> bool:
+    """Whether no trace of the member is left."""
+    now = cluster.fingerprint()
+    return (sized(now, POOL), EXTRA in now.pods, [each for each in cluster.claims() if each.endswith(EXTRA)]) == (
+        (1, []),
+        False,
+        [],
+    )
+
+
+def test_a_member_that_is_added_is_kept_by_a_run_that_goes_on_and_removed_with_an_abort_and_at_the_end(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    where = cluster.variables(TO)
+    given = confirmed({**where, "upgrade_extra_member": POOL}, ansible_environment)
+    run = Playing(PLAYBOOK, given, ansible_environment)
+    until("the member to be there", lambda: EXTRA in cluster.versions() or run.ended, 180)
+    run.signal(signal.SIGKILL, group=True)
+    print(run.wait().output)
+    assert cluster.versions()[EXTRA] == TO
+    aborted = play("stateful.upgrade.abort", where, ansible_environment)
+    print(aborted.output)
+    assert aborted.code == 0, aborted.message
+    until("the member and its volume to be gone", lambda: nothing_left(cluster), 30)
+    assert play("stateful.upgrade.resume", where, ansible_environment).code == 0
+    done = play(PLAYBOOK, given, ansible_environment)
+    print(done.output)
+    assert done.code == 0, done.message
+    assert f"one member more in pool {POOL}" in done.output
+    assert set(cluster.versions().values()) == {TO}
+    until("the member and its volume to be gone", lambda: nothing_left(cluster), 30)
+    status = play(STATUS, where, ansible_environment).output
+    assert [f"step {name}: completed" in status for name in ("capacity", "capacity_after")] == [True, True]
+
+
+def test_an_upgrade_goes_on_without_a_member_that_does_not_come_up_if_it_may(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    cluster.ground.faults.crash_loop(cluster.namespace, EXTRA)
+    with webhook() as hook:
+        given: dict[str, Any] = {
+            **cluster.variables(TO),
+            "upgrade_extra_member": POOL,
+            "upgrade_webhook": f"{hook.url}/200",
+            "upgrade_steps": [{"name": "capacity", "timeout": 20}],
+        }
+        given = confirmed(given, environment)
+        stopped = play(PLAYBOOK, given, environment)
+        print(stopped.output)
+        assert stopped.code != 0
+        assert EXTRA in stopped.message
+        until("the member and its volume to be gone", lambda: nothing_left(cluster), 30)
+        assert set(cluster.versions().values()) == {FROM}
+        without = {**given, "upgrade_capacity_policy": "continue"}
+        reasons: list[list[str]] = []
+        while len(reasons) < 20 and "scale_skipped" not in hook.states:
+            played = play(PLAYBOOK, {**without, "upgrade_wait": False}, environment)
+            print(played.output)
+            assert played.code == 0, played.message
+            reasons.append(list(statistics(played)["upgrade_reasons"]))
+        assert reasons[0] == ["step_not_done"]
+        done = play(PLAYBOOK, without, environment)
+        print(done.output)
+        assert done.code == 0, done.message
+        assert hook.states.count("scale_skipped") == 1, "it is not tried again"
+        assert hook.states[-1] == "completed"
+    assert set(cluster.versions().values()) == {TO}
+    assert nothing_left(cluster)
+
+
+def test_a_pool_that_may_not_have_one_more_is_refused_with_the_plan(
+    cluster: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    before = cluster.fingerprint()
+    for pool, said in (
+        ("opensearch-managers", "can be elected"),
+        ("opensearch-dat", "There is no pool opensearch-dat"),
+    ):
+        given = {**cluster.variables(TO), "upgrade_extra_member": pool}
+        refused = play("stateful.upgrade.plan", given, ansible_environment)
+        print(refused.output)
+        assert said in refused.message
+    assert cluster.fingerprint() == before
