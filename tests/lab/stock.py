@@ -17,7 +17,8 @@ from tests.lab.monitoring.debian import ensure_unpacked
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
-from tests.sandbox.longhorn.definitions import ensure_fetched
+from tests.sandbox.longhorn.definitions import LONGHORN
+from tests.sandbox.machines.definitions import CLUSTER_API
 
 OFTEN = ("2.19.6", "3.8.0")
 """The versions that members boot a hundred times. An archive of classes takes 20 s, and saves 2 of 4 s at each boot."""
@@ -45,10 +46,11 @@ def main() -> int:
 def _stock() -> None:
     with ThreadPoolExecutor() as pool:
         built = pool.submit(ensure_built, _tell)
-        fetched = pool.submit(ensure_fetched, _tell)
+        fetched = [pool.submit(each.ensure_fetched, _tell) for each in (LONGHORN, CLUSTER_API)]
         unpacked = pool.submit(ensure_unpacked, _tell)
         stock_servers()
-        fetched.result()
+        for each in fetched:
+            each.result()
         unpacked.result()
         built.result()
 

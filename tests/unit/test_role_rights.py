@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import rights as machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import OPTIONAL, ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 
@@ -22,6 +23,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ("opensearch/files/optional_role.yml", "Role", OPTIONAL),
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
+        ("steps/files/machines_role.yml", "Role", machines.ROLE),
         ("restart/files/role.yml", "Role", restart.ROLE),
         ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),
     ],

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.sandbox.kubernetes.kinds import Kinds
 from tests.sandbox.kubernetes.objects import Json, Kind
 
@@ -38,8 +40,17 @@ def _groups(kinds: Kinds) -> list[Json]:
 
 
 def _group(name: str, versions: list[str]) -> Json:
-    said = [{"groupVersion": f"{name}/{each}", "version": each} for each in versions]
+    ordered = sorted(versions, key=_priority, reverse=True)
+    said = [{"groupVersion": f"{name}/{each}", "version": each} for each in ordered]
     return {"name": name, "versions": said, "preferredVersion": said[0]}
+
+
+def _priority(version: str) -> tuple[int, int, int]:
+    """The place of a version among others, as the server gives it to custom kinds: v2 > v1 > v1beta2 > v1alpha1."""
+    found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if found is None:
+        return -1, 0, 0
+    return ("alpha", "beta", None).index(found[2]), int(found[1]), int(found[3] or 0)
 
 
 def _resources(api_version: str, kinds: Kinds) -> Json | None:

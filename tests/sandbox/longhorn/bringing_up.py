@@ -11,7 +11,7 @@ from tests.sandbox.longhorn import building
 from tests.sandbox.longhorn.controllers.all import Controllers
 from tests.sandbox.longhorn.controllers.managers import pod_of
 from tests.sandbox.longhorn.controllers.shares import share_pod
-from tests.sandbox.longhorn.definitions import definitions
+from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.longhorn.description import Described, Volume
 from tests.sandbox.longhorn.kinds import (
     ATTACHMENTS,
@@ -34,7 +34,7 @@ Until = Callable[[str, Callable[[], object]], None]
 def offered(described: Described) -> list[Json]:
     """The definitions that a description needs: the real ones, and the unverified kinds that it has."""
     more = {"design": of_the_design, "v1.13": of_v1_13}.get(described.offers, list)
-    return [*definitions(), *more()]
+    return [*LONGHORN.definitions(), *more()]
 
 
 def bring_up(objects: Objects, controllers: Controllers, described: Described, until: Until) -> None:

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.errors import LabError
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import Kubernetes
-from tests.sandbox.longhorn import definitions
+from tests.sandbox.longhorn.definitions import LONGHORN, parsed
 
 NODES = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system/nodes"
 
@@ -22,7 +18,7 @@ NODES = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system/nodes"
 def cluster() -> Kubernetes:
     found = Kubernetes(Clock())
     found.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "longhorn-system"}}])
-    found.apply(definitions.definitions())
+    found.apply(LONGHORN.definitions())
     found.clock.advance(0.1)
     return found
 
@@ -52,24 +48,4 @@ def test_the_definition_is_the_judge_of_field_names_and_types(cluster: Kubernete
 
 def test_the_one_expression_of_the_template_is_taken_out() -> None:
     text = 'metadata:\n  labels: {{- include "longhorn.labels" . | nindent 4 }}\n    longhorn-manager: ""\n---\n'
-    assert definitions.parsed(text) == [{"metadata": {"labels": {"longhorn-manager": ""}}}]
-
-
-def test_another_checksum_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STATEFUL_UPGRADE_CACHE", str(tmp_path))
-    monkeypatch.setattr(definitions, "toolchain", lambda _wanted, _tell: Path("go"))
-    answer = {"Sum": "h1:other=", "Dir": str(tmp_path)}
-
-    def run(argv: list[str], **_options: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(argv, 0, json.dumps(answer), "")
-
-    monkeypatch.setattr("subprocess.run", run)
-    with pytest.raises(LabError) as refused:
-        definitions.ensure_fetched(lambda _line: None)
-    assert "has the checksum h1:other= instead of" in str(refused.value)
-    assert not definitions.path().exists()
-    answer.clear()
-    answer["Error"] = "no such host"
-    with pytest.raises(LabError) as refused:
-        definitions.ensure_fetched(lambda _line: None)
-    assert str(refused.value).endswith("could not be fetched: no such host.")
+    assert parsed(text) == [{"metadata": {"labels": {"longhorn-manager": ""}}}]

@@ -57,7 +57,7 @@ def test_a_member_that_is_added_is_kept_by_a_run_that_goes_on_and_removed_with_a
     done = play(PLAYBOOK, given, ansible_environment)
     print(done.output)
     assert done.code == 0, done.message
-    assert f"one member more in pool {POOL}" in done.output
+    assert f"one member of pool {POOL} added" in done.output
     assert set(cluster.versions().values()) == {TO}
     until("the member and its volume to be gone", lambda: nothing_left(cluster), 30)
     status = play(STATUS, where, ansible_environment).output

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Looks at Cluster API, and at the members on its machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...common.errors import Refusal, refusal
+from ...kubernetes.answers import reading as reading_answer
+from ...kubernetes.client import Json, KubernetesClient
+from ...kubernetes.paths import in_namespace
+from ...kubernetes.pods import list_pods
+from . import reading
+from .state import DEPLOYMENT_NAME, DEPLOYMENTS, GROUP, MACHINES, Machine, MachineDeployment, Members
+
+KNOWN = ("v1beta2", "v1beta1")
+"""The versions of the API whose fields this collection knows."""
+
+
+@dataclass(frozen=True)
+class ClusterApi:
+    """Cluster API as a management cluster serves it."""
+
+    client: KubernetesClient
+    version: str
+
+    def deployment_path(self, namespace: str, name: str) -> str:
+        """The path of a MachineDeployment."""
+        return in_namespace(f"/apis/{GROUP}/{self.version}", namespace, DEPLOYMENTS, name)
+
+    def machine_path(self, namespace: str, name: str = "") -> str:
+        """The path of a machine, or of all machines in the namespace."""
+        return in_namespace(f"/apis/{GROUP}/{self.version}", namespace, MACHINES, name)
+
+    def deployment(self, namespace: str, name: str) -> MachineDeployment | None:
+        """One MachineDeployment now; None if there is none of that name.
+
+        Raises:
+            Refusal: it cannot be had or understood.
+        """
+        found = self.client.get(self.deployment_path(namespace, name))
+        return reading.deployment(found) if found is not None else None
+
+    def machines(self, of: MachineDeployment) -> tuple[Machine, ...]:
+        """The machines of a MachineDeployment now, also those that are being deleted.
+
+        Raises:
+            Refusal: they cannot be had or understood.
+        """
+        items = self.client.list(self.machine_path(of.namespace), label_selector=f"{DEPLOYMENT_NAME}={of.name}")
+        return tuple(reading.machine(item) for item in items)
+
+
+def cluster_api(client: KubernetesClient) -> ClusterApi:
+    """Cluster API in the version that its management cluster prefers.
+
+    Raises:
+        Refusal: it is not served there, or in no version that is known.
+    """
+    group = _group(client)
+    if group is None:
+        raise refusal(
+            "cluster_api_missing",
+            f"The Kubernetes API at {client.host} does not serve Cluster API ({GROUP}).",
+            "Give the connection to the management cluster with management; it is the one that has MachineDeployments.",
+        )
+    with reading_answer(f"about the group {GROUP}"):
+        return ClusterApi(client, reading.preferred_version(group, KNOWN))
+
+
+def _group(client: KubernetesClient) -> Json | None:
+    try:
+        return client.get(f"/apis/{GROUP}")
+    except Refusal as error:
+        # A server says in plain words that it does not know a group.
+        if error.verdict.reasons[0].code == "kubernetes_not_found":
+            return None
+        raise
+
+
+def members_in(client: KubernetesClient, namespace: str) -> Members:
+    """The members of the upgraded cluster now.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    return reading.members(list_pods(client, namespace))
