@@ -21,6 +21,8 @@ from tests.scenarios.ground import Ground
 ROLE = Path(__file__).parents[2] / "roles/opensearch/files/role.yml"
 OPTIONAL_ROLE = ROLE.with_name("optional_role.yml")
 """The Role with the rights that single variables need."""
+MACHINES_ROLE = ROLE.parents[2] / "steps/files/machines_role.yml"
+"""The Role that additional machines of Cluster API need, in the namespace of their MachineDeployments."""
 RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
 """The Role that a restart of processes needs beside that of an upgrade."""
 BOOT = 240.0

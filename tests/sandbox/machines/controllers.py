@@ -99,7 +99,8 @@ class Controllers:
         if found is None or "deletionTimestamp" in found["metadata"] or self.never_boots:
             return
         node = f"node-{name}"
-        self._resources.create(NODES, "", {"metadata": {"name": node}})
+        # No kubelet runs on it, so no pod may get a place there.
+        self._resources.create(NODES, "", {"metadata": {"name": node, "labels": {}}, "spec": {"unschedulable": True}})
         self.tell(namespace, name, "Running", ready=True, node=node)
 
     def tell(self, namespace: str, name: str, phase: str, *, ready: bool, message: str = "", node: str = "") -> None:

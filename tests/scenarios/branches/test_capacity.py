@@ -9,11 +9,19 @@ from typing import Any
 
 import pytest
 
+from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
+from tests.sandbox.kubernetes.kinds import DEFINITIONS, NAMESPACES
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.machines.controllers import Controllers, Pace
+from tests.sandbox.machines.definitions import served_as
+from tests.sandbox.machines.kinds import Version
+from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.webhook import webhook
+from tests.scenarios.branches.conftest import REAL
 from tests.scenarios.branches.test_killed_at_steps import FROM, TO, four_members, sized
 from tests.scenarios.branches.test_passes import statistics
-from tests.scenarios.cluster import OPTIONAL_ROLE, Cluster, bound
+from tests.scenarios.cluster import MACHINES_ROLE, OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
@@ -113,3 +121,55 @@ def test_a_pool_that_may_not_have_one_more_is_refused_with_the_plan(
         print(refused.output)
         assert said in refused.message
     assert cluster.fingerprint() == before
+
+
+class Workers:
+    """A MachineDeployment of Cluster API beside the members, with stand-ins for its controllers."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox, version = sandbox, Version("v1beta2")
+        self._kinds, self.resources = version, sandbox.api.resources
+        with sandbox.listening.lock:
+            self.resources.create(NAMESPACES, "", {"metadata": {"name": "management"}})
+            for each in served_as("v1beta2"):
+                self.resources.create(DEFINITIONS, "", each)
+            self.controllers = Controllers(self.resources, version, Pace(control=0.1, boot=1.0, leave=1.0))
+            self.resources.create(
+                version.deployments, "management", version.deployment("search", "workers", 1), Writing(strict="Strict")
+            )
+        sandbox.apply(bound(MACHINES_ROLE, "management"))
+
+    def there(self) -> tuple[int, int, list[str]]:
+        """The wanted machines, those that there are, and the annotations of runs."""
+        with self._sandbox.listening.lock:
+            found = self.resources.get(self._kinds.deployments, "management", "workers")
+            machines = self.controllers.machines_of(("management", "workers"))
+        marks = [key for key in found["metadata"].get("annotations", {}) if key.startswith("upgrade.stateful")]
+        return found["spec"]["replicas"], len(machines), marks
+
+
+@pytest.mark.skipif(REAL, reason="Cluster API is played in memory")
+def test_machines_are_added_before_the_first_batch_and_taken_away_at_the_end(
+    ansible_environment: Mapping[str, str],
+) -> None:
+    with Sandbox() as sandbox:
+        workers, cluster = Workers(sandbox), Cluster.start(sandbox, "machines", three_combined, FROM)
+        until("the first machine", lambda: workers.there() == (1, 1, []), 30)
+        machines = {"upgrade_extra_machines": [{"name": "workers", "namespace": "management", "extra": 2}]}
+        where = {**cluster.variables(TO), **machines}
+        given = confirmed(where, ansible_environment)
+        run = Playing(PLAYBOOK, given, ansible_environment)
+        until("the machines to be added", lambda: workers.there()[0] == 3 or run.ended, 120)
+        run.signal(signal.SIGKILL, group=True)
+        print(run.wait().output)
+        aborted = play("stateful.upgrade.abort", where, ansible_environment)
+        print(aborted.output)
+        assert aborted.code == 0, aborted.message
+        until("the machines to be gone", lambda: workers.there() == (1, 1, []), 30)
+        assert play("stateful.upgrade.resume", cluster.variables(TO), ansible_environment).code == 0
+        done = play(PLAYBOOK, given, ansible_environment)
+        print(done.output)
+        assert done.code == 0, done.message
+        assert "machines of workers added" in done.output
+        assert set(cluster.versions().values()) == {TO}
+        until("the machines to be gone", lambda: workers.there() == (1, 1, []), 30)
