@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade of real servers by a run that waits, is killed, and goes on pass by pass.
 
-It has a schedule, a canary, alerts, silences, notices, an approval and figures, each with the real server of its kind.
+It has a schedule, a canary, one member more, alerts, silences, notices, an approval and figures, each with the real
+server of its kind.
 """
 
 from __future__ import annotations
@@ -14,21 +15,23 @@ from typing import Any
 from tests.lab.lab import Lab
 from tests.lab.monitoring.servers import Alertmanager, alertmanager, prometheus
 from tests.lab.monitoring.test_metrics import values
-from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, seed
 from tests.lab.waiting import until
 from tests.sandbox.webhook import webhook
+from tests.scenarios.branches.test_killed_at_steps import four_members, sized
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.branches.test_schedule import moment
-from tests.scenarios.cluster import Cluster
+from tests.scenarios.cluster import OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
-CANARY = "opensearch-members-2"
+CANARY = "opensearch-managers-2"
+POOL, EXTRA = "opensearch-data", "opensearch-data-1"
 CAREFULLY: dict[str, Any] = {
     "upgrade_silences": ['namespace="search",severity="warning"'],
     "upgrade_canary": CANARY,
-    "upgrade_soak_time": 5,
+    "upgrade_extra_member": POOL,
+    "upgrade_soak_time": 20,
     "upgrade_soak_limits": [{"name": "targets", "query": "vector(1)", "ratio": 1}],
     "upgrade_approvals": [{"name": "last", "after": 2}],
 }
@@ -39,8 +42,9 @@ def test_an_upgrade_with_all_that_stands_around_it(
     lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(lab, "run-engine", three_combined, FROM)
+    cluster = Cluster.start(lab, "run-engine", four_members, FROM)
     try:
+        lab.apply(bound(OPTIONAL_ROLE, cluster.namespace))
         before = cluster.fingerprint()
         seed(cluster.target, tmp_path, documents=1_000)
         cluster.until_green()
@@ -57,14 +61,18 @@ def test_an_upgrade_with_all_that_stands_around_it(
                 report = traffic.stop()
             print(report.table(), hook.states, sep="\n")
             cluster.is_upgraded(TO, report)
-            assert cluster.fingerprint().settings == before.settings
+            after = cluster.fingerprint()
+            assert after.settings == before.settings
+            assert after.pods.keys() == before.pods.keys()
+            assert sized(after, POOL) == (1, [])
+            until("the volume of the added member to be gone", lambda: f"data-{EXTRA}" not in cluster.claims(), 30)
             assert silences.active() == []
             assert len(silences.silences()) == 1, "the silence of the killed run was taken over"
             assert len({*hook.keys}) == len(hook.keys)
             assert [hook.states.count(each) for each in ("started", "completed")] == [1, 1]
         (file,) = (tmp_path / "metrics").glob("*.prom")
         assert values(file.read_text(), "phase", "phase")["Completed"] == 1.0
-        assert values(file.read_text(), "members", "state")["done"] == 3.0
+        assert values(file.read_text(), "members", "state")["done"] == 4.0
     finally:
         cluster.remove()
 
@@ -79,6 +87,7 @@ def _upgrade(cluster: Cluster, given: dict[str, Any], environment: Mapping[str, 
     until("the canary to go down", lambda: "goes down" in run.so_far or run.ended, 180)
     run.signal(signal.SIGKILL, group=True)
     print(run.wait().output)
+    assert cluster.versions()[EXTRA] == TO
     assert len(silences.active()) == 1
     reasons = _passes(given, environment)
     assert reasons[-1] == ["approval_missing"]
