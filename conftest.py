@@ -67,7 +67,8 @@ def collections_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ansible_environment(collections_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     """The environment for Ansible's programs as subprocesses: this collection, this Python, nothing of the user's."""
     home = tmp_path_factory.mktemp("ansible-home")
-    (home / "ansible.cfg").touch()
+    # A controller that waits for its workers looks a thousand times a second by default, and tests run several of them.
+    (home / "ansible.cfg").write_text("[defaults]\ninternal_poll_interval = 0.01\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_AUTH_"))}
     return {
         **kept,

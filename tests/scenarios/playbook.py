@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from tests.controllers.controller import Controller, program, run
 
 PLAYBOOK = "stateful.upgrade.opensearch"
 PLAN = "stateful.upgrade.plan"
@@ -49,22 +49,14 @@ class Played:
 
 def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:
     """The command line that runs a playbook, with the ansible-playbook beside this Python."""
-    return [str(Path(sys.executable).with_name("ansible-playbook")), playbook, "-e", json.dumps(dict(variables)), *more]
+    return [program(), playbook, "-e", json.dumps(dict(variables)), *more]
 
 
 class Playing:
     """A run that goes on while the test does something else: a controller in a session of its own, as on a terminal."""
 
     def __init__(self, playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> None:
-        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the run
-        self._process = subprocess.Popen(
-            command_of(playbook, variables, *more),
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self._process = Controller(command_of(playbook, variables, *more), environment, own_session=True)
 
     @property
     def pid(self) -> int:
@@ -78,9 +70,8 @@ class Playing:
 
     @property
     def so_far(self) -> str:
-        """The output until now, read without moving the place at which the run goes on to write."""
-        number = self._output.fileno()
-        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+        """The output until now."""
+        return self._process.output
 
     def signal(self, number: signal.Signals, *, group: bool = False) -> None:
         """Send a signal to the controller, or to its whole group, unless it has ended."""
@@ -98,10 +89,7 @@ class Playing:
     def abandon(self) -> Played:
         """The end of the controller alone, and what the run has said so far: its workers are left alone."""
         code = self._process.wait(timeout=PATIENCE)
-        self._output.seek(0)
-        played = Played(code, self._output.read())
-        self._output.close()
-        return played
+        return Played(code, self._process.output)
 
 
 def play(
@@ -112,25 +100,26 @@ def play(
     live: bool = False,
 ) -> Played:
     """Run a playbook to its end; `live` also shows the output while it comes."""
-    lines: list[str] = []
-    with subprocess.Popen(
-        command_of(playbook, variables, *arguments),
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            for line in process.stdout or ():
-                lines.append(line)
-                if live:
-                    print(line, end="", flush=True)
-            code = process.wait(timeout=PATIENCE)
-        except BaseException:
-            process.kill()
-            raise
-    return Played(code, "".join(lines))
+    command = command_of(playbook, variables, *arguments)
+    if live:
+        return _shown(Controller(command, environment))
+    done = run(command, environment, timeout=PATIENCE)
+    return Played(done.returncode, done.stdout)
+
+
+def _shown(process: Controller) -> Played:
+    """The end of a run whose output is shown while it comes."""
+    shown, code = "", None
+    try:
+        while code is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(timeout=0.1)
+            more = process.output[len(shown) :]
+            print(more, end="", flush=True)
+            shown += more
+    finally:
+        process.kill()
+    return Played(code, shown)
 
 
 def confirmed(variables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

@@ -135,10 +135,10 @@ def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
 
             gone_on = run(cluster, ansible_environment, variables)
             report = traffic.stop()
-        print(report.table())
         assert gone_on.code == 0, gone_on.message
         assert re.search(r"the elected manager (goes last, and )?hands over first", gone_on.output)
-        assert f"{elected} has handed over to {elected_of(cluster)}" in gone_on.output
+        # On a busy machine, another election may have followed.
+        assert re.search(f"{elected} has handed over to (?!{elected})search-", gone_on.output)
         assert list(cluster.versions().values()) == [TO] * 4
         assert report.unharmed
         the_vote_has_gone_over_for_good(cluster)

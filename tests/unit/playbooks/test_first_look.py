@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.controllers.controller import program, run
 
 ROOT = Path(__file__).resolve().parents[3]
 NOWHERE = "https://127.0.0.1:9"
@@ -21,16 +21,8 @@ LONGEST = 2_500
 
 def play(playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> tuple[int, str]:
     """Exit code and output of a playbook of the collection."""
-    program = str(Path(sys.executable).with_name("ansible-playbook"))
-    done = subprocess.run(
-        [program, f"stateful.upgrade.{playbook}", "-e", json.dumps(dict(variables)), *more],
-        env={**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"},
-        check=False,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    command = [program(), f"stateful.upgrade.{playbook}", "-e", json.dumps(dict(variables)), *more]
+    done = run(command, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     return done.returncode, done.stdout
 
 

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+from tests.controllers.controller import Controller, program, run
+
 
 class Playbooks:
     """The playbooks, with the variables and the environment that all of them get."""
@@ -20,23 +22,17 @@ class Playbooks:
     def __init__(self, environment: Mapping[str, str], variables: Mapping[str, Any]) -> None:
         self.environment, self.variables = environment, variables
 
-    def start(self, playbook: str, **more: Any) -> subprocess.Popen[str]:
+    def start(self, playbook: str, **more: Any) -> Controller:
         """A playbook that is at work, in a group of processes of its own."""
-        command = ["ansible-playbook", playbook, "-e", json.dumps({**self.variables, **more})]
-        return subprocess.Popen(
-            command,
-            env=dict(self.environment),
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        return Controller(self._command(playbook, more), self.environment, own_session=True)
+
+    def _command(self, playbook: str, more: Mapping[str, Any]) -> list[str]:
+        return [program(), playbook, "-e", json.dumps({**self.variables, **more})]
 
     def on_a_terminal(self, playbook: str, **more: Any) -> str:
         """All that a playbook writes to a terminal, however it ends."""
         mine, its = os.openpty()
-        command = ["ansible-playbook", playbook, "-e", json.dumps({**self.variables, **more})]
+        command = self._command(playbook, more)
         with subprocess.Popen(command, env=dict(self.environment), stdin=its, stdout=its, stderr=its) as process:
             os.close(its)
             written = b""
@@ -49,7 +45,6 @@ class Playbooks:
 
     def play(self, playbook: str, code: int = 0, **more: Any) -> str:
         """The output of a playbook, which ends with this exit code."""
-        process = self.start(playbook, **more)
-        said, _nothing = process.communicate(timeout=self.longest)
-        assert process.returncode == code, said
-        return said
+        done = run(self._command(playbook, more), self.environment, timeout=self.longest)
+        assert done.returncode == code, done.stdout
+        return done.stdout

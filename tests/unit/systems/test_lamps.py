@@ -39,22 +39,13 @@ class House(Playbooks):
     """The lamps, their playbooks, and what keeps lock and record."""
 
     def __init__(self, folder: Path, url: str, environment: Mapping[str, str]) -> None:
-        collections = folder / "collections" / "ansible_collections"
-        for name, source in (("stateful/upgrade", ROOT), ("example/lamps", FIXTURE)):
-            (collections / name).parent.mkdir(parents=True)
-            (collections / name).symlink_to(source, target_is_directory=True)
         self.file = folder / "house.json"
-        given = {
-            **environment,
-            "ANSIBLE_COLLECTIONS_PATH": str(folder / "collections"),
-            "ANSIBLE_SHOW_CUSTOM_STATS": "true",
-        }
         variables = {
             "upgrade_namespace": "house",
             "upgrade_kubernetes": {"host": url, "api_key": TOKEN},
             "upgrade_house": str(self.file),
         }
-        super().__init__(given, variables)
+        super().__init__(environment, variables)
         lamps = {name: {"room": room, "bulb": "coil", "lit": True} for name, room in zip("1234", "hhcc", strict=True)}
         self.write(name="house-1", dimmer="auto", undo="", stuck=[], lamps=lamps)
 
@@ -74,12 +65,27 @@ class House(Playbooks):
         )
 
 
+@pytest.fixture(scope="module")
+def environment(ansible_environment: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The environment of playbooks that find both collections."""
+    folder = tmp_path_factory.mktemp("collections")
+    for name, source in (("stateful/upgrade", ROOT), ("example/lamps", FIXTURE)):
+        link = folder / "ansible_collections" / name
+        link.parent.mkdir(parents=True)
+        link.symlink_to(source, target_is_directory=True)
+    return {
+        **ansible_environment,
+        "ANSIBLE_COLLECTIONS_PATH": str(folder),
+        "ANSIBLE_SHOW_CUSTOM_STATS": "true",
+    }
+
+
 @pytest.fixture
-def house(tmp_path: Path, ansible_environment: Mapping[str, str]) -> Iterator[House]:
+def house(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[House]:
     with Listening(Clock()) as listening:
         server = ApiServer(listening.pace.clock, {TOKEN: ADMIN})
         server.resources.create(NAMESPACES, "", {"metadata": {"name": "house"}})
-        yield House(tmp_path, listening.serve(server).url, ansible_environment)
+        yield House(tmp_path, listening.serve(server).url, environment)
 
 
 def digest(house: House) -> str:
@@ -168,7 +174,7 @@ def test_what_a_killed_run_leaves_is_settled_and_the_run_goes_on(house: House) -
     process = house.start("example.lamps.lamps", target_version="led", upgrade_confirm=agreed)
     until("The new bulb that stays dark", lambda: house.bulbs() == "Lclc", LONGEST)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     assert house.read()["dimmer"] == "bright"
     said = house.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     assert "was interrupted" in said
@@ -191,8 +197,7 @@ def test_a_run_that_is_asked_to_stop_puts_everything_back(house: House) -> None:
     process = house.start("example.lamps.lamps", target_version="led", upgrade_confirm=agreed)
     until("The new bulb that stays dark", lambda: house.bulbs() == "Lclc", LONGEST)
     house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
-    said, _nothing = process.communicate(timeout=LONGEST)
-    assert process.returncode == 2, said
+    assert process.wait(LONGEST) == 2, process.output
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 
 

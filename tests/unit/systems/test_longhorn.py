@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.look import image_of, look
 
+from tests.controllers.controller import Controller
 from tests.lab.waiting import until
 from tests.sandbox.kubernetes.in_process import TOKEN
 from tests.sandbox.listening import Listening
@@ -63,7 +63,7 @@ class Played(Playbooks):
             seen = look(self.driver.api.client(), NAMESPACE)
             return digest(seen, image_of(seen), nodes, (*ACCEPTED, "outside"), False)
 
-    def begun(self, **more: Any) -> subprocess.Popen[str]:
+    def begun(self, **more: Any) -> Controller:
         """A run that is at its first node, whose volume it cannot rebuild until the fault is mended."""
         with self.listening.lock:
             self.driver.longhorn.faults.rebuild_stuck("vol-1")
@@ -75,7 +75,7 @@ class Played(Playbooks):
         """A run that was killed at its first node and has left something there; the fault is mended."""
         process = self.begun()
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
         assert self.seen("leftovers")
         self.mend()
 
@@ -145,10 +145,8 @@ def test_abort_lets_the_node_be_finished_and_begins_no_other(played: Played) -> 
     abort = played.start("stateful.upgrade.abort", upgrade_system=SYSTEM)
     until("The run is asked to stop", played.is_asked_to_stop, LONGEST)
     played.mend()
-    said, _nothing = run.communicate(timeout=LONGEST)
-    assert "asked to stop" in said
-    told, _nothing = abort.communicate(timeout=LONGEST)
-    assert (run.returncode, abort.returncode) == (2, 0), told
+    assert (run.wait(LONGEST), abort.wait(LONGEST)) == (2, 0), abort.output
+    assert "asked to stop" in run.output
     assert played.seen("images") == {"n1": "v1.12.0", "n2": "v1.11.2", "n3": "v1.11.2"}
     assert played.seen("leftovers") == []
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starts runs of ansible-playbook, and waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MOST_PREPARED = 3
+"""Each of them has some hundred megabytes. Tests with settings of their own come one after the other."""
+
+FILES = 3
+"""The open files that come with each message: the request, the output, and the socket that waits for the ends."""
+
+Settings = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run that is asked for."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    folder: str
+    own_session: bool
+    """Whether it leads a session and a process group of its own, as on a terminal."""
+
+
+class _Asked:
+    """A process that was prepared for some settings of Ansible, and the socket over which runs are asked for."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "tests.controllers.prepared", str(theirs.fileno())],
+                cwd=ROOT,
+                env=dict(environment),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        _STARTED.append(process)
+
+
+_PREPARED: dict[Settings, _Asked] = {}
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""All of them, kept until this process ends: each ends after its last run, once nobody can ask it for more."""
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _prepared_for(environment: Mapping[str, str]) -> _Asked:
+    settings = frozenset((name, value) for name, value in environment.items() if name.startswith("ANSIBLE_"))
+    with _ONE_AT_A_TIME:
+        asked = _PREPARED.pop(settings, None) or _Asked(environment)
+        _PREPARED[settings] = asked
+        while len(_PREPARED) > MOST_PREPARED:
+            del _PREPARED[next(iter(_PREPARED))]
+        return asked
+
+
+class Controller:
+    """A run of ansible-playbook that goes on by itself."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        folder: Path | None = None,
+        own_session: bool = False,
+    ) -> None:
+        """Start the program `argv[0]`, a script of Python, in this folder.
+
+        Raises:
+            RuntimeError: Ansible could not be imported; the reason was printed.
+        """
+        self._code: int | None = None
+        self._said = b""
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read after the end of the run
+        self._status, theirs = socket.socketpair()
+        for each in (self._output, self._status):
+            weakref.finalize(self, each.close)
+        request = Request(list(argv), dict(environment), str(folder or Path.cwd()), own_session)
+        with theirs, tempfile.TemporaryFile("w+") as asked:
+            json.dump(asdict(request), asked)
+            asked.seek(0)
+            files = [asked.fileno(), self._output.fileno(), theirs.fileno()]
+            socket.send_fds(_prepared_for(environment).channel, [b"r"], files)
+        self.pid = self._next_number()
+
+    def _next_number(self) -> int:
+        while b"\n" not in self._said:
+            more = self._status.recv(64)
+            if not more:
+                raise RuntimeError("The process that starts ansible-playbook for the tests has ended.")
+            self._said += more
+        number, _, self._said = self._said.partition(b"\n")
+        return int(number)
+
+    @property
+    def output(self) -> str:
+        """All that it has written so far."""
+        number = self._output.fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+
+    def poll(self) -> int | None:
+        """The exit code, or minus the signal that has ended it; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(timeout=0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, or minus the signal that has ended it.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs after this many seconds.
+        """
+        if self._code is None:
+            if not self._said and not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("ansible-playbook", timeout or 0)
+            self._code = self._next_number()
+            self._status.close()
+        return self._code
+
+    def kill(self) -> None:
+        """End it at once, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def run(
+    argv: Sequence[str], environment: Mapping[str, str], *, timeout: float | None = None, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end; nothing of it is left if it takes longer than `timeout` seconds.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer.
+    """
+    controller = Controller(argv, environment, folder=folder)
+    try:
+        code = controller.wait(timeout)
+    except BaseException:
+        controller.kill()
+        raise
+    return subprocess.CompletedProcess(list(argv), code, controller.output)
+
+
+def program(name: str = "ansible-playbook") -> str:
+    """The script of Ansible beside the Python that runs the tests."""
+    return str(Path(sys.executable).with_name(name))
