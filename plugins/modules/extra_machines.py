@@ -38,7 +38,7 @@ options:
       extra:
         description:
           - The machines that it gets beside those that it has.
-          - This is only looked at with O(state=present), and only if it carries no undo. One that carries an undo has
+          - This is only looked at if it carries no undo, and not with O(state=absent). One that carries an undo has
             its extra machines already.
         type: int
         default: 1
@@ -46,48 +46,12 @@ options:
     description:
       - With V(present), each MachineDeployment has its extra machines. Nothing is changed if one of them cannot have
         them.
+      - With V(planned), nothing is changed. The verdict tells whether each MachineDeployment can have them.
       - With V(absent), the extra machines of each MachineDeployment go. One without an undo is left as it is. A number
         of machines that something else has changed since is left, too, and only the undo goes.
     type: str
     default: present
-    choices: [present, absent]
-  management:
-    description:
-      - The connection to the management cluster, in which Cluster API runs. By default it is that of O(kubernetes).
-      - No environment variable is read for its suboptions.
-    type: dict
-    suboptions:
-      kubeconfig:
-        description: A kubeconfig file.
-        type: path
-      context:
-        description: The context of the kubeconfig.
-        type: str
-      host:
-        description: The URL of the API server. It holds no user name and no password.
-        type: str
-      api_key:
-        description: A bearer token.
-        type: str
-      validate_certs:
-        description: Whether the certificate of the API server is checked.
-        type: bool
-        default: true
-        aliases: [verify_ssl]
-      ca_cert:
-        description: The file with the CA certificate of the API server.
-        type: path
-        aliases: [ssl_ca_cert]
-      proxy:
-        description: The URL of an HTTP proxy to the API server.
-        type: str
-      no_proxy:
-        description: Hosts, domains, addresses and networks, separated by commas, for which no proxy is used.
-        type: str
-      request_timeout:
-        description: Seconds to wait for the whole answer to one request.
-        type: int
-        default: 30
+    choices: [present, planned, absent]
   take_over:
     description:
       - The name of a run that is certainly dead, although its lock cannot be read. Its extra machines are then taken
@@ -106,6 +70,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
+  - stateful.upgrade.machines
 notes:
   - "Kubernetes rights needed in the namespace of the MachineDeployments: C(get) and C(patch) of
     C(machinedeployments.cluster.x-k8s.io), and C(list) and C(patch) of C(machines.cluster.x-k8s.io). In O(namespace):

@@ -81,6 +81,8 @@ extends_documentation_fragment:
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.machines
+  - stateful.upgrade.machines.plan
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
   - stateful.upgrade.schedule
@@ -94,7 +96,8 @@ notes:
   - "With O(kept_in=opensearch) also C(cluster:admin/component_template/get)."
   - "With O(state=begun) and O(state=ended) also those that M(stateful.upgrade.upgrade_lock),
     M(stateful.upgrade.shard_allocation) and M(stateful.upgrade.upgrade_record) name."
-  - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named."
+  - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named. With
+    O(extra_machines), those that M(stateful.upgrade.extra_machines) names."
 seealso:
   - module: stateful.upgrade.pool_order
   - module: stateful.upgrade.cluster_health_gate

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every reason code of the collection is in docs/reasons.md with its states, and no other is.
 
-Codes are read from the calls that make reasons; there they are literals, or constants of the same file.
+Codes are read from the calls that make reasons; there they are literals, or constants of the same file. Some codes are
+given by tasks of the roles and playbooks alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ STATES = {"refused": "refused", "refusal": "refused", "because": "refused", "wai
 PASSING_ON = "code"
 """The attribute of a reason whose code is passed on as it is."""
 ROW = re.compile(r"^\| `(?P<code>\w+)` \| (?P<states>[\w ]+) \| (?P<meaning>[^|]+) \| (?P<remedy>[^|]+) \|$")
+
+BESIDE_MODULES = "The run: beside its modules"
+"""The section with the codes that tasks give."""
+OF_TASKS = re.compile(
+    r"""\bcodes?'?: (?:'|\[)?(\w+_\w+)['\]},]|\bcodes?: .*?'(\w+)' if \w+ else '(\w+)'|(?:or|default\() ?\['(\w+)'\]|"""
+    r"""or \['\w+' if [^\]]* else '(\w+)'\]"""
+)
+"""The codes in a text of tasks; there they are literals behind the key `code` or `codes`."""
 
 Codes = dict[str, set[str]]
 
@@ -76,6 +85,13 @@ def made() -> Codes:
     return dict(codes)
 
 
+def made_by_tasks() -> set[str]:
+    """The codes that no module gives, of all roles and playbooks."""
+    paths = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
+    texts = [path.read_text() for path in paths if path.parts[-2] != "meta"]
+    return {code for text in texts for found in OF_TASKS.findall(text) for code in found if code} - made().keys()
+
+
 def documented(text: str) -> Codes:
     """Code → states, of the page."""
     rows = [found for line in text.splitlines() if (found := ROW.match(line))]
@@ -85,7 +101,10 @@ def documented(text: str) -> Codes:
 
 
 def test_every_code_is_documented_and_no_other() -> None:
-    assert documented(PAGE.read_text()) == made()
+    of_modules, _head, rest = PAGE.read_text().partition(f"## {BESIDE_MODULES}\n")
+    of_tasks, head, rest = rest.partition("\n## ")
+    assert documented(of_modules + head + rest) == made()
+    assert documented(of_tasks).keys() == made_by_tasks()
 
 
 def test_every_row_is_read() -> None:

@@ -70,7 +70,8 @@ class System:
     order: Work
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
     preflight: Callable[[Task, Outcome], Iterable[Part]]
-    """The further checks of the order that it gets; they are made side by side."""
+    """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
+    they are made side by side."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
     guess: int = 60

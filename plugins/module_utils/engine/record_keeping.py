@@ -126,7 +126,12 @@ class Nowhere:
 
 def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
     """All records of a place by their names, and a remark for each that cannot be read, since it holds only history."""
-    found, records = store.find(), dict[str, Record]()
+    return readable(store.find())
+
+
+def readable(found: Found) -> tuple[dict[str, Record], Verdict]:
+    """The records that were found by their names, and a remark for each that cannot be read."""
+    records = dict[str, Record]()
     remarks = list(found.verdict.reasons)
     for name, kept in found.kept.items():
         try:

@@ -29,22 +29,22 @@ MANAGEMENT: dict[str, Any] = {
         for name, option in KUBERNETES["kubernetes"]["options"].items()
     },
 }
+MACHINE_DEPLOYMENTS: dict[str, Any] = {
+    "type": "list",
+    "elements": "dict",
+    "options": {
+        "name": {"type": "str", "required": True},
+        "namespace": {"type": "str", "required": True},
+        "extra": {"type": "int", "default": 1},
+    },
+}
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **NAMESPACE,
         **WAIT,
-        "machine_deployments": {
-            "type": "list",
-            "elements": "dict",
-            "required": True,
-            "options": {
-                "name": {"type": "str", "required": True},
-                "namespace": {"type": "str", "required": True},
-                "extra": {"type": "int", "default": 1},
-            },
-        },
-        "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+        "machine_deployments": {**MACHINE_DEPLOYMENTS, "required": True},
+        "state": {"type": "str", "default": "present", "choices": ["present", "planned", "absent"]},
         "management": MANAGEMENT,
         "take_over": {"type": "str", "default": ""},
     },
@@ -52,7 +52,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Add the extra machines, or take them away. A second run changes nothing."""
+    """Add the extra machines, judge whether they may be added, or take them away. A second run changes nothing."""
     params = task.params
     workload = connect(params["kubernetes"])
     management = connect(params["management"]) if params["management"] else workload
@@ -61,6 +61,10 @@ def run(task: Task) -> Outcome:
         return Outcome(Verdict(), more={"leaving": []})
     api = task.ask(lambda: cluster_api(management))
     writers = Writers(task, partial(lease_at, workload), "extra_machines")
+    if params["state"] == "planned":
+        foreseen = Addition(task, api, writers, wanted, ROLE)
+        verdict = task.ask(foreseen.foresee)
+        return Outcome(verdict, before={"replicas": dict(foreseen.before)}, more={"leaving": []})
     if params["state"] == "present":
         way: Addition | Removal = Addition(task, api, writers, wanted, ROLE)
     else:

@@ -133,7 +133,7 @@ def planned(
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
             judge_canary(cutting.canary, pools, batches),
-            judge_pool_of_extra(params, drawn),
+            judge_capacity(params, drawn),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
@@ -154,6 +154,10 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
         *((f"order {' '.join(params['order'])}",) if params["order"] else ()),
         *((f"canary {cutting.canary}",) if cutting.canary else ()),
         *((f"extra member of {params['extra_member']}",) if params.get("extra_member") else ()),
+        *(
+            f"{each['extra']} extra machines of {each['namespace']}/{each['name']}"
+            for each in params.get("extra_machines") or ()
+        ),
         *(f"without {check}" for check in params.get("skip_checks") or ()),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
@@ -232,8 +236,8 @@ def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reas
 
 
 @as_verdict
-def judge_pool_of_extra(params: Mapping[str, Any], drawn: Drawn) -> Iterator[Reason]:
-    """Whether there is the pool that is to have one member more, and a StatefulSet makes its members."""
+def judge_capacity(params: Mapping[str, Any], drawn: Drawn) -> Iterator[Reason]:
+    """Whether there is the pool that is to have one member more, and the members are on Kubernetes nodes."""
     name, names = params.get("extra_member") or "", sorted(pool.name for pool in drawn.pools)
     if name and drawn.sets is None:
         yield refused(
@@ -244,6 +248,12 @@ def judge_pool_of_extra(params: Mapping[str, Any], drawn: Drawn) -> Iterator[Rea
     elif name and name not in names:
         remedy = f"Correct upgrade_extra_member; there are {', '.join(names)}."
         yield refused("pool_unknown", f"There is no pool {name}, which is to have one member more.", remedy)
+    if params.get("extra_machines") and drawn.sets is None:
+        yield refused(
+            "extra_machines_on_hosts",
+            "Machines are to be added for the time of the upgrade, and the members are on plain hosts.",
+            "Leave out upgrade_extra_machines.",
+        )
 
 
 def _outdated(pools: Iterable[Pool], target: Version) -> list[str]:

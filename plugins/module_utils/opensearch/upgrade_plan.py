@@ -15,6 +15,7 @@ from ..engine.begin_and_end import Counting, System, part_of
 from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
+from ..machines import extra_machines
 from ..pools import image_pull
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .observe.client import connect
@@ -38,12 +39,22 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     if params["groups"] and "plugins" not in params["skip_checks"]:
         yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
-    if params["extra_member"] and more["batches"] and order.verdict.passed:
-        own = {"state": "planned", "pool": params["extra_member"]}
-        yield Part(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
+    # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
+    if more["batches"] and not more["commenced"] and order.verdict.passed:
+        yield from _capacity(params)
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if params["prove_images"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
+
+
+def _capacity(params: Mapping[str, Any]) -> Iterator[Part]:
+    """Whether all that is to be added for the time of the upgrade can be had."""
+    if params["extra_member"]:
+        own: dict[str, Any] = {"state": "planned", "pool": params["extra_member"]}
+        yield Part(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
+    if params["extra_machines"]:
+        own = {"state": "planned", "machine_deployments": params["extra_machines"]}
+        yield Part(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
 
 
 def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
@@ -84,6 +95,8 @@ SYSTEM = System(
         **health_gate.SELECTION,
         "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},
+        "extra_machines": extra_machines.MACHINE_DEPLOYMENTS,
+        "management": extra_machines.MANAGEMENT,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         **SCHEDULE,
     },

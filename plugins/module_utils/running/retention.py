@@ -13,7 +13,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Verdict
 from ..engine.phases import Phase
 from ..engine.record import Record
-from ..engine.record_keeping import ATTEMPTS, RecordStore, read_records
+from ..engine.record_keeping import ATTEMPTS, RecordStore, readable
 
 OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
 
@@ -34,13 +34,14 @@ def remove_records(task: Task, store: RecordStore) -> Outcome:
     source, days = task.params["request"], task.params["retention"]
 
     def attempt() -> list[str]:
-        records, kept = read_records(store)[0], store.find().kept
+        found = store.find()
+        records, _remarks = readable(found)
         going = [name for name, one in records.items() if is_kept_no_longer(one, source, days, utc_now())]
-        for name in (each for each in going if each in kept):
+        for name in going:
             with task.journal.doing(("removed_record", name, {"request": source})):
                 if not task.check_mode:
                     task.still_wanted()
-                    store.remove(name, kept[name])
+                    store.remove(name, found.kept[name])
         return sorted(going)
 
     removed = task.ask(lambda: until_unchanged(attempt, ATTEMPTS))

@@ -125,13 +125,14 @@ def _record(task: Task, **own: Any) -> Outcome:
 def _plan(task: Task, system: System) -> Outcome:
     """The plan with a verdict on it. Nothing is changed."""
     order = system.order(replace(task, first_answer=FIRST_ANSWER))
-    found = side_by_side(task, [*system.preflight(task, order), _look_at_lock(task.params, order.more)])
-    confirmed, digest = task.params["confirmed"], str(order.more["digest"])
-    same = judge_same(digest, confirmed) if confirmed else Verdict()
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
+    planned = replace(order, more={**order.more, **told})
+    found = side_by_side(task, [*system.preflight(task, planned), _look_at_lock(task.params, order.more)])
+    confirmed, digest = task.params["confirmed"], str(order.more["digest"])
+    same = judge_same(digest, confirmed) if confirmed else Verdict()
     verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
-    plan = {**order.more, **told, **_around(task, order, system)}
+    plan = {**planned.more, **_around(task, order, system)}
     start = start_of(task, plan, records, verdict)
     whole = combine((verdict, start, *_said_by_people(task, plan, records)))
     wanted = task.params["announce"] and not task.check_mode
@@ -139,7 +140,7 @@ def _plan(task: Task, system: System) -> Outcome:
         system.announce(task, order, whole)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_cure(verdict), start))
-    return replace(order, verdict=whole, more={**order.more, **told})
+    return replace(planned, verdict=whole)
 
 
 def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:

@@ -23,7 +23,7 @@ from tests.scenarios.branches.test_killed_at_steps import FROM, TO, four_members
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import MACHINES_ROLE, OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
+from tests.scenarios.playbook import PLAN, PLAYBOOK, STATUS, Playing, confirmed, play
 
 POOL, EXTRA = "opensearch-data", "opensearch-data-1"
 
@@ -157,6 +157,9 @@ def test_machines_are_added_before_the_first_batch_and_taken_away_at_the_end(
         until("the first machine", lambda: workers.there() == (1, 1, []), 30)
         machines = {"upgrade_extra_machines": [{"name": "workers", "namespace": "management", "extra": 2}]}
         where = {**cluster.variables(TO), **machines}
+        unknown = {"upgrade_extra_machines": [{"name": "wrokers", "namespace": "management"}]}
+        refused = play(PLAN, {**where, **unknown}, ansible_environment)
+        assert "There is no MachineDeployment wrokers in namespace management" in refused.message, refused.output
         given = confirmed(where, ansible_environment)
         run = Playing(PLAYBOOK, given, ansible_environment)
         until("the machines to be added", lambda: workers.there()[0] == 3 or run.ended, 120)

@@ -48,18 +48,22 @@ class Addition:
     before: dict[str, int] = field(default_factory=dict)
     after: dict[str, int] = field(default_factory=dict)
 
+    def foresee(self) -> Verdict:
+        """Judge whether all machines that are missing may be added.
+
+        Raises:
+            Refusal: one of them cannot be given more machines.
+        """
+        return self._judged_whole(*self._look())
+
     def again(self) -> Verdict:
         """Look, add what is missing, and judge whether all machines are Ready.
 
         Raises:
             Refusal: one of them cannot be given more machines; nothing was changed then.
         """
-        seen = self._seen()
-        for each in self.wanted:
-            self.before.setdefault(each.key, seen[each.key].replicas)
-        fresh = [each for each in self.wanted if seen[each.key].undo is None]
-        kept = passed_or_raise(*self._judged(seen))
-        self._may_add({each.namespace for each in fresh})
+        seen, missed = self._look()
+        kept = self._judged_whole(seen, missed)
         changes = Changes(self.task, self.api)
         changed = False
         for each in self.wanted:
@@ -74,12 +78,19 @@ class Addition:
         if self.task.check_mode:
             return kept
         # Its status is that of before the change, and its version another one.
-        return combine([kept, *self._ready(self._seen() if changed else seen, changes)])
+        return combine([kept, *self._ready(self._look()[0] if changed else seen, changes)])
+
+    def _judged_whole(self, seen: Mapping[str, MachineDeployment], missed: Verdict) -> Verdict:
+        for key, each in seen.items():
+            self.before.setdefault(key, each.replicas)
+        kept = passed_or_raise(missed, *self._judged(seen))
+        self._may_add({each.namespace for each in self.wanted if seen[each.key].undo is None})
+        return kept
 
     def _judged(self, seen: Mapping[str, MachineDeployment]) -> list[Verdict]:
         verdicts: list[Verdict] = []
         writers: list[Callable[[], None]] = []
-        for each in self.wanted:
+        for each in (each for each in self.wanted if each.key in seen):
             present = seen[each.key]
             verdicts += [judge_at_work(present), judge_kept(present)]
             if present.undo is None:
@@ -88,7 +99,8 @@ class Addition:
                 writers.append(partial(self.writers.judge, present.undo.writer))
         return [*verdicts, Verdict(tuple(refusals_of(writers)))]
 
-    def _seen(self) -> dict[str, MachineDeployment]:
+    def _look(self) -> tuple[dict[str, MachineDeployment], Verdict]:
+        """The MachineDeployments that there are, and the verdict on those that there are not."""
         found: dict[str, MachineDeployment] = {}
 
         def look(each: Wanted) -> None:
@@ -97,8 +109,8 @@ class Addition:
                 raise Refusal(missing(each.namespace, each.name))
             found[each.key] = present
 
-        passed_or_raise(Verdict(tuple(refusals_of([partial(look, each) for each in self.wanted]))))
-        return found
+        missed = refusals_of([partial(look, each) for each in self.wanted])
+        return found, Verdict(tuple(missed))
 
     def _may_add(self, namespaces: set[str]) -> None:
         passed_or_raise(*(missing_rights(self.api.client, each, self.rights) for each in sorted(namespaces)))

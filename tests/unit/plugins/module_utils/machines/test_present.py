@@ -17,6 +17,19 @@ Drive = Callable[..., Driver]
 MOST = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
 
+def test_a_plan_judges_the_same_and_changes_nothing(drive: Drive) -> None:
+    driver = drive(a=1, b=1)
+    driver.machines.write("a", paused=True)
+    before = driver.machines.deployment("b")
+    refused = driver.task("a", "b", "none", state="planned")
+    assert codes(refused) == ["machine_deployment_missing", "machine_deployment_paused"]
+    assert refused["changed"] is False
+    planned = driver.task("b", state="planned")
+    assert (planned["verdict"]["state"], planned["changed"], planned["actions"]) == ("passed", False, [])
+    assert planned["before"] == {"replicas": {"management/b": 1}}
+    assert driver.machines.deployment("b") == before
+
+
 @pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
 def test_one_more_machine_is_made_and_waited_for(drive: Drive, version: str) -> None:
     driver = drive(version)
@@ -87,7 +100,7 @@ def test_all_that_stands_in_the_way_is_named_at_once_and_nothing_is_changed(driv
     ]
     assert (result["changed"], driver.replicas("d"), driver.undo("d")) == (False, 1, "")
     missing = driver.task("nobody", "a", "none")
-    assert codes(missing) == ["machine_deployment_missing", "machine_deployment_missing"]
+    assert codes(missing) == ["machine_deployment_missing", "machine_deployment_missing", "machine_deployment_paused"]
 
 
 def test_the_highest_number_of_the_autoscaler_may_be_reached(drive: Drive) -> None:
