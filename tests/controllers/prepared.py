@@ -18,6 +18,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -26,10 +27,18 @@ import warnings
 from pathlib import Path
 
 from ansible import constants
-from ansible.plugins.loader import action_loader, init_plugin_loader, inventory_loader, lookup_loader
+from ansible.plugins.loader import (
+    action_loader,
+    filter_loader,
+    init_plugin_loader,
+    inventory_loader,
+    lookup_loader,
+    test_loader,
+)
 from ansible.utils.path import cleanup_tmp_file
 
 from tests.controllers.controller import FILES, Request
+from tests.controllers.templates import keep_compiled_templates
 
 NEEDED = (
     "ansible.cli.playbook",
@@ -138,6 +147,9 @@ def _load_the_collection() -> None:
             loader.get(f"stateful.upgrade.{path.stem}", class_only=True)
     for name in INVENTORIES:
         inventory_loader.get(name, class_only=True)
+    # Each worker would look for the filters and tests of Ansible anew.
+    for loader, name in ((filter_loader, "default"), (test_loader, "defined")):
+        loader.get(name)
 
 
 def main() -> None:
@@ -147,9 +159,13 @@ def main() -> None:
     _load_the_collection()
     gc.collect()
     gc.freeze()  # or each process would copy all of the memory once it collects
+    templates = Path(tempfile.mkdtemp(prefix="templates-"))
+    keep_compiled_templates(templates)
     prepared = Prepared(socket.socket(fileno=int(sys.argv[1])))
     if request := prepared.serve():
         become(request)
+    else:
+        shutil.rmtree(templates)
 
 
 if __name__ == "__main__":

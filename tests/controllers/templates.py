@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Templates that were compiled once, for all workers of all runs.
+
+A worker of Ansible compiles each template of its task, and ends. The next run compiles all of them again, which takes a
+third of its time. So the code of a template is kept in a file, under a name that is made of all that it depends on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import marshal
+import os
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from jinja2 import Environment, nodes
+
+MARKS = (
+    "block_start_string",
+    "block_end_string",
+    "variable_start_string",
+    "variable_end_string",
+    "comment_start_string",
+    "comment_end_string",
+    "trim_blocks",
+    "lstrip_blocks",
+    "keep_trailing_newline",
+)
+"""Settings of an environment that a text can change."""
+
+
+def keep_compiled_templates(folder: Path) -> None:
+    """Have this process, and those that it forks, keep the code of templates in that folder."""
+    compiled = Environment.compile
+
+    def from_file_or_compiled(
+        self: Environment, source: str | nodes.Template, *options: Any, **named: Any
+    ) -> CodeType | str:
+        given = [str(source) if isinstance(source, str) else repr(source), options, sorted(named.items())]
+        settings = [type(self).__qualname__, *(getattr(self, mark) for mark in MARKS)]
+        name = hashlib.sha256(repr([*settings, *given]).encode()).hexdigest()
+        with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+            code: CodeType = marshal.loads((folder / name).read_bytes())
+            return code
+        made: CodeType | str = compiled(self, source, *options, **named)
+        with contextlib.suppress(OSError, ValueError):
+            beside = folder / f"{name}.{os.getpid()}"
+            beside.write_bytes(marshal.dumps(made))
+            beside.replace(folder / name)
+        return made
+
+    Environment.compile = from_file_or_compiled  # type: ignore[method-assign, assignment]
