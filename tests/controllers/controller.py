@@ -26,6 +26,9 @@ MOST_PREPARED = 3
 FILES = 3
 """The open files that come with each message: the request, the output, and the socket that waits for the ends."""
 
+READ_EARLY = ("ANSIBLE_", "PYTHON")
+"""The variables that Ansible and Python read when they start."""
+
 Settings = frozenset[tuple[str, str]]
 
 
@@ -63,7 +66,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def _prepared_for(environment: Mapping[str, str]) -> _Asked:
-    settings = frozenset((name, value) for name, value in environment.items() if name.startswith("ANSIBLE_"))
+    settings = frozenset((name, value) for name, value in environment.items() if name.startswith(READ_EARLY))
     with _ONE_AT_A_TIME:
         asked = _PREPARED.pop(settings, None) or _Asked(environment)
         _PREPARED[settings] = asked

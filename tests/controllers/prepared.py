@@ -5,7 +5,7 @@
 together with three open files: the request (`Request` as JSON), the output, and a socket to which the number of the
 new process is written, and later its exit code. It ends after its last run, once its socket is closed.
 
-The settings of Ansible are read at its import, so one such process serves runs with the same `ANSIBLE_` variables.
+The settings of Ansible are read at its import, so one such process serves runs with the same variables of Ansible and Python.
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ def _load_the_collection() -> None:
 def main() -> None:
     """Import, and fork for each request."""
     for name in NEEDED:
-        importlib.import_module(name)
+        # A package may be missing, which the run is to say.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     _load_the_collection()
     gc.collect()
     gc.freeze()  # or each process would copy all of the memory once it collects

@@ -42,7 +42,7 @@ def keep_compiled_templates(folder: Path) -> None:
         settings = [type(self).__qualname__, *(getattr(self, mark) for mark in MARKS)]
         name = hashlib.sha256(repr([*settings, *given]).encode()).hexdigest()
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
-            code: CodeType = marshal.loads((folder / name).read_bytes())
+            code: CodeType = marshal.loads((folder / name).read_bytes())  # noqa: S302 - it is our own file
             return code
         made: CodeType | str = compiled(self, source, *options, **named)
         with contextlib.suppress(OSError, ValueError):

@@ -7,6 +7,7 @@ import re
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import LEADS_TO
 
 from tests.unit.named_tests import NAMED, ROOT, missing, tables
 
@@ -25,12 +26,22 @@ def page(name: str) -> str:
 
 
 def test_every_promise_is_shown_by_tests_that_exist() -> None:
-    rows = tables(page("promises.md"), PROMISES)
+    rows = tables(page("promises.md").partition("## Phases")[0], PROMISES)
     assert rows
     for row in rows:
         promise, shown = row
         assert NAMED.findall(shown), promise
         assert NAMED.sub("", shown).replace(",", "").strip() == "", promise
+        assert missing(shown) == []
+
+
+def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> None:
+    rows = tables(page("promises.md").partition("## Phases")[2], ("Phase", "Event", "Next phase", "Shown by"))
+    told = {(phase.strip("`"), event, then.strip("`")) for phase, event, then, _shown in rows}
+    leads = {(phase.value, event.value, then.value) for phase, row in LEADS_TO.items() for event, then in row.items()}
+    assert told == leads
+    for *_transition, shown in rows:
+        assert NAMED.fullmatch(shown), shown
         assert missing(shown) == []
 
 

@@ -63,7 +63,7 @@ _GOING_ON = {
     Event.ABORTED: Phase.ABORTED,
 }
 LEADS_TO: dict[Phase, dict[Event, Phase]] = {
-    Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING, Event.ABORTED: Phase.ABORTED},
+    Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING},
     Phase.PENDING: {
         Event.SCHEDULED: Phase.PENDING,
         Event.AGREED: Phase.PENDING,

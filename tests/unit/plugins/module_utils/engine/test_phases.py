@@ -18,7 +18,7 @@ EVENTS = ("scheduled", "agreed", "begun", "stopped", "paused", "completed", "fai
 GOING = ("Upgrading", "Upgrading", "Paused", "Completed")
 NONE = ("",) * 5
 TABLE = {
-    "New": ("Pending", "Pending", *NONE, "Aborted", ""),
+    "New": ("Pending", "Pending", *NONE, "", ""),
     "Pending": ("Pending", "Pending", *GOING, "Failed", "Aborted", ""),
     "Upgrading": ("", "Upgrading", *GOING, "", "Aborted", ""),
     "Paused": ("", "Upgrading", *NONE, "Aborted", ""),
