@@ -121,12 +121,13 @@ lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)
 
 scenarios: ## upgrades of real clusters
-	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches $(ARGS)
+	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m "not soak" $(ARGS)
 
 molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
 	@$(RUN) -m tests.molecule $(ARGS)
 
 soak: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>); takes an hour
+	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
 	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16

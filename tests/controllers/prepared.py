@@ -5,7 +5,8 @@
 together with three open files: the request (`Request` as JSON), the output, and a socket to which the number of the
 new process is written, and later its exit code. It ends after its last run, once its socket is closed.
 
-The settings of Ansible are read at its import, so one such process serves runs with the same variables of Ansible and Python.
+The settings of Ansible are read at its import, so one such process serves all runs whose variables of Ansible and
+Python are the same.
 """
 
 from __future__ import annotations

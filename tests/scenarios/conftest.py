@@ -33,6 +33,7 @@ LONGEST = (
     "test_seven_members",
     "test_molecule",
     "test_longhorn",
+    "test_restart",
     "test_hand_over",
     "test_secured",
     "test_hosts",

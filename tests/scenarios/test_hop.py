@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.scenarios.cluster import Cluster
@@ -18,6 +20,7 @@ from tests.scenarios.wire import wired
 FROM, TO = "2.19.6", "3.8.0"
 
 
+@pytest.mark.soak
 def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
     ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

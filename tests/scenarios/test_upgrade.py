@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, seed
@@ -73,6 +75,7 @@ def test_nothing_is_lost_and_all_is_put_back(lab: Lab, tmp_path: Path, ansible_e
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     """One member restarts without its data, which the others give it again; the others are drained.
 

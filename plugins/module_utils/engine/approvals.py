@@ -97,7 +97,8 @@ def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[R
     if phase is Phase.ABORTED:
         yield waiting(
             "aborted_on_request",
-            f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
+            f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}. No run goes on with it before the"
+            " playbook resume is run.",
             "Resume it with the playbook resume, then run again.",
         )
 

@@ -18,6 +18,7 @@ from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, co
 from tests.scenarios.kubernetes.stuck import until_stuck
 
 
+@pytest.mark.soak
 def test_an_image_that_cannot_be_pulled_and_its_cure(room: Room) -> None:
     room.up(policy="OrderedReady")
     room.set_image(MISSING)

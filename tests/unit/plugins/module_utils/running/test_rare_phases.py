@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import KEY
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.test_upgrade_record import (
-    KEY,
     PATH,
     PLAN,
     Json,
