@@ -2,8 +2,8 @@
 """A process that has imported ansible-playbook, and is forked for each run of it.
 
 `python -m tests.controllers.prepared <descriptor>` gets one message for each run over a socket with that descriptor,
-together with three open files: the request (`Request` as JSON), the output, and a socket to which the number of the
-new process is written, and later its exit code. It ends after its last run, once its socket is closed.
+together with three open files: the request (`Request` as JSON), the output, and a socket to which the new process writes
+its number, and this one its exit code. It ends after its last run, once its socket is closed.
 
 The settings of Ansible are read at its import, so one such process serves all runs whose variables of Ansible and
 Python are the same.
@@ -90,15 +90,17 @@ class Prepared:
     def _forked(self, asked: int, output: int, status: int) -> Request | None:
         if pid := os.fork():
             self._running[pid] = socket.socket(fileno=status)
-            self._running[pid].sendall(f"{pid}\n".encode())
             os.close(asked)
             os.close(output)
             return None
         for each in (self._channel, *self._running.values()):
             each.close()
-        os.close(status)
         with open(asked, encoding="utf-8") as file:
             request = Request(**json.load(file))
+        if request.own_session:
+            os.setsid()
+        with socket.socket(fileno=status) as waits:
+            waits.sendall(f"{os.getpid()}\n".encode())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -120,8 +122,6 @@ def become(request: Request) -> None:
     for number in (signal.SIGCHLD, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if request.own_session:
-        os.setsid()
     os.environ.clear()
     os.environ.update(request.environment)
     os.chdir(request.folder)
