@@ -2,8 +2,8 @@
 """A process that has imported ansible-playbook, and is forked for each run of it.
 
 `python -m tests.controllers.prepared <descriptor>` gets one message for each run over a socket with that descriptor,
-together with three open files: the request (`Request` as JSON), the output, and a socket to which the new process writes
-its number, and this one its exit code. It ends after its last run, once its socket is closed.
+together with three open files: the request (`Request` as JSON), the output, and a socket. The new process writes its
+number to that, and this one its exit code later. It ends after its last run, once nobody can ask it for more.
 
 The settings of Ansible are read at its import, so one such process serves all runs whose variables of Ansible and
 Python are the same.
