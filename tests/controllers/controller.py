@@ -111,7 +111,7 @@ class Controller:
             if not more:
                 raise RuntimeError("The process that starts ansible-playbook for the tests has ended.")
             self._said += more
-        number, _, self._said = self._said.partition(b"\n")
+        number, _end, self._said = self._said.partition(b"\n")
         return int(number)
 
     @property

@@ -74,12 +74,12 @@ class Prepared:
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         watched = [woken, self._channel]
         while self._channel in watched or self._running:
-            ready, _, _ = select.select(watched, [], [])
+            ready = select.select(watched, [], [])[0]
             if woken in ready:
                 woken.recv(4096)
                 self._tell_ends()
             if self._channel in ready:
-                message, files, _, _ = socket.recv_fds(self._channel, 1, FILES)
+                message, files = socket.recv_fds(self._channel, 1, FILES)[:2]
                 if not message:
                     watched.remove(self._channel)
                 elif request := self._forked(*files):
