@@ -58,6 +58,7 @@ options:
         M(stateful.upgrade.extra_machines). The plan tells whether that is possible, as long as no batch has begun.
     type: list
     elements: dict
+    default: []
     suboptions:
       name:
         description: The name of the MachineDeployment.

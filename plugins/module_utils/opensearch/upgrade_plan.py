@@ -95,7 +95,7 @@ SYSTEM = System(
         **health_gate.SELECTION,
         "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},
-        "extra_machines": extra_machines.MACHINE_DEPLOYMENTS,
+        "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         **SCHEDULE,
