@@ -37,8 +37,8 @@ WHILE_KILLED = 3.0
 
 SERVERS = ((OPENSEARCH, "2.19.6", "kubelet"), (OPENSEARCH, "3.8.0", "agent"), (ELASTICSEARCH, STOCKED[-1], "kubelet"))
 NAMES = [f"{product.name}-{version}-by-{way}" for product, version, way in SERVERS]
-SHOWN_BY_ANOTHER = NAMES[0]
-"""The kubelet restarts the members of Elasticsearch in the same way."""
+SHOWN_BY_ANOTHER = NAMES[2]
+"""The kubelet restarts the members of OpenSearch in the same way."""
 
 
 @dataclass(frozen=True)
