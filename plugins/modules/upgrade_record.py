@@ -42,9 +42,11 @@ options:
     description: The name of a step.
     type: str
   step_state:
-    description: The state that the step has come to. V(in_progress) is also one that has failed, or that waits.
+    description:
+      - The state that the step has come to. V(in_progress) is also one that has failed, or that waits. With V(skipped)
+        the upgrade goes on without it.
     type: str
-    choices: [started, in_progress, completed]
+    choices: [started, in_progress, completed, skipped]
   step_failure:
     description: The class of the error with which the step has just failed, for O(step_state=in_progress).
     type: str

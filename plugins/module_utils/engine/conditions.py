@@ -32,6 +32,11 @@ class StepState(str, Enum):
     IN_PROGRESS = "in_progress"
     """It is not done, or it has failed; the next pass takes it again."""
     COMPLETED = "completed"
+    SKIPPED = "skipped"
+    """The upgrade goes on without it, and does not try it again. It counts as completed."""
+
+
+DONE = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,9 @@ def after_step(
     if state is StepState.STARTED and before.status == "True":
         after = replace(before, last_probe_time=at)
     else:
-        status = "True" if state is StepState.COMPLETED else "False"
-        changed, done = status != before.status, state is StepState.COMPLETED
+        done = state in DONE
+        status = "True" if done else "False"
+        changed = status != before.status
         after = replace(
             before,
             status=status,

@@ -104,6 +104,8 @@ def test_an_upgrade_goes_on_without_a_member_that_does_not_come_up_if_it_may(
         assert done.code == 0, done.message
         assert hook.states.count("scale_skipped") == 1, "it is not tried again"
         assert hook.states[-1] == "completed"
+        shown = play(STATUS, cluster.variables(TO), environment).output
+        assert "step capacity: skipped" in shown, shown
     assert set(cluster.versions().values()) == {TO}
     assert nothing_left(cluster)
 

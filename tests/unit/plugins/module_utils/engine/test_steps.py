@@ -92,6 +92,15 @@ def test_whatever_came_before_a_pass_that_completes_ends_as_one_undisturbed(
     assert kept == {(each.type, each.status, each.reason, each.message) for each in played(whole)}
 
 
+def test_a_step_that_is_skipped_counts_as_completed_and_tells_why() -> None:
+    doing = after_step((), "a", StepState.IN_PROGRESS, "It waits.", "10", Failure.FAILED)
+    (skipped,) = after_step(doing, "a", StepState.SKIPPED, "No machine came.", "11")
+    assert (skipped.status, skipped.reason, skipped.message) == ("True", "skipped", "No machine came.")
+    assert (skipped.complete_time, skipped.failed) == ("11", 0)
+    (again,) = after_step((skipped,), "a", StepState.STARTED, "", "12")
+    assert (again.reason, again.message) == ("skipped", "No machine came.")
+
+
 def test_a_step_that_was_completed_stays_so_while_it_is_taken_again() -> None:
     (again,) = played([("a", StepState.STARTED), ("a", StepState.COMPLETED), ("a", StepState.STARTED)])
     assert (again.status, again.complete_time, again.last_probe_time) == ("True", "11", "12")
