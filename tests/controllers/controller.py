@@ -43,36 +43,36 @@ class Request:
     """Whether it leads a session and a process group of its own, as on a terminal."""
 
 
-class _Asked:
-    """A process that was prepared for some settings of Ansible, and the socket over which runs are asked for."""
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.controllers.prepared", str(theirs.fileno())],
-                cwd=ROOT,
-                env=dict(environment),
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
-        _STARTED.append(process)
-
-
-_PREPARED: dict[Settings, _Asked] = {}
+_PREPARED: dict[Settings, socket.socket] = {}
+"""The socket over which runs with these settings are asked for."""
 _STARTED: list[subprocess.Popen[bytes]] = []
 """All of them, kept until this process ends: each ends after its last run, once nobody can ask it for more."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def _prepared_for(environment: Mapping[str, str]) -> _Asked:
+def _prepared(environment: Mapping[str, str]) -> socket.socket:
+    """Start a process that prepares runs with the settings of this environment; gives the socket to it."""
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.controllers.prepared", str(theirs.fileno())],
+            cwd=ROOT,
+            env=dict(environment),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+    _STARTED.append(process)
+    return channel
+
+
+def _channel_for(environment: Mapping[str, str]) -> socket.socket:
     settings = frozenset((name, value) for name, value in environment.items() if name.startswith(READ_EARLY))
     with _ONE_AT_A_TIME:
-        asked = _PREPARED.pop(settings, None) or _Asked(environment)
-        _PREPARED[settings] = asked
+        channel = _PREPARED.pop(settings, None) or _prepared(environment)
+        _PREPARED[settings] = channel
         while len(_PREPARED) > MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
-        return asked
+        return channel
 
 
 class Controller:
@@ -102,7 +102,7 @@ class Controller:
             json.dump(asdict(request), asked)
             asked.seek(0)
             files = [asked.fileno(), self._output.fileno(), theirs.fileno()]
-            socket.send_fds(_prepared_for(environment).channel, [b"r"], files)
+            socket.send_fds(_channel_for(environment), [b"r"], files)
         self.pid = self._next_number()
 
     def _next_number(self) -> int:
@@ -162,6 +162,6 @@ def run(
     return subprocess.CompletedProcess(list(argv), code, controller.output)
 
 
-def program(name: str = "ansible-playbook") -> str:
-    """The script of Ansible beside the Python that runs the tests."""
-    return str(Path(sys.executable).with_name(name))
+def program() -> str:
+    """The script ansible-playbook beside the Python that runs the tests."""
+    return str(Path(sys.executable).with_name("ansible-playbook"))

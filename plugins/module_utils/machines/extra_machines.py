@@ -61,13 +61,12 @@ def run(task: Task) -> Outcome:
         return Outcome(Verdict(), more={"leaving": []})
     api = task.ask(lambda: cluster_api(management))
     writers = Writers(task, partial(lease_at, workload), "extra_machines")
+    addition = Addition(task, api, writers, wanted, ROLE)
     if params["state"] == "planned":
-        foreseen = Addition(task, api, writers, wanted, ROLE)
-        verdict = task.ask(foreseen.foresee)
-        return Outcome(verdict, before={"replicas": dict(foreseen.before)}, more={"leaving": []})
-    if params["state"] == "present":
-        way: Addition | Removal = Addition(task, api, writers, wanted, ROLE)
-    else:
+        verdict = task.ask(addition.foresee)
+        return Outcome(verdict, before={"replicas": dict(addition.before)}, more={"leaving": []})
+    way: Addition | Removal = addition
+    if params["state"] == "absent":
         way = Removal(task, api, writers, wanted, partial(members_in, workload, params["namespace"]))
     acts = len(task.journal.as_result())
 

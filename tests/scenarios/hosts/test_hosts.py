@@ -135,6 +135,7 @@ def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
 
             gone_on = run(cluster, ansible_environment, variables)
             report = traffic.stop()
+        print(report.table())
         assert gone_on.code == 0, gone_on.message
         assert re.search(r"the elected manager (goes last, and )?hands over first", gone_on.output)
         assert f"{elected} has handed over to {elected_of(cluster)}" in gone_on.output
