@@ -59,7 +59,7 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
     if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
         return
     for pool in pools:
-        down = [name for name in pool.member_names() if name not in batch and _is_down(pods.get(name))]
+        down = [name for name in pool.member_names() if name not in batch and is_down(pods.get(name))]
         if down:
             yield waiting(
                 "other_pod_not_ready",
@@ -69,7 +69,8 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
             )
 
 
-def _is_down(pod: Pod | None) -> bool:
+def is_down(pod: Pod | None) -> bool:
+    """Whether a pod is missing, not Ready, or being deleted."""
     return pod is None or not pod.ready or pod.terminating
 
 

@@ -17,8 +17,9 @@ from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
 from ..pools.disruption import judge_budgets
-from ..pools.judge import judge_controller, judge_members, judge_others, pool_of
+from ..pools.judge import is_down, judge_controller, judge_members, judge_others, pool_of
 from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_alone, judge_words, marked, phase_of
+from .judge.request import judge_all_ready
 
 
 @dataclass(frozen=True)
@@ -137,5 +138,6 @@ class Looking:
         marks = [marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in pods.items()]
         resting = {mark.name for mark in marks if mark.rests}
         others = judge_others(seen.pools, pods, {*self._names, *resting})
+        up = judge_all_ready((), [p.name for p in going if is_down(p) and not seen.marks[p.name].stays_stopped])
         alone = judge_alone(mark for mark in marks if mark.name not in self._names)
-        return combine((others, alone, judge_budgets(budgets, going)))
+        return combine((others, up if seen.together else Verdict(), alone, judge_budgets(budgets, going)))

@@ -26,15 +26,16 @@ from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
+from ..pools.judge import is_down
 from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .judge.choice import Asked, Choice, Course, Line, RunBy, chosen_way, judge_course, together_of
 from .judge.configuration_diff import settings_diff
-from .judge.phases import Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
+from .judge.phases import UNDER_WAY, Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
 from .judge.pod_spec import Mounted
-from .judge.request import Request, judge_request, judge_stops, request_of
+from .judge.request import Request, judge_all_ready, judge_request, judge_stops, request_of
 from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
@@ -106,6 +107,8 @@ class _Wishes:
         yield from (self.configuration.verdict, self.licence.verdict, choice.verdict, _judge_way(task, choice, marks))
         together = choice.course is Course.COORDINATED
         yield judge_planned(task, seen, self.sizes, together=together, unsure=self.unsure)
+        if together:
+            yield _judge_all_ready(seen, choice, marks).without_waiting()
         for one in seen.sets:
             if (choice.due - choice.replaced) & {*one.member_names()}:
                 yield judge_pods(task.params, one)
@@ -148,6 +151,14 @@ def _judge_way(task: Task, choice: Choice, marks: Sequence[Marked]) -> Verdict:
     way, keeps, allowed = task.params["way"], keeps_stopped(task.params["way"]), task.params["allow_full_restart"]
     course = judge_course(choice, marks, way, keeps=keeps, allowed=allowed)
     return combine((judge_stops(marks, way, keeps_stopped=keeps), course))
+
+
+def _judge_all_ready(seen: Seen, choice: Choice, marks: Sequence[Marked]) -> Verdict:
+    """Whether all that are to stop at once are up, but for those that a person wants stopped."""
+    there = {pod.name: pod for pods in seen.pods.values() for pod in pods}
+    missing = {name for one in seen.sets for name in one.member_names()} - there.keys()
+    going = {mark.name for mark in marks if not mark.stays_stopped and mark.phase not in UNDER_WAY} & choice.due
+    return judge_all_ready(missing, [name for name in going if is_down(there[name])])
 
 
 def _agreed(given: Task, choice: Choice) -> Task:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from .phases import STOPPED, TOGETHER, UNDER_WAY, Marked, Phase
+from .phases import PHASE, STOPPED, TOGETHER, UNDER_WAY, Marked, Phase
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,31 @@ def judge_together(
             " meanwhile.",
             "Allow it with allow_full_restart (upgrade_allow_full_restart), or set the phase schedule-rolling on the"
             " members.",
+        )
+
+
+@as_verdict
+def judge_all_ready(missing: Collection[str], unready: Collection[str]) -> Iterator[Reason]:
+    """Whether every member is up whose process is to be stopped together with all others.
+
+    One that is down before has a fault of its own, which a restart of all would only be known not to cure once the
+    whole cluster is away.
+    """
+    remedy = (
+        "Bring them back first. A single pod restarts alone with the annotation"
+        f" {PHASE}={Phase.SCHEDULE.value}; one whose probe is wrong takes a new pod."
+    )
+    if missing:
+        yield waiting(
+            "together_not_ready",
+            f"All processes are to stop at once, and {enumerate_few(sorted(missing))} has no pod.",
+            remedy,
+        )
+    if unready:
+        yield waiting(
+            "together_not_ready",
+            f"All processes are to stop at once, and {enumerate_few(sorted(unready))} is not Ready already.",
+            remedy,
         )
 
 

@@ -253,6 +253,19 @@ def test_a_coordinated_change_is_told_and_takes_all_members(room: Room) -> None:
     assert codes(plan(room, "discovery.type: single-node\n"))["phase_of_other_way"] == "refused"
 
 
+def test_members_that_are_not_up_are_named_before_all_stop_at_once(room: Room) -> None:
+    room.pod("data-0", "2.19.6", ready=False)
+    del room.api.objects[f"{PODS}/managers-2"]
+    agreed = {"way": "agent", "allow_full_restart": True}
+    result = plan(room, "discovery.type: single-node\n", **agreed)
+    assert codes(result)["together_not_ready"] == "refused"
+    said = [one["message"] for one in result["verdict"]["reasons"] if one["code"] == "together_not_ready"]
+    assert ["managers-2 has no pod" in said[0], "data-0 is not Ready" in said[1]] == [True, True]
+    annotate(room, "data-0", restart_phase="stop-coordinated", restart_process="x", restart_member="y")
+    later = plan(room, "discovery.type: single-node\n", **agreed)
+    assert "data-0" not in str([one for one in later["verdict"]["reasons"] if one["code"] == "together_not_ready"])
+
+
 def test_a_person_who_marks_one_pod_means_that_one(room: Room) -> None:
     room.pod("data-0", "2.19.6", revision="data-old")
     annotate(room, "data-1", restart_phase="schedule")

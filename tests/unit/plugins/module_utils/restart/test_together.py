@@ -127,6 +127,22 @@ def test_a_cluster_that_is_not_whole_is_not_stopped(there: AgentWorld) -> None:
     assert (codes(result) != [], there.stopped) == (True, [])
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_nothing_is_stopped_while_a_pod_is_not_ready_already(there: AgentWorld, wait: bool) -> None:
+    there.ready("data-1", ready=False)
+    result = restarted(there, wait=wait, wait_timeout=20)
+    assert ("together_not_ready" in codes(result), there.stopped) == (True, [])
+    assert "data-1 is not Ready" in str(result["verdict"])
+    there.on_tick.append(lambda: there.ready("data-1", ready=True))
+    assert codes(restarted(there)) == []
+
+
+def test_a_member_that_a_person_wants_stopped_need_not_be_ready(there: AgentWorld) -> None:
+    there.annotate("data-1", stop="true")
+    there.ready("data-1", ready=False)
+    assert "together_not_ready" not in codes(restarted(there, wait=False))
+
+
 def test_nobody_starts_before_an_agent_that_gives_no_answer_has_told_of_its_process(there: AgentWorld) -> None:
     there.kill_at = 12
     with pytest.raises(Killed):
