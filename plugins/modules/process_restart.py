@@ -45,8 +45,12 @@ options:
       - V(removed) removes the one member of the batch, for O(configuration[].replicas). It proves that the others can
         do without it and that it holds no shard, gives its StatefulSet one replica fewer, and waits until it is gone.
         M(stateful.upgrade.shard_allocation) with C(state=drained) has its shards moved away before.
+      - V(started) starts the processes of all pods of the namespace that an interrupted restart of one member after
+        the other has stopped, and waits until these pods are Ready. It stops nothing and leaves the phases, so that
+        the next run goes on. After a restart of all members at once it starts none, and refuses if one is stopped.
+      - V(seen) has a remark for each pod of the namespace whose restart has begun. It asks the Kubernetes API alone.
     type: str
-    choices: [scheduled, restarted, resumed, unscheduled, completed, removed]
+    choices: [scheduled, restarted, resumed, unscheduled, completed, removed, started, seen]
     default: restarted
   pools:
     description:

@@ -36,6 +36,7 @@ from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import Batch, Looking, annotations_of, interrupted
 from .options import AGENT, CONFIGURATION, LICENCE
+from .settling import left_behind, started
 from .way import Way
 from .ways import WAYS, way_of
 
@@ -49,7 +50,7 @@ CONTRACT = Contract(
         "state": {
             "type": "str",
             "default": "restarted",
-            "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed", "removed"],
+            "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed", "removed", "started", "seen"],
         },
         "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
         "batch": {"type": "list", "elements": "str", "required": True},
@@ -78,6 +79,8 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Bring the pods of the batch into the state."""
     cluster = kubernetes.connect(task.params["kubernetes"])
+    if task.params["state"] == "seen":
+        return left_behind(task, cluster)
     search = connect(task.params["opensearch"], task.params["kubernetes"])
     return carry_out(task, cluster, search, way_of(task.params, cluster))
 
@@ -90,6 +93,8 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
         return _Restart(task, cluster, search, way, marks, configurations).run()
     if task.params["state"] == "resumed":
         return _resumed(task, cluster, search, way)
+    if task.params["state"] == "started":
+        return started(task, cluster, way)
     if task.params["state"] == "removed":
         return remove_member(task, cluster, search)
     if task.params["state"] == "completed":

@@ -124,9 +124,14 @@ def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_envir
         restart_run="of-before",
     )
     variables = of_restart(standing)
-    planned = play(
-        "stateful.upgrade.plan", {**variables, "upgrade_system": "stateful.upgrade.restart"}, ansible_environment
-    )
+    status = play("stateful.upgrade.status", variables, ansible_environment)
+    assert f"The restart of {killed} has begun and is not at its end (phase stop)." in status.output, status.output
+    of_system = {**variables, "upgrade_system": "stateful.upgrade.restart"}
+    settled = play("stateful.upgrade.settle", of_system, ansible_environment)
+    assert settled.code == 0, settled.message
+    assert f"The restart of {killed} was interrupted in phase stop. Its process runs" in settled.output, settled.output
+    assert processes(standing) == first
+    planned = play("stateful.upgrade.plan", of_system, ansible_environment)
     assert planned.code == 0, planned.message
     rows = re.findall(r"^  (\d)   (\S+)", planned.output, re.M)
     assert rows == [("1", killed), ("2", other)], planned.output

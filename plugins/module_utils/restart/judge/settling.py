@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pods that an interrupted restart has left: which process may be stopped, and how it is started. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
+from .phases import TOGETHER, Marked, Process
+
+GO_ON = "Run the playbook restart again with the same variables: it goes on from there."
+
+
+@as_verdict
+def judge_left(mark: Marked, *, ready: bool) -> Iterator[Reason]:
+    """A remark on a pod with whose process a restart has begun, as far as its annotations and its readiness tell."""
+    if mark.phase is None or mark.rests:
+        return
+    state = "The pod is Ready." if ready else "The pod is not Ready, so its process may be stopped."
+    yield remark(
+        "restart_interrupted",
+        f"The restart of {mark.name} has begun and is not at its end (phase {mark.phase.value}). {state}",
+        f"{GO_ON} The playbook settle starts its process without going on (upgrade_system=stateful.upgrade.restart).",
+    )
+
+
+@as_verdict
+def judge_interrupted(mark: Marked, process: Process, way: str, *, ready: bool, started: bool) -> Iterator[Reason]:
+    """Whether the process of a pod runs again with which an interrupted restart has begun.
+
+    Of a restart of all at once none is started alone: it might be on a configuration with which it cannot join those
+    that are started later.
+    """
+    if mark.phase is None:
+        return
+    phase = mark.phase.value
+    if mark.phase in TOGETHER and not process.running:
+        yield refused(
+            "restart_together_interrupted",
+            f"The process of {mark.name} is stopped: a restart of all members at once was interrupted (phase {phase}).",
+            GO_ON,
+        )
+    elif not process.running:
+        why = " The file with its configuration is not mounted." if not process.checksum and way == "agent" else ""
+        yield waiting(
+            "process_starting",
+            f"The process of {mark.name} was stopped by an interrupted restart (phase {phase}), and does not run"
+            f" yet.{why}",
+            "Look at the log of the pod, and at the events of the pod.",
+            about=mark.name,
+        )
+    elif not ready:
+        yield waiting(
+            "pod_starting",
+            f"A restart of {mark.name} was interrupted in phase {phase}, and the pod is not Ready: its process may be"
+            " stopped.",
+            "Read its log."
+            if way == "agent"
+            else "If an agent keeps it stopped, give upgrade_restart_way=agent and upgrade_agent to have it started.",
+            about=mark.name,
+        )
+    else:
+        deed = "was started" if started else "runs"
+        yield remark(
+            "restart_interrupted",
+            f"The restart of {mark.name} was interrupted in phase {phase}. Its process {deed}, and the phase stays.",
+            GO_ON,
+        )

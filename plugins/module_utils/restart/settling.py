@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Starting the processes again that an interrupted restart has stopped, without going on with it.
+
+Starting a process endangers nothing, so it needs no proof, no plan and no consent. The phases stay: the next run goes
+on from them, and takes the process that was started here for the successor of the one that it has stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..common.errors import Refusal
+from ..common.task import Outcome, Task
+from ..common.verdict import Verdict, combine
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import Pod
+from ..kubernetes.stateful_sets import observe_namespace
+from .judge.phases import TOGETHER, UNDER_WAY, Marked, Process, judge_words, marked
+from .judge.request import judge_resting
+from .judge.settling import judge_interrupted, judge_left
+from .look import annotations_of
+from .way import Way
+
+
+@dataclass(frozen=True)
+class _Left:
+    """The pods that an interrupted restart has left, at one moment."""
+
+    verdict: Verdict
+    pods: tuple[tuple[Marked, Pod], ...] = ()
+
+
+def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
+    """One remark for each pod with whose process a restart has begun. Nothing is changed."""
+    found = task.ask(lambda: _look(task, cluster))
+    told = combine(judge_left(mark, ready=pod.ready) for mark, pod in found.pods)
+    return Outcome(combine((found.verdict, told)), more={"members": _members(found)})
+
+
+def started(task: Task, cluster: KubernetesClient, way: Way) -> Outcome:
+    """Start each process that a restart of one member after the other has stopped, and wait until its pod is Ready."""
+    asked: set[str] = set()
+
+    def look() -> _Left:
+        found = _look(task, cluster)
+        verdicts = [found.verdict]
+        for mark, pod in found.pods:
+            if mark.rests:
+                verdicts.append(judge_resting((mark.name,)))
+                continue
+            process = way.look(pod)
+            if mark.phase not in TOGETHER and not process.running:
+                _start(pod, process, mark)
+            verdicts.append(judge_interrupted(mark, process, way.name, ready=pod.ready, started=pod.name in asked))
+        return _Left(combine(verdicts), found.pods)
+
+    def _start(pod: Pod, process: Process, mark: Marked) -> None:
+        if not way.keeps_stopped or task.check_mode:
+            return
+        task.still_wanted()
+        if pod.name in asked:
+            way.start(pod, process.expected)
+            return
+        with task.journal.doing(("started_process", pod.name, {"uid": pod.uid, "after": mark.process})):
+            way.start(pod, process.expected)
+        asked.add(pod.name)
+
+    try:
+        found, verdict = task.wait(look, lambda seen: seen.verdict)
+    except Refusal as error:
+        return Outcome(task.verdict_of(error), bool(asked))
+    return Outcome(verdict, bool(asked), more={"members": _members(found), "way": way.name})
+
+
+def _look(task: Task, cluster: KubernetesClient) -> _Left:
+    key = task.params["annotation"]
+    there = observe_namespace(cluster, task.params["namespace"])
+    of_sets = [pod for pool in there.sets for pod in there.pods_of(pool).values()]
+    words = judge_words(annotations_of((), of_sets), key)
+    if not words.passed:
+        return _Left(words)
+    marks = ((marked(pod.name, pod.uid, pod.annotations, key=key), pod) for pod in of_sets)
+    return _Left(words, tuple((mark, pod) for mark, pod in marks if mark.phase in UNDER_WAY))
+
+
+def _members(found: _Left) -> list[dict[str, str]]:
+    return [
+        {"name": mark.name, "phase": mark.phase.value if mark.phase else "", "uid": mark.uid}
+        for mark, _pod in found.pods
+    ]
