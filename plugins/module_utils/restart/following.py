@@ -196,7 +196,10 @@ class Follower:
             if after is None:
                 trail.ended = self.task.clock.now()
                 return Verdict()
-        return combine((_judge_phase(replace(mark, phase=after), process), self._judge_pod(batch, pod, trail)))
+        of_phase = _judge_phase(replace(mark, phase=after), process)
+        # Its pod cannot become Ready before its process was started, so its probe is not at fault.
+        held = not process.running and not (process.has_configuration and may_start(mark, others))
+        return of_phase if held else combine((of_phase, self._judge_pod(batch, pod, trail)))
 
     def _label(self, batch: Batch, pod: Pod, trail: _Trail) -> None:
         """Give the pod the labels of its new roles, once in a task. They come before a process that has these roles."""
@@ -317,12 +320,14 @@ def judge_ready(batch: Batch) -> Iterator[Reason]:
 @as_verdict
 def _judge_phase(mark: Marked, process: Process) -> Iterator[Reason]:
     """The thing that the phase of a pod waits for."""
-    if mark.phase in UNDER_WAY and process.running and not process.has_configuration:
+    if mark.phase in UNDER_WAY and not process.has_configuration:
+        stays = "" if process.running else " Its process is stopped, and starts on no other one."
         yield waiting(
             "configuration_not_mounted",
             f"The new configuration has not reached pod {mark.name} yet: the mounted file is"
-            f" {process.checksum[:SHOWN] or 'not there'}, and {process.expected[:SHOWN]} is expected.",
-            "The kubelet brings it within two minutes. If it does not, look at the events of the pod.",
+            f" {process.checksum[:SHOWN] or 'not there'}, and {process.expected[:SHOWN]} is expected.{stays}",
+            "The kubelet brings it within two minutes. If it does not, look at the events of the pod, and see that the"
+            " file is no mount by subPath.",
             about=mark.name,
         )
     elif mark.phase in STOPPING:

@@ -209,6 +209,17 @@ def test_a_secret_that_vanishes_while_a_process_is_stopped_is_waited_for(there: 
     assert there.started == ["data-1/2"]
 
 
+def test_a_content_that_is_never_mounted_is_named_as_that_and_no_probe_is(
+    there: ConfiguredWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(there, "mount", lambda: None)
+    result = there.restart("data-1", configuration=wish(NEW), wait_timeout=600, wait_sleep=5.0)
+    assert (codes(result), there.started) == (["configuration_not_mounted", "timed_out"], [])
+    said = result["verdict"]["reasons"][0]
+    assert f"the mounted file is {checksum(OLD)[:12]}, and {checksum(NEW)[:12]} is expected" in said["message"]
+    assert "probe" not in str(result["verdict"])
+
+
 @pytest.mark.parametrize("kill_at", range(9))
 def test_a_wish_that_is_taken_back_before_it_was_written_restarts_on_the_present_content(
     there: ConfiguredWorld, kill_at: int
