@@ -204,7 +204,8 @@ members:
       and had a Kubernetes node, C(image_seconds) until its container had started, C(start_seconds) until it was Ready,
       and C(join_seconds) until OpenSearch said that the batch has joined. C(total_seconds) are the sum.
     - The seconds are as precise as O(wait_sleep). They are null for a phase that was not gone through.
-    - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck.
+    - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck, and
+      C(cause) is a sentence about the cause that the log names.
   returned: always
   type: list
   elements: dict

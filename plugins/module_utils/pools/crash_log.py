@@ -3,54 +3,135 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The lines of a log that tell why a server did not start. Pure.
 
-A Java server ends with the frames of a stack, and the cause is above them: `Caused by:`, or the first line that names
-an exception (java.lang.Throwable.printStackTrace).
+A server closes after its failure what it had opened, and says so, so the last line seldom names the cause. In this
+order the cause is: failed checks (BootstrapChecks of both servers, and JvmOptionsParser for the options of the JVM,
+number them), words of the JVM that could not run (they come through the launcher's "starting java failed"), an
+exception that ended the main thread, and words of a script or of the kernel before the server.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ..common.verdict import Verdict
+from ..common.verdict import Reason, Verdict
 from ..common.words import shortened
+from .crash_exceptions import fatal_exception
+from .crash_lines import FRAME, plain_lines, without_secrets
 
-LOOKED_AT = 200
-"""The lines at the end of a log in which the cause is looked for. A stack of a Java server has fewer."""
+LOOKED_AT = 500
+"""The lines at the end of a log in which the cause is looked for. A stack that names suppressed ones has hundreds."""
 MOST = 10
 """The most lines that are told."""
-LONGEST = 300
-"""The most characters of a line that a sentence quotes."""
-_FRAME = re.compile(r"\s*(at [\w.$/<>]+\(.*\)( ~?\[.*\])?|\.\.\. \d+ more)\s*$")
-_THROWN = re.compile(r"([\w.$]+(Exception|Error))(: .*)?$")
-_CAUSED = re.compile(r"(Likely root cause|Caused by): (.+)$")
-CRASHED = frozenset({"container_crashes"})
+LONGEST = 400
+"""The most characters of a cause that a sentence quotes."""
+CRASHED = frozenset({"container_crashes", "container_crashed"})
 """The codes of reasons that a cause is added to."""
+
+_STARTS = re.compile(r"version\[[^\]]+\], pid\[\d+\]")
+"""The first line of a server about itself (Node of both servers)."""
+_CHECKS = re.compile(r"bootstrap checks failed|encountered \[\d+\] errors? parsing")
+_CHECK = re.compile(r"(?:bootstrap check failure )?\[\d+\](?: of \[\d+\])?: (.+?)(?:; for more information see \[.*)?$")
+_JVM = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(Error opening .+)",
+        r"(Native memory allocation \(\w+\) failed .+)",
+        r"^#\s+((?:SIG[A-Z]+|Internal Error|Out of Memory Error) \(.+)",
+        r"Terminating due to (java\.lang\.\w+Error.*)",
+        r"((?:Unrecognized|Improperly specified|Conflicting|Missing) .*option.*)",
+        r"(Invalid (?:maximum|initial) heap size.*)",
+    )
+)
+"""Words of the JVM, the more telling ones first: a missing agent also ends the initialization."""
+_JVM_ENDS = "Error: Could not create the Java Virtual Machine."
+_JVM_BEGINS = "Error occurred during initialization of VM"
+_PASSWORD = re.compile(r"No custom admin password found.*|Password .* (?:failed validation|is weak).*")
+_SYSTEM = re.compile(
+    r"Permission denied|Operation not permitted|No such file or directory|No space left on device|Read-only file system"
+    r"|exec format error|glibc error|does not meet th(?:is|at) requirement|could not find java|command not found"
+)
+_LOGGED = re.compile(r"\[?\d{4}-\d\d-\d\d")
+_ERROR = re.compile(r"(?:ERROR|Error|FATAL|Fatal|fatal)\b:? ?(.+)$")
+_OF_NO_USE = re.compile(
+    r"did not exit normally|exited unexpectedly|died while starting up|A fatal exception has occurred"
+)
 
 
 def telling(lines: Iterable[str]) -> list[str]:
-    """The last lines without empty ones and without the frames of stacks."""
-    return [line for line in lines if line.strip() and not _FRAME.match(line)][-MOST:]
+    """The last lines without empty ones, without the frames of stacks, and without a password that was refused."""
+    return [without_secrets(line) for line in lines if line.strip() and not FRAME.match(line)][-MOST:]
 
 
 def cause(lines: Sequence[str]) -> str:
-    """The cause that a log names: that of the last exception, else its last line; empty if it has none."""
-    for pattern, group in ((_CAUSED, 2), (_THROWN, 0)):
+    """The cause that a log names; empty if it names none."""
+    plain = plain_lines(lines)
+    start = max((number for number, line in enumerate(plain) if _STARTS.search(line)), default=0)
+    # A start that is logged may be an earlier one: a JVM that cannot run logs none.
+    found = _cause(plain[start:]) or _cause(plain)
+    return shortened(found, LONGEST)
+
+
+def _cause(lines: Sequence[str]) -> str:
+    return _failed_checks(lines) or _words_of_the_jvm(lines) or fatal_exception(lines) or _words_of_a_script(lines)
+
+
+def _failed_checks(lines: Sequence[str]) -> str:
+    """All checks that failed, as they were listed last."""
+    last = max((number for number, line in enumerate(lines) if _CHECKS.search(line)), default=None)
+    if last is None:
+        return ""
+    failed = dict[str, None]()
+    for line in lines[last + 1 :]:
+        if (check := _CHECK.match(line)) is None:
+            break
+        failed[check[1]] = None
+    return "; ".join(failed) or _failed_checks(lines[:last])
+
+
+def _words_of_the_jvm(lines: Sequence[str]) -> str:
+    for pattern in _JVM:
         for line in reversed(lines):
             if found := pattern.search(line):
-                return shortened(found[group].strip(), LONGEST)
-    return shortened(lines[-1].strip(), LONGEST) if lines else ""
+                return found[1].strip()
+    for number, line in enumerate(lines):
+        if line.strip() == _JVM_BEGINS and number + 1 < len(lines):
+            return lines[number + 1].strip()
+        if line.strip() == _JVM_ENDS and number and lines[number - 1].strip() not in {"", "error:"}:
+            return lines[number - 1].strip()
+    return ""
 
 
-def with_cause(verdict: Verdict, lines: Sequence[str]) -> Verdict:
-    """The verdict whose refusal of a container that crashes says what its log names as the cause."""
-    named = cause(lines)
-    return Verdict(
-        tuple(
-            replace(each, message=f"{each.message} Its log names the cause: {named.rstrip('.')}.")
-            if named and each.code in CRASHED
-            else each
-            for each in verdict.reasons
-        )
-    )
+def _words_of_a_script(lines: Sequence[str]) -> str:
+    own = [line.strip() for line in lines if not _LOGGED.match(line) and not _OF_NO_USE.search(line)]
+    for pattern in (_PASSWORD, _SYSTEM):
+        for line in reversed(own):
+            if pattern.search(line):
+                return without_secrets(line)
+    return next((found[1] for line in reversed(own) if (found := _ERROR.match(line))), "")
+
+
+def last_words(lines: Sequence[str]) -> dict[str, Any]:
+    """Result fields: the last telling lines of a log, and one sentence about the cause, empty without any line."""
+    told, named = telling(lines), cause(lines)
+    if named:
+        return {"log": told, "cause": f"Its log names the cause: {named.rstrip('.')}."}
+    if not told:
+        return {"log": told, "cause": ""}
+    return {"log": told, "cause": f"Its log ends with: {shortened(told[-1].strip(), LONGEST).rstrip('.')}."}
+
+
+def with_cause(verdict: Verdict, members: Iterable[Mapping[str, Any]]) -> Verdict:
+    """The verdict whose refusals of containers that crash say what the log of that member names as the cause."""
+    sentences = {str(each["name"]): each["cause"] for each in members if each.get("cause")}
+    return Verdict(tuple(_with_cause(each, sentences) for each in verdict.reasons))
+
+
+def _with_cause(reason: Reason, sentences: Mapping[str, str]) -> Reason:
+    words = reason.message.replace(",", " ").split()
+    said = [sentence for name, sentence in sentences.items() if name in words]
+    if reason.code not in CRASHED or not said:
+        return reason
+    return replace(reason, message=" ".join([reason.message, *said]))

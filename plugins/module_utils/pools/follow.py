@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from ..common.verdict import Verdict, combine
@@ -17,7 +18,7 @@ from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import kubernetes_node_is_ready, list_events, list_pods
 from ..kubernetes.state import Event, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
-from .crash_log import LOOKED_AT, telling
+from .crash_log import LOOKED_AT, last_words
 from .judge import judge_revision
 from .partition import judge_same
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
@@ -231,30 +232,30 @@ class Follower:
             for name, start, end in phases
         }
 
-    def evidence(self, sighting: Sighting) -> dict[str, list[str]]:
-        """The last events and log lines of a stuck member, as far as the user may read them."""
+    def evidence(self, sighting: Sighting) -> dict[str, Any]:
+        """Result fields: the last events and log lines of a stuck member, as far as the user may read them."""
         pod = sighting.pod
         try:
             pool = pool_named_in(self._pools, sighting.member)
             events = [each.sentence() for each in self._events(pool, pod)[-EVENTS:]]
-            log = last_lines(self._client, pod) if pod else []
+            words = words_of_stuck(self._client, pod) if pod else last_words([])
         except Refusal:
-            return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], "log": []}
-        return {"events": events, "log": log}
+            return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], **last_words([])}
+        return {"events": events, **words}
 
 
-def last_lines(client: KubernetesClient, pod: Pod) -> list[str]:
-    """The last telling lines of the log of a container that does not become Ready, of its last start if it crashed."""
+def words_of_stuck(client: KubernetesClient, pod: Pod) -> dict[str, Any]:
+    """Result fields: the end of the log of a container that does not become Ready, of its last start if it crashed."""
     stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
     for container in stuck:
         crashed = container.state != "running"
         try:
-            return telling(client.log(pod.namespace, pod.name, container.name, LOOKED_AT, previous=crashed))
+            return last_words(client.log(pod.namespace, pod.name, container.name, LOOKED_AT, previous=crashed))
         except Unreachable:
             raise
         except Refusal:
             continue
-    return []
+    return last_words([])
 
 
 def verdict_of(view: View) -> Verdict:

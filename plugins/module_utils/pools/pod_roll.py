@@ -307,7 +307,7 @@ def _outcome(
             if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
                 result.update(follower.evidence(sightings[name]))
         results.append(result)
-    verdict = with_cause(verdict, [line for each in results for line in each.get("log", ())])
+    verdict = with_cause(verdict, results)
     revision = ", ".join(pool.update_revision or "" for pool in batch.pools)
     wanted = {name: homes[name].update_revision or "" for name in done.deleted}
     revisions = {name: batch.pods[name].revision for name in batch.members if name in batch.pods}

@@ -17,7 +17,8 @@ from ..kubernetes.state import Pod
 from ..opensearch.observe.client import OpenSearchClient
 from ..opensearch.observe.cluster import observe_members
 from ..opensearch.observe.state import ClusterMember
-from ..pools.follow import EVENTS, last_lines
+from ..pools.crash_log import last_words
+from ..pools.follow import EVENTS, words_of_stuck
 from ..pools.judge import pool_of
 from ..pools.replacement import SLOW, Sighting, judge_replacement
 from .act.marks import Marks
@@ -271,13 +272,13 @@ class Follower:
         stuck = trail.ended is None and verdict.state is State.REFUSED
         return {"total_seconds": took, **(self._evidence(name) if stuck else {})}
 
-    def _evidence(self, name: str) -> dict[str, list[str]]:
+    def _evidence(self, name: str) -> dict[str, Any]:
         try:
             pod = self.looking.look().pods[name]
             events = list_events(self.looking.client, pod.namespace, "Pod", name, pod.uid)
-            return {"events": [e.sentence() for e in events[-EVENTS:]], "log": last_lines(self.looking.client, pod)}
+            return {"events": [e.sentence() for e in events[-EVENTS:]], **words_of_stuck(self.looking.client, pod)}
         except (Refusal, Unreachable, KeyError):
-            return {"events": [], "log": []}
+            return {"events": [], **last_words([])}
 
 
 def _rests(mark: Marked, process: Process) -> bool:

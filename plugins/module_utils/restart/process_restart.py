@@ -294,7 +294,7 @@ def _outcome(
         }
         for name in batch.names
     ]
-    verdict = with_cause(verdict, [line for each in members for line in each.get("log", ())])
+    verdict = with_cause(verdict, members)
     return Outcome(
         verdict,
         changed,

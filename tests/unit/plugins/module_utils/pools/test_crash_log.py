@@ -1,51 +1,103 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cause of a crash is found above the frames of its stack."""
+"""The cause of a crash is found in the logs of servers that did not start.
+
+Each file in failed_starts has the sentence that a person needs in its first line, and below it a log, shortened after
+public reports (issues of OpenSearch, Elasticsearch, their charts and operators) and after the servers' own sources.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools.crash_log import MOST, cause, telling, with_cause
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.crash_log import (
+    LONGEST,
+    LOOKED_AT,
+    MOST,
+    cause,
+    last_words,
+    telling,
+    with_cause,
+)
 
-UNKNOWN = "java.lang.IllegalArgumentException: unknown setting [no.such.setting] please check that any required plugins"
-OF_OPENSEARCH = [
-    "[2026-11-23T12:38:04,100][ERROR][o.o.b.OpenSearchUncaughtExceptionHandler] [search-2] uncaught exception",
-    f"org.opensearch.bootstrap.StartupException: {UNKNOWN} are installed",
-    "\tat org.opensearch.bootstrap.OpenSearch.init(OpenSearch.java:185) ~[opensearch-2.19.6.jar:2.19.6]",
-    f"Caused by: {UNKNOWN} are installed",
-    "\tat org.opensearch.common.settings.AbstractScopedSettings.validate(AbstractScopedSettings.java:606)",
-    "\t... 6 more",
-    f"uncaught exception in thread [main]\n{UNKNOWN}",
-    "\tat org.opensearch.bootstrap.OpenSearch.main(OpenSearch.java:104)",
-    "",
-    "For complete error details, refer to the log at /usr/share/opensearch/logs/search.log",
-]
+FAILED_STARTS = {path.stem: path for path in (Path(__file__).parent / "failed_starts").glob("*.txt")}
+
+
+def read(name: str) -> tuple[str, list[str]]:
+    """The sentence that is needed, and the lines of the log."""
+    first, _empty, *log = FAILED_STARTS[name].read_text(encoding="utf-8").splitlines()
+    return first.removeprefix("needs:").strip(), log
+
+
+def test_the_catalogue_is_there() -> None:
+    assert len(FAILED_STARTS) > 40
+
+
+@pytest.mark.parametrize("name", sorted(FAILED_STARTS))
+def test_the_line_that_a_person_needs_is_found(name: str) -> None:
+    needed, log = read(name)
+    assert cause(log) == needed
+
+
+@pytest.mark.parametrize("name", sorted(FAILED_STARTS))
+def test_what_a_server_logs_before_its_failure_and_while_it_closes_hides_no_cause(name: str) -> None:
+    needed, log = read(name)
+    before = ["[2026-01-01T00:00:00,000][INFO ][o.o.p.PluginsService     ] [search-0] loaded module [lang-painless]"]
+    after = ["[2026-12-31T00:00:00,000][INFO ][o.o.n.Node               ] [search-0] closed"]
+    assert cause([*before * 20, *log, *after * 20]) == needed
+
+
+@pytest.mark.parametrize("name", sorted(FAILED_STARTS))
+def test_a_log_of_lines_cut_anywhere_is_read_without_an_error(name: str) -> None:
+    _needed, log = read(name)
+    for number in range(len(log)):
+        assert len(cause(log[number:])) <= LONGEST
+        assert len(cause([line[: number * 7] for line in log])) <= LONGEST
+    assert len(log) < LOOKED_AT
+
+
+def test_a_password_that_was_refused_is_quoted_nowhere() -> None:
+    _needed, log = read("admin_password_weak")
+    assert "Winter" in "".join(log)
+    assert "Winter" not in str(last_words(log))
 
 
 def test_frames_and_empty_lines_are_left_out() -> None:
-    told = telling(OF_OPENSEARCH)
+    _needed, log = read("plugin_of_another_version")
+    told = telling([*log, ""])
     assert not [line for line in told if line.startswith("\tat") or not line.strip()]
     assert told[-1].startswith("For complete error details")
     assert telling(f"line {number}" for number in range(50)) == [f"line {number}" for number in range(50 - MOST, 50)]
 
 
-def test_the_cause_of_the_last_exception_is_named() -> None:
-    assert cause(telling(OF_OPENSEARCH)) == f"{UNKNOWN} are installed"
-
-
 @pytest.mark.parametrize(
-    ("lines", "named"),
-    [([], ""), (["port is in use"], "port is in use"), (["a: java.lang.Error: no", "bye"], "java.lang.Error: no")],
+    ("lines", "said"),
+    [
+        ([], ""),
+        (["port is in use"], "Its log ends with: port is in use."),
+        (["a: java.lang.Error: no", "", "bye"], "Its log names the cause: java.lang.Error: no."),
+        (["{", "null", "[]", '{"message": 1}'], 'Its log ends with: {"message": 1}.'),
+    ],
 )
-def test_without_a_cause_the_last_exception_or_line_is_named(lines: list[str], named: str) -> None:
-    assert cause(lines) == named
+def test_a_log_without_a_known_cause_is_quoted_as_that(lines: list[str], said: str) -> None:
+    assert last_words(lines)["cause"] == said
 
 
-def test_only_the_refusal_of_a_crash_says_it() -> None:
-    crash, other = refused("container_crashes", "It crashes.", "Read."), waiting("process_starting", "It starts.")
-    told = with_cause(Verdict((crash, other)), ["port is in use."])
+def test_an_exception_that_a_server_lives_with_is_no_cause() -> None:
+    _needed, log = read("no_cause_in_it")
+    assert last_words(log)["cause"].startswith("Its log ends with: [2026-04-24T10:52:27,301]")
+
+
+def test_only_the_refusal_of_a_crash_says_it_and_each_member_its_own() -> None:
+    one = refused("container_crashes", "The container search of pod m-1 ended.", "Read.")
+    two = refused("container_crashes", "The container search of pod m-2, it ended.", "Read.")
+    other = waiting("process_starting", "m-1 starts.")
+    members = [{"name": "m-1", "cause": "Cause 1."}, {"name": "m-2", "cause": "Cause 2."}, {"name": "m-3"}]
+    told = with_cause(Verdict((one, two, other)), members)
     assert [each.message for each in told.reasons] == [
-        "It crashes. Its log names the cause: port is in use.",
-        "It starts.",
+        "The container search of pod m-1 ended. Cause 1.",
+        "The container search of pod m-2, it ended. Cause 2.",
+        "m-1 starts.",
     ]
-    assert with_cause(Verdict((crash,)), []) == Verdict((crash,))
+    assert with_cause(Verdict((one,)), [{"name": "m-1", "cause": ""}]) == Verdict((one,))

@@ -139,6 +139,7 @@ def test_a_process_that_does_not_start_again_stops_the_run_and_its_log_is_told(t
     assert codes(result) == ["process_starting", "container_crashes"]
     (member,) = result["members"]
     assert (member["phase"], member["total_seconds"], member["log"]) == ("start", None, ["last words of data-1"])
+    assert result["verdict"]["reasons"][-1]["message"].endswith(" Its log ends with: last words of data-1.")
     # The next run goes on with it, and stops it no second time.
     there.on_tick = there.on_tick[-2:]
     assert codes(there.restart("data-1")) == []
