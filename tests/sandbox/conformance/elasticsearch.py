@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.sandbox.conformance.filters import filters
 from tests.sandbox.conformance.opensearch import Teller
 
 RECORDED = Path(__file__).with_name("recorded") / "elasticsearch.json"
@@ -28,6 +29,7 @@ def story(teller: Teller) -> None:
     _members(teller)
     _settings(teller)
     _index(teller)
+    filters(teller)
     _voting(teller)
 
 

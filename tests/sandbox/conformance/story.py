@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from tests.sandbox.conformance.filters import filters
 from tests.sandbox.conformance.opensearch import TO, Teller
 
 SETTINGS = "/_cluster/settings"
@@ -22,6 +23,7 @@ def whole(teller: Teller) -> None:
     indices(teller)
     documents(teller)
     explanations(teller)
+    filters(teller)
     tasks(teller)
     snapshots(teller)
     members(teller)
@@ -50,9 +52,8 @@ def banner_and_mistakes(teller: Teller) -> None:
     for line in ("POST /_nowhere", "PUT /", "DELETE /_cluster/health", "PATCH /_cluster/health"):
         teller.tell(line, fields=ERROR)
     teller.tell("GET /_cluster/state/nonsense", fields="cluster_uuid")
-    teller.tell("GET /_cluster/health")
-    teller.tell("GET /_cluster/health/nothing?timeout=100ms")
-    teller.tell("GET /_cluster/health?wait_for_nodes=9&timeout=50ms")
+    for target in ("", "/nothing?timeout=100ms", "?wait_for_nodes=9&timeout=50ms"):
+        teller.tell(f"GET /_cluster/health{target}")
     teller.tell("GET /_cluster/health?wait_for_nodes=>=3&wait_for_events=languid&timeout=9s")
     teller.tell("GET /_nodes/_all/_none", fields="_nodes,nodes.*.name,nodes.*.version,nodes.*.roles,nodes.*.attributes")
     teller.tell("GET /_nodes/data:true/stats/fs?filter_path=_nodes")

@@ -107,16 +107,20 @@ def filter_of(state: State, copy: Copy, node: Member) -> Said | None:
     """The word of the filters of the index and of the cluster."""
     beginning = "routing.allocation."
     own = {n.removeprefix(beginning): v for n, v in copy.index.settings.items() if n.startswith(beginning)}
-    return _filtered("index", filters_of(own), node) or _filtered("cluster", state.load.filters, node)
+    elastic = state.managing_version.elastic
+    return _filtered("index", filters_of(own), node) or _filtered("cluster", state.load.filters, node, elastic=elastic)
 
 
-def _filtered(kind: str, filters: Filters, node: Member) -> Said | None:
+def _filtered(kind: str, filters: Filters, node: Member, *, elastic: bool = False) -> Said | None:
     for way, found in filters.items():
         matching = [_matches(node, key, patterns) for key, patterns in found.items()]
         refused = any(matching) if way == "exclude" else not (all if way == "require" else any)(matching)
         if refused:
             word = "matches" if way == "exclude" else "does not match"
-            shown = ",".join(f'{key}:"{" OR ".join(patterns)}"' for key, patterns in found.items())
+            if (kind, way, elastic) == ("cluster", "include", False):
+                word = "does not"  # as OpenSearch says it
+            between = " AND " if way == "require" else " OR "
+            shown = ",".join(f'{key}:"{between.join(patterns)}"' for key, patterns in found.items())
             return Said(
                 "filter", "NO", f"node {word} {kind} setting [{kind}.routing.allocation.{way}] filters [{shown}]"
             )

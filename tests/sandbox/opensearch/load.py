@@ -19,7 +19,9 @@ Filters = Mapping[str, Mapping[str, list[str]]]
 class Load:
     """Counts by the id of a member."""
 
-    def __init__(self, nodes: Iterable[Member], copies: Iterable[Copy], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, nodes: Iterable[Member], copies: Iterable[Copy], settings: Mapping[str, Any], filters: Filters
+    ) -> None:
         """`settings` are those in force that begin with `cluster.routing.allocation.`, by what follows."""
         self.every: Counter[str] = Counter()
         """Copies, each where it is or will be."""
@@ -29,7 +31,7 @@ class Load:
         self.out_of: Counter[str] = Counter()
         self.primaries: Counter[str] = Counter()
         """Primaries that begin."""
-        self.filters = filters_of(settings)
+        self.filters = filters
         self.places = _places(nodes, settings)
         for copy in copies:
             self._count(copy)
@@ -72,14 +74,33 @@ class Load:
             self.out_of[source] += 1
 
 
-def filters_of(settings: Mapping[str, Any]) -> Filters:
-    """The filters in settings such as `exclude._name`: those that are not empty."""
+def filters_of(settings: Mapping[str, Any], *, arrays: bool = True) -> Filters:
+    """The filters in settings such as `exclude._name`: those that are not empty.
+
+    Without `arrays` a JSON array is read as a text in brackets, as OpenSearch does.
+    """
     found: dict[str, dict[str, list[str]]] = {}
-    for name, value in sorted(settings.items()):
+    for name, value in sorted(settings.items(), reverse=True):
         way, _dot, key = name.partition(".")
-        if way in WAYS and names_of(value):
-            found.setdefault(way, {})[key] = names_of(value)
+        names = names_of(value if arrays or not isinstance(value, list) else f"[{', '.join(map(str, value))}]")
+        if way in WAYS and names:
+            found.setdefault(way, {})[key] = names
     return found
+
+
+def filters_after(heeded: Filters, before: Mapping[str, Any], after: Mapping[str, Any]) -> Filters:
+    """The filters that a member of Elasticsearch heeds after a change of the settings in force.
+
+    Of each way it keeps only the attributes that the last change of that way has changed (elastic/elasticsearch#55815;
+    server source, Setting.newAffixMapUpdater). A process that has started since knows all of them.
+    """
+    was, now, found = filters_of(before), filters_of(after), dict(heeded)
+    for way in WAYS:
+        one, other = was.get(way, {}), now.get(way, {})
+        changed = {key for key in {*one, *other} if one.get(key) != other.get(key)}
+        if changed:
+            found[way] = {key: names for key, names in other.items() if key in changed}
+    return {way: keys for way, keys in found.items() if keys}
 
 
 def _places(nodes: Iterable[Member], settings: Mapping[str, Any]) -> dict[str, tuple[dict[str, str | None], int]]:

@@ -110,6 +110,8 @@ class Member:
     """It has had the state of the cluster since it was started, with the routing table."""
     said: str = ""
     """The reason why it may not join, or has ended."""
+    filters: Mapping[str, Mapping[str, list[str]]] | None = None
+    """The allocation filters that its process heeds, if the product lets them differ from the settings in force."""
 
     @property
     def id(self) -> str:

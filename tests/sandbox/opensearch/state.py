@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.opensearch.known import DELAY, NO_DELETE, READ_ONLY, ROUTING
-from tests.sandbox.opensearch.load import Load
+from tests.sandbox.opensearch.load import Filters, Load, filters_after, filters_of
 from tests.sandbox.opensearch.model import Accepted, Copy, Durations, Index, Member, Names
 from tests.sandbox.opensearch.settings import Settings
 from tests.sandbox.opensearch.values import seconds
@@ -80,8 +80,23 @@ class State:
     def load(self) -> Load:
         """The work of the members; code that changes copies otherwise than by it calls `recount`."""
         if self._load is None:
-            self._load = Load(self.nodes.values(), self.copies, self.settings_under(f"{ROUTING}."))
+            settings = self.settings_under(f"{ROUTING}.")
+            self._load = Load(self.nodes.values(), self.copies, settings, self._filters(settings))
         return self._load
+
+    def _filters(self, settings: Mapping[str, Any]) -> Filters:
+        speaker = self.spokesman
+        if speaker is None or not speaker.version.elastic:
+            return filters_of(settings, arrays=False)
+        return filters_of(settings) if speaker.filters is None else speaker.filters
+
+    def heed_filters(self, before: Mapping[str, Any]) -> None:
+        """Settings have changed: `before` has those that begin with `cluster.routing.allocation.`, as they were."""
+        after = self.settings_under(f"{ROUTING}.")
+        for member in self.nodes.values():
+            if member.version.elastic:
+                heeded = filters_of(before) if member.filters is None else member.filters
+                member.filters = filters_after(heeded, before, after)
 
     def recount(self) -> None:
         """Copies, members or settings have changed."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.sandbox.opensearch.errors import blocked
-from tests.sandbox.opensearch.known import NO_DELETE, READ_ONLY
+from tests.sandbox.opensearch.known import NO_DELETE, READ_ONLY, ROUTING
 from tests.sandbox.opensearch.rest.routes import PATIENCE, Call, Route, answered
 from tests.sandbox.opensearch.settings import SCOPES
 from tests.sandbox.opensearch.values import flat, nested
@@ -30,7 +30,9 @@ def _read(call: Call) -> Answer:
 def _change(call: Call) -> Answer:
     body, state = call.needed_body, call.state
     _judge_blocks(call, body)
+    before = state.settings_under(f"{ROUTING}.")
     set_ = state.settings.change(body, state.managing_version)
+    state.heed_filters(before)
     state.changed()
     call.cluster.allocation.reroute()
     shown = {scope: _shown(call, set_[scope]) for scope in SCOPES}
