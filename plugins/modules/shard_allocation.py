@@ -41,6 +41,8 @@ options:
       - V(drained) excludes O(batch) from allocation, and waits until they hold no shard any more. Before it changes
         anything, the server is asked for each of their shards whether another member takes it. If a shard has no other
         place, it refuses and names the shards and the deciders. Members that are not in the cluster hold no shard.
+        Elasticsearch keeps only the exclusions in force that were changed last, so there those by other attributes are
+        written again in the same request.
       - V(undrained) takes out again the names that V(drained) has added, and leaves others.
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str

@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..common.verdict import Reason, remark
+from ..common.errors import Refusal
+from ..common.verdict import Reason, refused, remark
 
 PLACE = ("kept_in", "namespace", "name")
 """The parts of the place of a lock."""
@@ -118,6 +119,29 @@ def undo_in(text: Any, is_known: Callable[[Change], bool]) -> Undo:
         tuple(each for each in read if is_known(each)),
         {name: value for name, value in raw.items() if name not in ("run", "at", "lock")},
         tuple(each for each in read if not is_known(each)),
+    )
+
+
+def judge_kept(changes: Iterable[Change], is_known: Callable[[Change], bool], named: Callable[[Change], str]) -> None:
+    """Refuse changes whose undo no run would believe, before they are made: they could never be put back.
+
+    An undo is judged by `is_known` where it is read, so it is judged by the same where it is written. `named` names the
+    value in the sentence.
+
+    Raises:
+        Refusal: there are some.
+    """
+    unknown = [each for each in changes if not is_known(each)]
+    if unknown:
+        raise Refusal(*(_not_kept(each, named(each)) for each in unknown))
+
+
+def _not_kept(change: Change, name: str) -> Reason:
+    return refused(
+        "value_not_kept",
+        f"{name} is {change.was!r} and would be set to {change.set_to!r} for the time of the run. Such a value is not"
+        " one that a run knows how to put back, so it is not changed.",
+        "Write the value as the manual of the server does, or remove it, and run again.",
     )
 
 

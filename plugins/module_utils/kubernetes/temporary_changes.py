@@ -15,7 +15,7 @@ from ..common.errors import refusal
 from ..common.task import Task
 from ..common.verdict import Reason
 from ..engine.lock_watch import writer_of
-from ..engine.undo import Change, Path, Undo, Writer, left_alone, value_at
+from ..engine.undo import Change, Path, Undo, Writer, judge_kept, left_alone, value_at
 from .client import Json, KubernetesClient
 from .undo_annotation import Known, carried_undo, dotted, named, patch_of
 
@@ -37,7 +37,8 @@ def change(
     lives.
 
     Raises:
-        Refusal: there is no such object, its undo cannot be read or its run lives, or the change was not made.
+        Refusal: there is no such object, its undo cannot be read or its run lives, it has a value that could not be put
+            back, or the change was not made.
     """
 
     def attempt() -> bool:
@@ -49,6 +50,7 @@ def change(
         fresh = [Change(each, at(each), value) for each, value in wanted.items() if at(each) != value]
         if not fresh:
             return False
+        judge_kept(fresh, is_known, lambda each: f"{dotted(each.path)} of {named(found)}")
         if undo is not None:
             judge_writer(undo.writer)
         undo = undo or Undo(writer)

@@ -34,7 +34,11 @@ def mark_of(pool: StatefulSet) -> Undo | None:
 
     def is_known(change: Change) -> bool:
         numbers = (change.was, change.set_to)
-        return change.path == REPLICAS and all(isinstance(each, int) and each > 0 for each in numbers)
+        return (
+            change.path == REPLICAS
+            and all(isinstance(each, int) for each in numbers)
+            and 0 <= change.was < change.set_to
+        )
 
     return undo_annotation.carried_undo(_as_object(pool), is_known, MARK)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine.undo import Change, Path, Undo, Writer
+from ..engine.undo import Change, Path, Undo, Writer, judge_kept
 from ..kubernetes import undo_annotation
 from ..kubernetes.state import StatefulSet
 from .images import container_for, name_of
@@ -24,11 +24,11 @@ def carried_undo(pool: StatefulSet) -> Undo | None:
     Raises:
         Refusal: it carries one that cannot be read.
     """
+    return undo_annotation.carried_undo(as_object(pool), _is_known)
 
-    def is_known(change: Change) -> bool:
-        return change.path == STRATEGY and all(_is_strategy(value) for value in (change.was, change.set_to))
 
-    return undo_annotation.carried_undo(as_object(pool), is_known)
+def _is_known(change: Change) -> bool:
+    return change.path == STRATEGY and all(_is_strategy(value) for value in (change.was, change.set_to))
 
 
 def as_object(pool: StatefulSet) -> Patch:
@@ -69,6 +69,9 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
 
     Init containers that run the same image as the container follow it. An undo that still holds is kept. Another undo
     is void, since something else has changed the strategy after it, and a new one takes its place.
+
+    Raises:
+        Refusal: its strategy is one that could not be put back, or it carries an undo that cannot be read.
     """
     was, undo = pool.images[container], carried_undo(pool)
     held = undo if undo is not None and holds(undo, pool) else None
@@ -82,6 +85,7 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
         return None
     base = held or Undo(writer, more={"image": {"container": container, "was": was}})
     undo = base.extended(writer, [Change(STRATEGY, dict(pool.update_strategy), wanted)])
+    judge_kept(undo.changes, _is_known, lambda _each: f"The update strategy of StatefulSet {pool.name}")
     patch = undo_annotation.patch_of(as_object(pool), undo, {} if same_strategy else {STRATEGY: wanted})
     if not same_image:
         following = [{"name": name, "image": image} for name, each in pool.init_images.items() if each == was]

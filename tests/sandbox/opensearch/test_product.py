@@ -210,3 +210,50 @@ def test_a_request_that_waits_for_longer_than_its_limit_is_late(play: Play) -> N
         play.room.client.get("/_cluster/state/version", cluster_manager_timeout="10m")
     assert "30 s" in str(late.value)
     assert 30 <= play.room.clock.now() - began < 31
+
+
+IP, NAME, HOST = (f"cluster.routing.allocation.exclude.{each}" for each in ("_ip", "_name", "_host"))
+
+
+@pytest.mark.parametrize("version", ["8.19.4", "2.19.6"])
+def test_a_drain_leaves_an_exclusion_by_another_attribute_in_force(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elasticsearch keeps only the exclusions in force that were changed last (elastic/elasticsearch#55815)."""
+    room = Room(version=version)
+    room.index(shards=4, replicas=0)
+    play = Play(room, monkeypatch)
+    settings = {IP: "10.0.0.0", NAME: ["gone"]}
+    room.configure(**{NAME: ["gone"]})
+    room.configure(**{IP: "10.0.0.0"})
+    room.clock.advance(60)
+
+    def holding() -> set[str]:
+        return {name for shard in range(4) for name in room.places(shard=shard)}
+
+    assert "m-0" not in holding()
+    assert play.allocation("drained", batch=["m-2"]).verdict.passed
+    assert not play.allocation("drained", batch=["m-2"]).changed
+    assert holding() == {"m-1"}
+    room.index("during", replicas=0)
+    assert [*room.places("during")] == ["m-1"]
+    undrained = play.allocation("undrained")
+    assert (codes(undrained), undrained.changed) == ([], True)
+    room.clock.advance(60)
+    room.index("after", shards=3, replicas=0)
+    assert "m-0" not in {*holding(), *(name for shard in range(3) for name in room.places("after", shard))}
+    assert room.cluster.state.settings.persistent == settings
+
+
+def test_an_exclusion_that_is_set_while_a_member_is_drained_is_named_when_it_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(version="8.19.4")
+    play = Play(room, monkeypatch)
+    room.configure(**{IP: "10.0.0.0"})
+    play.allocation("drained", batch=["m-2"])
+    room.configure(**{HOST: "elsewhere"})
+    undrained = play.allocation("undrained")
+    assert codes(undrained) == ["exclusion_not_in_force"]
+    assert f"{HOST} was set to 'elsewhere'" in undrained.verdict.reasons[0].message
+    assert room.cluster.state.settings.persistent == {IP: "10.0.0.0", HOST: "elsewhere"}

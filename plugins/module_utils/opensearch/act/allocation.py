@@ -21,14 +21,15 @@ from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
 from ...common.waiting import Clock
 from ...engine.undo import Change, Undo
-from ..judge.changes import plan_changes, split_ours, with_names
+from ..judge.changes import excluding, plan_changes, split_ours
 from ..judge.delay import choose
 from ..judge.drain import Moving, judge_drained, judge_room
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
 from ..observe.copies import left_on, under_way
 from ..observe.explaining import explain_moves
-from ..observe.settings import DELAY, ENABLE, EXCLUDE, RECOVERIES, Settings
+from ..observe.products import ELASTICSEARCH
+from ..observe.settings import DELAY, ENABLE, RECOVERIES, Settings
 from ..observe.state import ClusterState
 from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
@@ -192,7 +193,8 @@ def _recoveries(client: OpenSearchClient, settings: Settings) -> int:
         for name in path.split("."):
             found = found.get(name, {}) if isinstance(found, dict) else {}
         present = found or DEFAULT_RECOVERIES
-    return int(present) if str(present).isdigit() else DEFAULT_RECOVERIES
+    digits = str(present).strip().removeprefix("+")
+    return int(digits) if digits.isdigit() else DEFAULT_RECOVERIES
 
 
 def drain(
@@ -207,7 +209,8 @@ def drain(
     state, before = observe(client), shown(settings)
     there = {member.name for member in state.members.values() if member.holds_data}
     names = [name for name in task.params["batch"] if name in there]
-    fresh = _fresh(task, settings, undo, {EXCLUDE: with_names(settings.effective(EXCLUDE), names)})
+    wanted = excluding(settings, names, keeps_last=state.product is ELASTICSEARCH)
+    fresh = _fresh(task, settings, undo, wanted)
     left, following = left_on(state, names), "prove that the batch may go down"
     moving = measured(state, names)
     if not fresh:

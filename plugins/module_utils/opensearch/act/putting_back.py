@@ -16,19 +16,19 @@ from ...engine.lock_watch import Writers
 from ...engine.undo import Change, Undo, left_alone
 from ...kubernetes import client as kubernetes
 from ...kubernetes.lease import lease_at
-from ..judge.changes import request_of, split_ours, value_back
+from ..judge.changes import not_in_force, request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe_voting
 from ..observe.products import ELASTICSEARCH
-from ..observe.settings import DELAY, ENABLE, EXCLUDE, UNDO, Settings, excluded_by, with_excluded
+from ..observe.settings import DELAY, ENABLE, EXCLUDING, UNDO, Settings, excluded_by, with_excluded
 from ..observe.state import Voting
 from .cluster_lock import ClusterLock
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
 from .shutdown import unregister
 from .voting import refused_by_server, take_back
 
-ALONE: Mapping[str, Collection[str]] = {"undrained": {EXCLUDE}, "unrestricted": {ENABLE, DELAY}}
-"""The only settings that a state puts back, although the undo may name more."""
+ALONE: Mapping[str, tuple[str, ...]] = {"undrained": (EXCLUDING,), "unrestricted": (ENABLE, DELAY)}
+"""The beginnings of the only settings that a state puts back, although the undo may name more."""
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -66,6 +66,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     after = {**before, **{name_of(change): change.was for change in back}, **{name_of(each): None for each in removed}}
     remarks = (
         *(setting_left_alone(undo, change, settings) for change in others),
+        *(not_in_force(settings, back) if client.product is ELASTICSEARCH else ()),
         *_strange(undo, strangers),
         *removed_remarks(removed),
         *refusals,
@@ -82,7 +83,7 @@ def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> Lo
 def _is_asked_for(task: Task, change: Change) -> bool:
     alone = ALONE.get(task.params["state"])
     if alone is not None:
-        return change.name in alone
+        return change.name.startswith(alone)
     return task.params["part"] == "all" or change.name not in OF_RUN
 
 

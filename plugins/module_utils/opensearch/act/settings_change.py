@@ -13,11 +13,11 @@ from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
 from ...engine.lock_watch import writer_of
-from ...engine.undo import Change, Undo
+from ...engine.undo import Change, Undo, judge_kept
 from ..judge.changes import removals, request_of
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid
-from ..observe.settings import ARCHIVED, REBALANCE, RECOVERIES, RECOVERY_BYTES, UNDO, Settings, carried_undo
+from ..observe.settings import ARCHIVED, REBALANCE, RECOVERIES, RECOVERY_BYTES, UNDO, Settings, carried_undo, is_known
 
 OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
 """The settings of a whole run, each with the option that gives its value; all others are set for a batch."""
@@ -73,6 +73,7 @@ def change_settings(
     Raises:
         Refusal: the change was not made; `Unreachable` if it may have been made.
     """
+    judge_kept(fresh, is_known, lambda each: f"The {each.path[0]} setting {each.name}")
     removed, before, writer = to_remove(task, settings), shown(settings), writer_of(task)
     undo = (undo or Undo(writer, more={"cluster": cluster})).extended(writer, fresh)
     acts = [("set", name_of(each), {"value": each.set_to, "was": each.was}) for each in fresh]

@@ -8,15 +8,69 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...common.verdict import Reason, remark
 from ...engine.undo import Change, Undo, document_of
-from ..observe.settings import ARCHIVED, LISTS, SCOPES, UNDO, Settings, names_in
+from ..observe.settings import (
+    ARCHIVED,
+    EXCLUDE,
+    EXCLUDING,
+    LISTS,
+    SCOPES,
+    UNDO,
+    Settings,
+    names_in,
+    repeated,
+)
 
 
 def with_names(present: Any, names: Iterable[str]) -> Any:
-    """A list with commas that also holds these names; `present` itself if it holds them already."""
+    """A list with commas that also holds these names; `present` itself if it holds them already.
+
+    It is a text even if `present` is an array: OpenSearch takes an array, and reads it as a text in brackets.
+    """
     there = names_in(present)
     missing = [name for name in names if name not in there]
     return ",".join([*there, *missing]) if missing else present
+
+
+def excluding(settings: Settings, names: Iterable[str], *, keeps_last: bool) -> dict[str, Any]:
+    """The settings that exclude these members too, without an effect on other exclusions.
+
+    With `keeps_last`, as on Elasticsearch, the server keeps only those attributes of `exclude` in force that the last
+    change has changed (elastic/elasticsearch#55815; seen on 8.18 and 8.19). So all that are set are changed in the same
+    request: each gets the same list, written otherwise. To put them back is again one change of all of them.
+    """
+    wanted = {EXCLUDE: with_names(settings.effective(EXCLUDE), names)}
+    if not keeps_last or wanted[EXCLUDE] == settings.effective(EXCLUDE):
+        return wanted
+    return {**wanted, **{name: repeated(settings.effective(name)) for name in other_exclusions(settings)}}
+
+
+def other_exclusions(settings: Settings) -> list[str]:
+    """The exclusions in force that are by another attribute than the name."""
+    set_ = sorted({*settings.persistent, *settings.transient})
+    found = [name for name in set_ if name.startswith(EXCLUDING) and name != EXCLUDE]
+    return [name for name in found if names_in(settings.effective(name))]
+
+
+def not_in_force(settings: Settings, back: Iterable[Change]) -> tuple[Reason, ...]:
+    """On Elasticsearch, remarks on exclusions that others have set or changed since, once those of a run are put back.
+
+    The server keeps in force what was changed last, see `excluding`.
+    """
+    changed = {each.name for each in back}
+    if EXCLUDE not in changed:
+        return ()
+    return tuple(
+        remark(
+            "exclusion_not_in_force",
+            f"{name} was set to {settings.effective(name)!r} during the run. Elasticsearch keeps only the exclusions in"
+            f" force that were changed last, and {EXCLUDE} was put back after it (elastic/elasticsearch#55815).",
+            f"If it is still wanted, set {name} to null and then to that value again with PUT _cluster/settings.",
+        )
+        for name in other_exclusions(settings)
+        if name not in changed
+    )
 
 
 def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change, ...]:
@@ -71,7 +125,9 @@ def value_back(change: Change, present: Any) -> Any:
     if change.name not in LISTS:
         return change.was
     left = [name for name in names_in(present) if name not in _added(change)]
-    return change.was if left == names_in(change.was) else ",".join(left) or None
+    if left == names_in(change.was):
+        return change.was
+    return (left if isinstance(change.was, list) else ",".join(left)) or None
 
 
 def _added(change: Change) -> set[str]:

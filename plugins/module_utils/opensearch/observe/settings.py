@@ -31,7 +31,9 @@ ALLOCATING = (None, "all")
 KEPT_IN = ("kubernetes", "opensearch")
 """The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
-EXCLUDE = "cluster.routing.allocation.exclude._name"
+EXCLUDING = "cluster.routing.allocation.exclude."
+"""The beginning of the settings that keep shards off members by an attribute of them, such as `_ip` or `zone`."""
+EXCLUDE = f"{EXCLUDING}_name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
 RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
 REBALANCE = "cluster.routing.rebalance.enable"
@@ -41,7 +43,7 @@ LISTS = frozenset({EXCLUDE})
 
 Flat = Mapping[str, Any]
 
-_NUMBER = r"\d+"
+_NUMBER = r"\+?\d+"
 _RESTRICTED = "primaries|new_primaries|none"
 _BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
 _TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
@@ -57,7 +59,7 @@ CHANGED: Mapping[str, tuple[str, str]] = {
 """All settings that a run changes, each with patterns of the value before (if it was set) and of the value set.
 
 An undo that names other settings or values was not written by a run. A user who may write only the undo could otherwise
-have anything put back with the rights of the user who settles.
+have anything put back with the rights of the user who settles. Other exclusions are only written again, see `repeated`.
 """
 
 
@@ -82,8 +84,14 @@ class Settings:
 
 
 def names_in(value: Any) -> list[str]:
-    """The names of a list with commas, in its order."""
-    return [name.strip() for name in str(value or "").split(",") if name.strip()]
+    """The names of a list, in its order: a text with commas, or a JSON array, which servers take and return too."""
+    listed = value if isinstance(value, list) else str(value or "").split(",")
+    return [name.strip() for name in map(str, listed) if name.strip()]
+
+
+def repeated(value: Any) -> str:
+    """The same list written otherwise: each name stands there twice, which means the same to the server."""
+    return ",".join([*names_in(value)] * 2)
 
 
 def parse_settings(answer: Json) -> Settings:
@@ -130,11 +138,17 @@ def with_excluded(undo: Undo, names: Iterable[str]) -> Undo:
 
 def is_known(change: Change) -> bool:
     """Whether runs of this collection make such a change."""
-    if len(change.path) != 2 or change.path[0] not in SCOPES or change.name not in CHANGED:
+    if len(change.path) != 2 or change.path[0] not in SCOPES:
+        return False
+    if change.name.startswith(EXCLUDING) and change.name != EXCLUDE:
+        return bool(names_in(change.was)) and change.set_to == repeated(change.was)
+    if change.name not in CHANGED:
         return False
     before, then = CHANGED[change.name]
-    return (change.was is None or _fits(before, change.was)) and _fits(then, change.set_to)
+    was = change.was if change.name in LISTS and isinstance(change.was, list) else [change.was]
+    return (change.was is None or all(_fits(before, each) for each in was)) and _fits(then, change.set_to)
 
 
 def _fits(pattern: str, value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(pattern, value, re.IGNORECASE) is not None
+    """Whether a value is of that form. Servers return texts, with the blanks around them with which they were given."""
+    return isinstance(value, str) and re.fullmatch(pattern, value.strip(), re.IGNORECASE) is not None

@@ -118,6 +118,17 @@ def test_there_and_back_again_exactly() -> None:
     assert [each["action"] for each in task.journal.as_result()] == ["changed", "restored"]
 
 
+def test_a_value_that_could_not_be_put_back_is_not_changed() -> None:
+    api, task = shelf(), task_of("one")
+    client = api.client()
+    judge = Writers(task, partial(lease_at, client), "shelf_repair").judge
+    with pytest.raises(Refusal) as caught:
+        change(task, client, PATH, {COPIES: 0, VALUE: "x"}, lambda made: made.path == VALUE, judge)
+    (reason,) = caught.value.verdict.reasons
+    assert (reason.code, "spec.copies of Shelf a is 3" in reason.message) == ("value_not_kept", True)
+    assert content(api) == WAS
+
+
 def test_in_check_mode_nothing_is_changed() -> None:
     api = shelf()
     assert forth(api, replace(task_of("one"), check_mode=True), WANTED)

@@ -10,9 +10,8 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.putting_back import restore
@@ -26,12 +25,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     names_in,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
-    copy,
     identity,
     info,
-    state_answer,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers, answered
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +43,7 @@ WORKS = {
 VALUES: Mapping[str, list[str]] = {
     ENABLE: ["all", "none"],
     RECOVERIES: ["4", "7"],
-    RECOVERY_BYTES: ["77mb", "0b"],
+    RECOVERY_BYTES: ["77mb", "0b", "77mb "],
     REBALANCE: ["primaries", "all"],
 }
 """Values that others set, which the tests themselves never set."""
@@ -63,14 +60,17 @@ def act(client: Any, state: str, **params: Any) -> Outcome:
     return WORKS.get(state, restore)(task, client, settings)
 
 
-def scope_of(lists: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
+def scope_of(lists: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {}, optional={EXCLUDE: lists, **{name: st.sampled_from(values) for name, values in VALUES.items()}}
     )
 
 
 USERS = st.fixed_dictionaries(
-    {"persistent": scope_of(st.sampled_from(["", "x", "x, y"])), "transient": scope_of(st.sampled_from(["y,x", "z"]))}
+    {
+        "persistent": scope_of(st.sampled_from(["", "x", "x, y", ["x", "y"], []])),
+        "transient": scope_of(st.sampled_from(["y,x", "z", ["z"]])),
+    }
 )
 SCOPE = st.sampled_from(["persistent", "transient"])
 FOREIGN = st.one_of(
@@ -248,6 +248,35 @@ def test_a_limit_that_another_has_changed_stays_theirs_and_the_run_goes_on() -> 
     assert client.settings == {"persistent": {RECOVERIES: "2"}, "transient": {}}
 
 
+def test_a_list_that_is_an_array_is_put_back_as_one() -> None:
+    was = {EXCLUDE: ["retired-0", "retired-1"], RECOVERY_BYTES: "77mb "}
+    client = Servers(settings={"persistent": dict(was), "transient": {}})
+    act(client, "prepared")
+    act(client, "drained")
+    assert client.settings["persistent"][EXCLUDE] == "retired-0,retired-1,a"
+    client.settings["persistent"][EXCLUDE] = "retired-0,retired-1,a,retired-2"
+    act(client, "undrained")
+    assert client.settings["persistent"][EXCLUDE] == ["retired-0", "retired-1", "retired-2"]
+    client.settings["persistent"][EXCLUDE] = was[EXCLUDE]
+    act(client, "drained")
+    act(client, "restored")
+    assert client.settings == {"persistent": was, "transient": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "setting", "value"),
+    [("drained", EXCLUDE, "old\tname"), ("prepared", RECOVERY_BYTES, "1e3kb"), ("prepared", REBALANCE, "of_late")],
+)
+def test_a_value_that_could_not_be_put_back_is_not_changed(state: str, setting: str, value: str) -> None:
+    client = Servers(settings={"persistent": {}, "transient": {setting: value}})
+    with pytest.raises(Refusal) as caught:
+        act(client, state)
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "value_not_kept"
+    assert f"The transient setting {setting} is {value!r}" in reason.message
+    assert client.settings == {"persistent": {}, "transient": {setting: value}}
+
+
 def test_the_undo_of_another_run_is_not_extended() -> None:
     client = Servers()
     act(client, "prepared")
@@ -267,93 +296,6 @@ def test_archived_settings_can_be_refused_instead_of_removed() -> None:
     assert client.settings == {"persistent": {"archived.old": "1"}, "transient": {}}
 
 
-def draining(moves: Mapping[str, Any], *copies: Any) -> Servers:
-    explained: Any = {("logs", 0, True): moves}
-    return Servers(state=state_answer("abc", copies, elected="a"), explanations=explained)
-
-
-def decided(**deciders: str) -> dict[str, Any]:
-    return {
-        "node_allocation_decisions": [
-            {"node_name": name, "deciders": [{"decider": decider, "decision": "NO"}] if decider else []}
-            for name, decider in deciders.items()
-        ]
-    }
-
-
-LOGS = (copy("logs", "a", primary=True), copy("logs", "b"))
-
-
-def test_a_member_is_drained_and_taken_back() -> None:
-    client = draining(decided(b="same_shard", c=""), *LOGS)
-    client.settings["persistent"][EXCLUDE] = "old"
-    first = act(client, "drained")
-    assert client.settings["persistent"][EXCLUDE] == "old,a"
-    assert [(r.code, r.message) for r in first.verdict.reasons] == [("draining", "Shards move away from a: 1 left.")]
-    client.state = state_answer("abc", [copy("logs", "c", primary=True), copy("logs", "b")], elected="a")
-    assert act(client, "drained").verdict.passed
-    client.settings["persistent"][EXCLUDE] = "old,a,more"
-    act(client, "undrained")
-    assert client.settings == {"persistent": {EXCLUDE: "old,more"}, "transient": {}}
-
-
-# A primary whose replicas copy segments goes to no member that is newer than one of them.
-@pytest.mark.parametrize("decider", ["disk_threshold", "node_version"])
-def test_where_no_other_member_takes_a_shard_nothing_is_excluded(decider: str) -> None:
-    client = draining(decided(b="same_shard", c=decider), *LOGS)
-    with pytest.raises(Refusal) as caught:
-        act(client, "drained")
-    (reason,) = caught.value.verdict.reasons
-    assert reason.code == "drain_impossible"
-    assert reason.message == (f"logs[0] cannot leave a: no other member takes them ({decider} on 1, same_shard on 1).")
-    assert "upgrade_ephemeral: restart" in reason.remedy
-    assert client.settings == {"persistent": {}, "transient": {}}
-
-
-def test_a_drain_that_cannot_go_on_is_refused_once_nothing_moves() -> None:
-    client = draining(decided(b="same_shard", c=""), *LOGS)
-    act(client, "drained")
-    throttled = {**decided(b="same_shard", c=""), "can_move_to_other_node": "no"}
-    throttled["node_allocation_decisions"][1]["deciders"] = [{"decider": "throttling", "decision": "THROTTLE"}]
-    client.explanations[("logs", 0, True)] = throttled
-    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
-    client.explanations[("logs", 0, True)] = decided(b="same_shard", c="filter")
-    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["drain_impossible"]
-    client.state = state_answer("abc", [*LOGS, copy("other", "b", to="c", primary=True)], elected="a")
-    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
-
-
-def test_nothing_is_drained_while_allocation_is_restricted() -> None:
-    client = draining(decided(b="same_shard", c=""), *LOGS)
-    act(client, "restricted")
-    with pytest.raises(Refusal) as caught:
-        act(client, "drained")
-    assert [reason.code for reason in caught.value.verdict.reasons] == ["drain_restricted"]
-
-
-def test_a_question_that_is_not_answered_is_no_room() -> None:
-    client = draining({}, *LOGS)
-    away = refused("opensearch_unreachable", "OpenSearch cannot be reached.", "Check the network.")
-    client.explanations[("logs", 0, True)] = Unreachable(away)
-    with pytest.raises(Unreachable):
-        act(client, "drained")
-    client.explanations[("logs", 0, True)] = answered(400, "unable to find primary shard")
-    assert act(client, "drained").changed, "it has gone meanwhile, and what has not is seen by the next look"
-
-
-def test_a_shard_that_has_gone_meanwhile_is_not_one_without_room() -> None:
-    client = draining({}, *LOGS, copy("logs", "c"))
-    client.explanations.clear()
-    assert act(client, "drained", batch=["a", "b", "c"]).changed
-
-
-def test_members_that_are_away_hold_nothing() -> None:
-    client = draining({}, *LOGS)
-    gone = act(client, "drained", batch=["z"])
-    assert (gone.verdict.passed, gone.changed) == (True, False)
-    assert client.settings == {"persistent": {}, "transient": {}}
-
-
 def test_the_servers_wait_for_the_member_instead_where_all_know_how() -> None:
     client = Servers(nodes={identity(name): info(name, "3.8.0") for name in "abc"})
     act(client, "restricted", method="auto")
@@ -371,21 +313,3 @@ def test_where_a_member_does_not_know_how_to_wait_allocation_is_restricted() -> 
     assert [reason.code for reason in caught.value.verdict.reasons] == ["delay_unknown"]
     act(client, "restricted", method="auto")
     assert client.settings["persistent"][ENABLE] == "primaries"
-
-
-def test_members_that_can_hold_no_shard_are_not_excluded() -> None:
-    client = Servers(nodes={identity(name): info(name, roles=["cluster_manager"]) for name in "abc"})
-    assert act(client, "drained").verdict.passed
-    assert client.settings == {"persistent": {}, "transient": {}}
-
-
-def test_a_copy_that_has_begun_to_move_meanwhile_is_not_stuck() -> None:
-    client = draining({"explanation": "the shard is in the process of relocating"}, *LOGS)
-    assert [reason.code for reason in act(client, "drained").verdict.reasons] == ["draining"]
-
-
-def test_the_only_data_member_cannot_be_drained() -> None:
-    state = state_answer("a", [copy("logs", "a", primary=True)], elected="a")
-    client = Servers(state=state, nodes={identity("a"): info("a")}, explanations={("logs", 0, True): {}})
-    with pytest.raises(Refusal, match="there is no other data member"):
-        act(client, "drained")

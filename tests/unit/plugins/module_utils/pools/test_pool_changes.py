@@ -50,6 +50,12 @@ def test_image_and_strategy_change_in_one_guarded_patch_that_carries_its_undo() 
     }
 
 
+def test_a_strategy_that_could_not_be_put_back_is_not_changed() -> None:
+    with pytest.raises(Refusal, match=r"update strategy of StatefulSet data is .*maxSurge") as caught:
+        present(pool(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}))
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["value_not_kept"]
+
+
 def test_nothing_is_changed_where_all_is_as_wanted() -> None:
     assert present(pool(), "opensearch:2.19.6") is None
 
