@@ -49,7 +49,8 @@ class ByAgent:
             return Process(running=False, identity="", held=False)
         status = self._agent(pod).status()
         checksum = status.running_checksum if status.running else status.checksum
-        return Process(status.running, _identity(status), checksum or "", held=status.stopped_by_request)
+        mounted = status.checksum or ""
+        return Process(status.running, _identity(status), checksum or "", mounted, held=status.stopped_by_request)
 
     def stop(self, pod: Pod, process: Process) -> None:
         """See `Way`. The process that was seen is asked once, whoever asks. One that has ended by itself stays so."""

@@ -22,13 +22,25 @@ from .act.labels import label_pod
 from .act.marks import Marks
 from .judge.configuration import checksum, judge_secret
 from .judge.labels import judge_labels
-from .judge.phases import Marked
+from .judge.phases import Marked, marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
-from .judge.wanted import Wanted, chosen, is_due, judge_wanted, note_of, wanted_in
+from .judge.wanted import (
+    Runs,
+    Wanted,
+    chosen,
+    is_due,
+    is_edited,
+    judge_edited,
+    judge_running,
+    judge_wanted,
+    note_of,
+    wanted_in,
+)
 from .observe.pod_spec import mounts_of
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
 from .size_plan import names_with, replicas_in
+from .way import Way
 
 
 class Configurations:
@@ -40,6 +52,8 @@ class Configurations:
         self.wanted = wanted_in(self._given)
         self._seen: dict[str, str] = {}
         """The checksum that was seen mounted in each pod. A mount never goes back."""
+        self._edited: dict[str, Verdict] = {}
+        """The members that were started on the content of somebody else, since they were stopped already."""
 
     def check(self, pools: Iterable[StatefulSet], container: str, *, in_place: bool) -> None:
         """Refuse what cannot be read, or cannot come to a server that stays in its pod if it restarts `in_place`.
@@ -71,19 +85,49 @@ class Configurations:
             if pool in {each.name for each in pools}:
                 resize(self._task, self._client, self._task.params["namespace"], pool, partial(_at_least, wanted))
 
-    def judge_there(self, pools: Iterable[StatefulSet], names: Collection[str]) -> Verdict:
-        """Whether these members have a content to restart on, each a wanted one or that of its key."""
+    def judge_there(self, pools: Iterable[StatefulSet], names: Collection[str], marks: Mapping[str, Marked]) -> Verdict:
+        """Whether these members have a content to restart on, each a wanted one or that of its key, which nobody else
+        has changed since the run began."""
         verdicts = []
         for pool in pools:
             own = [name for name in names if name in pool.member_names()] if pool.name in self.wanted else []
             if not own:
                 continue
-            wanted = self.wanted[pool.name]
-            kept = self.secret(pool.name) if wanted.previous else None
-            bare = set(own) - wanted.contents(own, kept).keys()
-            if bare:
-                verdicts.append(judge_secret(wanted.secret, self.secret(pool.name), sorted(bare)))
+            wanted, secret = self.wanted[pool.name], self.secret(pool.name)
+            contents = wanted.contents(own, secret)
+            if bare := set(own) - contents.keys():
+                verdicts.append(judge_secret(wanted.secret, secret, sorted(bare)))
+            present = secret.contents if secret else {}
+            verdicts += [
+                judge_edited(marks[name], wanted.secret, present[name], contents[name], runs=True)
+                for name in own
+                if is_edited(marks[name], present.get(name), contents.get(name))
+            ]
         return combine(verdicts)
+
+    def found(self, pool: str) -> dict[str, str]:
+        """The checksum of each key as it is now, for the notes that are made when a run begins."""
+        secret = self.secret(pool) if pool in self.wanted else None
+        return {name: checksum(content) for name, content in secret.contents.items()} if secret else {}
+
+    def judge_begun(self) -> Verdict:
+        """Whether a member was started on the content of somebody else, since it was stopped already."""
+        return combine(self._edited.values())
+
+    def running(self, pools: Iterable[StatefulSet], pods: Iterable[Pod], way: Way, key: str) -> Verdict:
+        """A remark on members that do not run the content of their file, as far as the way or their marks tell it."""
+        found: list[Runs] = []
+        there = {pod.name: pod for pod in pods}
+        for pool in pools:
+            files = self.found(pool.name)
+            for pod in (there[name] for name in pool.member_names() if name in there):
+                mark = marked(pod.name, pod.uid, pod.annotations, key=key)
+                process = way.look(pod) if way.keeps_stopped and mark.phase is None else None
+                if process is not None and process.running:
+                    found.append(Runs(pod.name, process.checksum, files.get(pod.name, process.mounted)))
+                elif mark.phase is None:
+                    found.append(Runs(pod.name, mark.configured, files.get(pod.name, "")))
+        return judge_running(found)
 
     def due(self, pool: StatefulSet, marks: Mapping[str, Marked]) -> frozenset[str]:
         """The members of a pool that are to be restarted for a content that is wanted."""
@@ -98,13 +142,21 @@ class Configurations:
         """Write the content that the restart of a member brings, unless it is there. The result is its checksum.
 
         Raises:
-            Refusal: there is none, which somebody may cure meanwhile, or it cannot be written.
+            Refusal: there is none, which somebody may cure meanwhile, or it cannot be written, or somebody else has
+                written another one.
         """
         if pool not in self.wanted:
             return ""
         secret = self.secret(pool)
         present = secret.contents.get(pod.name) if secret else None
-        content = chosen(mark, present, self.wanted[pool].contents([pod.name], secret).get(pod.name), runs=runs)
+        wanted = self.wanted[pool].contents([pod.name], secret).get(pod.name)
+        content = chosen(mark, present, wanted, runs=runs)
+        if present is not None and wanted is not None and is_edited(mark, present, wanted):
+            edited = judge_edited(mark, self.wanted[pool].secret, present, wanted, runs=runs)
+            if runs:
+                raise Refusal(*edited.reasons)
+            # A stopped process starts on what is there, which the end of the run names.
+            self._edited[pod.name], content = edited, present
         if content is None:
             raise Refusal(*judge_secret(self.wanted[pool].secret, secret, [pod.name]).reasons)
         note = note_of(mark, present, content)

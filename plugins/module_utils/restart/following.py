@@ -37,14 +37,13 @@ from .judge.phases import (
     may_start,
 )
 from .judge.request import judge_resting
+from .judge.wanted import SHOWN
 from .look import Batch, Looking
 from .way import Way
 
 STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}
 """The word for each stage that every restart goes through, by the code of its reason."""
 
-SHOWN = 12
-"""The digits of a checksum that a message shows."""
 ASK_AGAIN = 30.0
 """Seconds after which a process that has not ended is asked again."""
 

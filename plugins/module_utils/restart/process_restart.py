@@ -98,7 +98,7 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
     if task.params["state"] == "removed":
         return remove_member(task, cluster, search)
     if task.params["state"] == "completed":
-        return _completed(task, cluster, search, configurations)
+        return _completed(task, cluster, search, way, configurations)
     return _marked(task, cluster, marks, configurations)
 
 
@@ -121,16 +121,25 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
 
 
 def _completed(
-    task: Task, cluster: KubernetesClient, search: OpenSearchClient, configurations: Configurations
+    task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way, configurations: Configurations
 ) -> Outcome:
-    """Forget the contents that were replaced, delete Secrets that no pod has used for long, and bring the licence."""
+    """Forget the contents that were replaced, delete Secrets that no pod has used for long, bring the licence, and name
+    the members that do not run the content of their file."""
     batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
     if verdict.passed:
         configurations.complete(batch.pools, [pod.name for pod in batch.there.pods])
-        verdict = Verdict(configurations.collect())
+        verdict = combine((Verdict(configurations.collect()), _running(task, batch, way, configurations)))
         if wanted := licence_of(task.params):
             bring_licence(task, search, wanted)
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
+
+
+def _running(task: Task, batch: Batch, way: Way, configurations: Configurations) -> Verdict:
+    """The remark on contents. A look for a remark alone fails no run that has done its work."""
+    try:
+        return configurations.running(batch.pools, batch.there.pods, way, task.params["annotation"])
+    except Refusal:
+        return Verdict()
 
 
 def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations: Configurations) -> Outcome:
@@ -147,9 +156,14 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
         configurations.check(batch.pools, task.params["container"] or "", in_place=False)
         configurations.add_missing(batch.pools)
         configurations.enlarge(batch.pools)
+    found = {name: each for pool in batch.pools if scheduled for name, each in configurations.found(pool.name).items()}
     for name, mark in batch.marks.items():
+        present = found.get(name, "")
         if scheduled and mark.phase is None:
-            marks.set(batch.pods[name], batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"]))
+            phase = batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"])
+            marks.set(batch.pods[name], phase, configuration=present)
+        elif scheduled and present:
+            marks.found(batch.pods[name], present)
         elif not scheduled and mark.phase in SCHEDULED:
             marks.clear(batch.pods[name])
     for pool in batch.pools:
@@ -206,6 +220,7 @@ class _Restart:
             for name in batch.going:
                 follower.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
             view, verdict = replace(self._task, stages=stages).wait(follower.look, verdict_of)
+            verdict = combine((verdict, self._configurations.judge_begun()))
             if verdict.passed and self._due_again():
                 return self.run()
             if verdict.passed and self._task.params["until"] == "ready":
@@ -223,7 +238,8 @@ class _Restart:
         again = [name for pool in batch.pools for name in self._configurations.due(pool, batch.marks)]
         again = [name for name in again if not batch.marks[name].stays_stopped]
         for name in again:
-            self._marks.set(batch.pods[name], Phase.SCHEDULE_ROLLING)
+            found = self._configurations.found(batch.pool_of(name)).get(name, "")
+            self._marks.set(batch.pods[name], Phase.SCHEDULE_ROLLING, configuration=found)
         return bool(again)
 
     def _proven(self) -> tuple[Batch, Verdict]:
@@ -234,7 +250,7 @@ class _Restart:
             seen = replace(seen, verdict=combine((seen.verdict, self._judge_asked(seen))))
             if not seen.verdict.passed or not seen.going:
                 return seen
-            there = self._configurations.judge_there(seen.pools, seen.going)
+            there = self._configurations.judge_there(seen.pools, seen.going, seen.marks)
             standing = combine((self._looking.judge_surroundings(seen), there))
             if not standing.passed:
                 return replace(seen, verdict=standing)

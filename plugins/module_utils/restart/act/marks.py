@@ -19,6 +19,7 @@ from ...kubernetes.stateful_sets import path_of
 from ..judge.phases import (
     CHOSEN,
     CONFIGURED,
+    FOUND,
     MEMBER,
     PHASE_OF_OPERATOR,
     PROCESS,
@@ -46,7 +47,7 @@ class Marks:
         """Bring a pod into a phase, or out of its restart. The result says whether anything was to do.
 
         `process` and `member` are noted with the phase `stop`, and removed at the end. `configuration` is the checksum
-        that is noted at the end, and stays.
+        of the content that is there when the pod is scheduled, and at the end of the one that it runs, which stays.
 
         Raises:
             Conflict: the pod was replaced, or its phase was changed, and the step is none from there.
@@ -58,7 +59,8 @@ class Marks:
                 return False
             if not may_become(before, phase):
                 raise self._moved(found, before, phase)
-            scheduled = {RUN: self.task.run or None} if phase in SCHEDULED else {}
+            own = {RUN: self.task.run or None, FOUND: configuration or None}
+            scheduled = own if phase in SCHEDULED else {}
             self._write(found, phase, {**scheduled, **_notes(phase, process, member, configuration)})
             return True
 
@@ -79,6 +81,21 @@ class Marks:
 
         self._made(pod, step)
 
+    def found(self, pod: Pod, configuration: str) -> None:
+        """Note the checksum of the content that the run has found at its begin, in a pod that has a phase.
+
+        Raises:
+            Conflict: the pod was replaced.
+        """
+
+        def step(found: Pod, before: Phase | None) -> bool:
+            if before is None or found.annotations.get(FOUND, "") == configuration:
+                return False
+            self._write(found, before, {FOUND: configuration})
+            return True
+
+        self._made(pod, step)
+
     def clear(self, pod: Pod) -> bool:
         """Take the phase from a pod to whose process nothing was done. The result says whether there was one.
 
@@ -90,7 +107,7 @@ class Marks:
             if before is not None and before not in SCHEDULED:
                 raise self._moved(found, before, None)
             if before is not None:
-                self._write(found, None, {RUN: None})
+                self._write(found, None, {RUN: None, FOUND: None})
             return before is not None
 
         return self._made(pod, step)
@@ -145,5 +162,5 @@ class Marks:
 def _notes(phase: Phase | None, process: str, member: str, configuration: str) -> dict[str, str | None]:
     if phase is None:
         kept: dict[str, str | None] = {CONFIGURED: configuration} if configuration else {}
-        return {PROCESS: None, MEMBER: None, RUN: None, CHOSEN: None, **kept}
+        return {PROCESS: None, MEMBER: None, RUN: None, CHOSEN: None, FOUND: None, **kept}
     return {PROCESS: process, MEMBER: member, CHOSEN: None} if process else {}

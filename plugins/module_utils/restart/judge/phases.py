@@ -34,6 +34,9 @@ MEMBER = "upgrade.stateful/restart-member"
 """The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
 CHOSEN = "upgrade.stateful/restart-configuration"
 """The annotation with the checksum of the configuration that this restart brings. It is set before that is written."""
+FOUND = "upgrade.stateful/restart-found"
+"""The annotation with the checksum of the key that the run has found as it scheduled the pod. Another content that is
+neither this one nor the wanted one was written by somebody else."""
 UNSURE = "unsure"
 """The note in place of that checksum if the process may have read one content or another."""
 CONFIGURED = "upgrade.stateful/configuration"
@@ -91,6 +94,8 @@ class Marked:
     """The checksum of the configuration that this restart brings; empty before it is chosen."""
     configured: str = ""
     """The checksum of the configuration that the last restart has brought; empty if none has brought one."""
+    found: str = ""
+    """The checksum of the content that its run has found; empty if none was looked for."""
 
     @property
     def rests(self) -> bool:
@@ -140,7 +145,7 @@ def marked(
     """
     stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
     own = phase_of(annotations, key)
-    found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED))
+    found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED, FOUND))
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
     return Marked(name, uid, own or of_pool, process, member, stays_stopped, *found)
 
@@ -153,7 +158,9 @@ class Process:
     identity: str
     """The name of the running process, which no other process has; empty if none runs."""
     checksum: str = ""
-    """The checksum of the configuration that is mounted now."""
+    """The checksum of the mounted configuration; by the agent, of a process that runs, that on which it started."""
+    mounted: str = ""
+    """The checksum of the configuration that is mounted now, where the way tells both."""
     expected: str = ""
     """The checksum of the configuration with which it is to run; empty if any will do."""
     joined: bool = False

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...common.errors import Refusal
-from ...common.verdict import Reason, as_verdict, refused
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.state import ConfigurationSecret
 from .configuration import checksum
@@ -18,6 +18,8 @@ from .configuration_file import settings_in
 from .labels import labels_in
 from .phases import UNSURE, Marked
 
+SHOWN = 12
+"""The digits of a checksum that a message shows."""
 Contents = Mapping[str, bytes]
 
 
@@ -126,6 +128,53 @@ def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: b
     if wanted is None or (runs and _is_written(mark, present)):
         return present
     return wanted
+
+
+def is_edited(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
+    """Whether somebody else has written the present content since the run has begun.
+
+    It is neither the one that the run has found, nor one that a restart has noted before writing it.
+    """
+    if not mark.found or present is None or wanted is None:
+        return False
+    return checksum(present) not in (mark.found, mark.chosen, checksum(wanted))
+
+
+@as_verdict
+def judge_edited(mark: Marked, secret: str, present: bytes, wanted: bytes, *, runs: bool) -> Iterator[Reason]:
+    """A refusal to write over the content of somebody else; `runs` says whether the process is that of before."""
+    sums = [each[:SHOWN] for each in (mark.found, checksum(present), checksum(wanted))]
+    state = "It runs as before" if runs else "Its process was stopped already, and was started on that content"
+    yield refused(
+        "configuration_edited",
+        f"Somebody else has changed the configuration of {mark.name} in the Secret {secret} since the run began: it was"
+        f" {sums[0]} and is {sums[1]}, and the run brings {sums[2]}. {state}.",
+        "Take that change into the content that you give, or put it back in the Secret. Then run again, which shows a"
+        " plan from what is there.",
+    )
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The content that a member runs beside the one in its file, each by its checksum."""
+
+    member: str
+    runs: str
+    file: str
+
+
+@as_verdict
+def judge_running(found: Iterable[Runs]) -> Iterator[Reason]:
+    """A remark on members that do not run the content that their file holds at the end of a run."""
+    others = [each for each in found if each.runs and each.file and each.runs != each.file]
+    if others:
+        told = [f"{each.member} (runs {each.runs[:SHOWN]}, has {each.file[:SHOWN]})" for each in others]
+        yield remark(
+            "configuration_not_run",
+            f"The configuration was changed after these processes had started: {enumerate_few(told)}. They do not run"
+            " what their file holds.",
+            "Run again to have them restarted on it, or put the content back.",
+        )
 
 
 def note_of(mark: Marked, present: bytes | None, content: bytes) -> str:

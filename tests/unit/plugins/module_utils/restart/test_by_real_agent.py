@@ -72,7 +72,9 @@ def test_the_process_starts_only_on_the_wanted_content(running: Agent) -> None:
     assert (seen.running, seen.checksum) == (True, expected)
     # The content that a process has read stays, whatever is mounted afterwards.
     running.place.config.write_bytes(b"cluster.name: three\n")
-    assert way.look(there) == seen
+    later = way.look(there)
+    assert (later.identity, later.checksum) == (seen.identity, seen.checksum)
+    assert later.mounted == hashlib.sha256(b"cluster.name: three\n").hexdigest()
 
 
 def test_a_container_that_is_down_has_no_process_and_its_agent_is_not_asked(running: Agent) -> None:

@@ -263,3 +263,66 @@ def test_a_secret_that_is_not_there_is_waited_for_with_its_name(
     assert codes(result) == ["configuration_missing"]
     assert "data-configuration" in result["verdict"]["reasons"][0]["message"]
     assert there.stopped == []
+
+
+def scheduled(there: ConfiguredWorld) -> None:
+    """A run begins, and notes what it has found."""
+    assert codes(there.restart("data-1", state="scheduled", configuration=wish(NEW))) == []
+
+
+def edited(there: ConfiguredWorld) -> None:
+    """A person writes the key of the member."""
+    there.data["data-1"], there.version = OTHER, there.version + 1
+    there.mount()
+
+
+def test_what_a_person_writes_before_a_member_has_its_turn_is_never_written_over(there: ConfiguredWorld) -> None:
+    scheduled(there)
+    edited(there)
+    result = there.restart("data-1", configuration=wish(NEW))
+    assert (codes(result), there.stopped, there.data["data-1"]) == (["configuration_edited"], [], OTHER)
+    said = result["verdict"]["reasons"][0]["message"]
+    assert all(checksum(each)[:12] in said for each in (OLD, OTHER, NEW))
+    # The next run shows a plan from what is there, and may write over it by a consent of its own.
+    scheduled(there)
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    assert (there.data["data-1"], there.data["data-1.previous"]) == (NEW, OTHER)
+
+
+def test_what_a_person_writes_while_a_process_is_stopped_is_started_and_named(there: ConfiguredWorld) -> None:
+    scheduled(there)
+    there.on_tick.append(lambda: edited(there))
+    result = there.restart("data-1", configuration=wish(NEW))
+    assert (codes(result), there.started, there.data["data-1"]) == (["configuration_edited"], ["data-1/2"], OTHER)
+    assert (there.agents["data-1"].runs, there.phases()) == (checksum(OTHER), {})
+    assert "was started on that content" in result["verdict"]["reasons"][0]["message"]
+
+
+@pytest.mark.parametrize("kill_at", range(14))
+def test_a_run_that_is_killed_takes_its_own_writing_for_nobody_elses(there: ConfiguredWorld, kill_at: int) -> None:
+    scheduled(there)
+    killed(there, kill_at, NEW)
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    assert (there.agents["data-1"].runs, there.phases()) == (checksum(NEW), {})
+    assert "upgrade.stateful/restart-found" not in there.pods["data-1"]["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("given", [{"configuration": wish(NEW)}, {}])
+def test_at_the_end_a_member_is_named_that_does_not_run_what_its_file_holds(
+    there: ConfiguredWorld, given: Json
+) -> None:
+    """With a configuration that the run brings, and without one."""
+    assert codes(there.restart("data-1", **given)) == []
+    assert codes(there.restart(state="completed", **given)) == []
+    runs = there.agents["data-1"].runs
+    edited(there)
+    result = there.restart(state="completed", **given)
+    (reason,) = result["verdict"]["reasons"]
+    assert (reason["code"], reason["state"]) == ("configuration_not_run", "passed")
+    assert f"data-1 (runs {runs[:12]}, has {checksum(OTHER)[:12]})" in reason["message"]
+    assert "data-0" not in reason["message"]
+
+
+def test_a_look_for_a_remark_fails_no_run_that_has_done_its_work(there: ConfiguredWorld) -> None:
+    there.agents["data-0"].reachable = False
+    assert codes(there.restart(state="completed")) == []

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
@@ -16,7 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state 
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import replacing
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import CHOSEN, PHASE
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import CHOSEN, FOUND, PHASE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.secret_room import (
     contents,
     pod,
@@ -112,3 +113,12 @@ def test_a_later_edit_waits_until_the_content_that_was_written_is_through(api: I
     replaced(NEW)
     replaced(LATER)
     assert contents(api) == {"data-0": NEW, "data-0.previous": OLD}
+
+
+def test_a_pod_is_not_replaced_over_what_somebody_else_has_written_since_the_run_began(api: InProcess) -> None:
+    api.objects[PATH]["metadata"]["annotations"][FOUND] = checksum(OLD)
+    put_secret(api, {"data-0": LATER})
+    with pytest.raises(Refusal) as refused:
+        replaced(NEW)
+    assert [each.code for each in refused.value.verdict.reasons] == ["configuration_edited"]
+    assert contents(api) == {"data-0": LATER}
