@@ -10,6 +10,7 @@ import json
 import re
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +79,8 @@ class Wire:
     opensearch: str = ""
     refuse_every: int = 0
     """One of so many requests is refused, with 429 and with 503 in turn; 0: none is."""
+    refuse_writes: bool = False
+    """Of the writes to each path the first is refused with 503, then every other one. A client does not repeat them."""
     refused: list[str] = field(default_factory=list)
     """The requests that were refused, in the order of time."""
     loses: Mapping[str, Pattern] = field(default_factory=dict)
@@ -85,6 +88,7 @@ class Wire:
     lost: list[str] = field(default_factory=list)
     """The acts of `loses` whose answer was lost, in the order of time."""
     _asked: int = 0
+    _written: Counter[str] = field(default_factory=Counter)
 
     def variables(self) -> dict[str, Any]:
         """The variables by which a run goes through here."""
@@ -99,6 +103,12 @@ class Wire:
         if self.refuse_every and self._asked % self.refuse_every == 0:
             self.refused.append(f"{passing.method} {passing.path}")
             return web.Response(status=429 if len(self.refused) % 2 else 503, text="Too busy.")
+        if self.refuse_writes and passing.method not in READING:
+            place = f"{passing.method} {passing.path.partition('?')[0]}"
+            self._written[place] += 1
+            if self._written[place] % 2:
+                self.refused.append(place)
+                return web.Response(status=503, text="Too busy.")
         if passing.method in READING or ASKING.search(passing.path):
             return await forward()
         body = _json(passing.body)

@@ -139,7 +139,7 @@ def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
     """
     if counting is None:
         return {}
-    task.may_look()
+    task.ask(lambda: None)
     words = {"things": counting.things, "parts": counting.parts}
     try:
         return {**words, "each": dict(counting.count(task))}

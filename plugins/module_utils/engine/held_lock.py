@@ -9,16 +9,17 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common import ancestry
 from ..common.attempts import until_unchanged
-from ..common.errors import Conflict, Refusal
+from ..common.errors import Conflict, Refusal, Unreachable
 from ..common.moments import now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, remark, waiting
-from ..common.waiting import Clock
+from ..common.voice import Lines
+from ..common.waiting import Clock, Patience, wait_for
 from ..common.words import shortened
 from .lock import Lock, LockStore, held_sentence, judge_free, judge_ours
 from .lock_watch import Watch, shown
@@ -34,6 +35,9 @@ LONGEST = 500
 
 ATTEMPTS = 5
 """Conflicts in a row before a renewal is given up. A request to stop is written into the same lock, too."""
+
+BUSY = Patience(timeout=2.0, sleep=1.0, hands_back=True)
+"""Before an act a store that gives no answer, or turns requests away, is asked again for so long."""
 
 
 class HeldLock:
@@ -54,8 +58,9 @@ class HeldLock:
             self._ask(doing, stoppable)
 
     def before_act(self) -> None:
-        """See `Guard`."""
-        self._ask("", stoppable=False)
+        """See `Guard`. Not every act is part of a wait, so a busy store is asked again here."""
+        quiet = Lines()
+        wait_for(lambda: self._ask("", stoppable=False), lambda _none: Verdict(), BUSY, self._clock, quiet)
 
     def _ask(self, waiting_for: str, stoppable: bool) -> None:
         doing = shortened(waiting_for, LONGEST)
@@ -137,27 +142,64 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
 
 
 def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:
-    """Give the lock back, if the run still holds it."""
+    """Give the lock back, if the run still holds it.
 
-    def attempt() -> Outcome:
-        held = store.read()
-        before = shown(held)
-        if held is None or held.run != lock["run"]:
-            text = f"Run {lock['run']} no longer holds the lock. {held_sentence(held) if held else ''}".rstrip()
-            return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
-        with task.journal.doing(("release_lock", lock["name"], {"run": lock["run"]})):
-            if not task.check_mode:
-                store.remove(held)
-        return Outcome(Verdict(), True, before, shown(None))
-
-    def looked() -> Outcome:
-        try:
-            return attempt()
-        except Conflict:
-            return Outcome(_contended())
-
-    outcome, verdict = task.wait(looked, lambda done: done.verdict)
+    It ends by itself when nobody renews it, so a store that does not answer to the end is a remark.
+    """
+    giving = _GivingBack(task, store, lock)
+    try:
+        outcome, verdict = task.wait(giving.again, lambda done: done.verdict)
+    except Unreachable:
+        raise
+    except Refusal as error:
+        if giving.unanswered is None:
+            raise
+        cause = error.verdict.reasons[0].message
+        text = (
+            f"The lock {lock['name']} of run {lock['run']} was not given back, and ends by itself within"
+            f" {lock['lease_duration']} s. {cause}"
+        )
+        return Outcome(Verdict((remark("lock_not_given_back", text),)), bool(task.journal.as_result()))
     return replace(outcome, verdict=verdict)
+
+
+@dataclass
+class _GivingBack:
+    """The attempts to give a lock back."""
+
+    task: Task
+    store: LockStore
+    lock: Mapping[str, Any]
+    unanswered: Unreachable | None = None
+    """The failure of the last attempt, if the store gave no answer."""
+    asked: Lock | None = None
+    """The lock that an attempt has asked to remove: without an answer it may have gone all the same."""
+
+    def again(self) -> Outcome:
+        """One attempt."""
+        try:
+            done = self._attempt()
+        except Conflict:
+            done = Outcome(_contended())
+        except Unreachable as error:
+            self.unanswered = error
+            raise
+        self.unanswered = None
+        return done
+
+    def _attempt(self) -> Outcome:
+        held, run, name = self.store.read(), self.lock["run"], self.lock["name"]
+        if held is None and self.asked is not None:
+            return Outcome(Verdict(), True, shown(self.asked), shown(None))
+        before = shown(held)
+        if held is None or held.run != run:
+            text = f"Run {run} no longer holds the lock. {held_sentence(held) if held else ''}".rstrip()
+            return Outcome(Verdict((remark("lock_not_ours", text),)), before=before, after=before)
+        with self.task.journal.doing(("release_lock", name, {"run": run})):
+            if not self.task.check_mode:
+                self.asked = held
+                self.store.remove(held)
+        return Outcome(Verdict(), True, before, shown(None))
 
 
 def _contended() -> Verdict:

@@ -88,9 +88,12 @@ def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
 
 
 def _clean(task: Task, client: KubernetesClient) -> Outcome:
-    task.may_look()
-    seen = look(client, task.params["namespace"])
-    remove_snapshots(task, client, seen, label_of(image_of(seen)))
+    def cleaned() -> Longhorn:
+        found = look(client, task.params["namespace"])
+        remove_snapshots(task, client, found, label_of(image_of(found)))
+        return found
+
+    seen = task.ask(cleaned)
     return Outcome(Verdict(), bool(task.journal.as_result()), _shown(seen))
 
 

@@ -16,8 +16,9 @@ from tests.scenarios.interruptions import (
 GROUP = KILLS["SIGKILL to its process group"]
 
 
-def test_an_api_server_that_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
+def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
     with siege.running() as (wire, run):
+        wire.refuse_writes = True
         until_deleting(wire, run)
         siege.cluster.ground.faults.api_server_away(8)
         played = run.wait()

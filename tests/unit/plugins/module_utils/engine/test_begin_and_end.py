@@ -8,10 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Refusal,
+    Unreachable,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.begin_and_end import Parts, begin, end
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.begin_and_end import (
+    Counting,
+    Parts,
+    begin,
+    counted,
+    end,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.colouring import Placement, disjoint
 
 NO = refused("lamp_broken", "Lamp 2 is broken.", "Change it.")
@@ -132,3 +141,25 @@ def test_in_check_mode_no_lock_is_taken_and_nothing_recorded() -> None:
     house = House()
     begun = begin(Task({"confirmed": "p1"}, check_mode=True), house.parts(), 5)
     assert (begun.verdict.passed, house.asked, house.recorded) == (True, ["plan", "put_back"], [])
+
+
+@dataclass
+class Busy:
+    """A guard whose store of the lock turns so many requests away."""
+
+    times: int
+
+    def before_look(self, _doing: str, stoppable: bool) -> None:
+        """See `Guard`."""
+        if self.times:
+            self.times -= 1
+            raise Unreachable(refused("kubernetes_unreachable", "The API answered 503.", "Wait."))
+
+    def before_act(self) -> None:
+        """See `Guard`."""
+
+
+def test_a_refused_renewal_before_the_last_count_is_made_again() -> None:
+    task = Task({"wait": True, "wait_timeout": 5, "wait_sleep": 0.1}, guard=Busy(1))
+    counting = Counting("documents", "indices", lambda _task: {"orders": 3})
+    assert counted(task, counting)["each"] == {"orders": 3}

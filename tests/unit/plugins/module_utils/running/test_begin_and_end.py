@@ -145,7 +145,7 @@ def test_the_lock_is_given_back_wherever_the_run_cannot_begin(begins: Begins, pa
 def test_a_lock_that_could_not_be_given_back_is_told_beside_the_cause(begins: Begins) -> None:
     begins.fails["restored"] = NO
     begins.then["restored"] = lambda: setattr(begins.store, "away", True)
-    assert codes(begins.plan("begun"))[:2] == ["no", "kubernetes_unreachable"]
+    assert codes(begins.plan("begun"))[:2] == ["no", "lock_not_given_back"]
 
 
 def test_a_run_that_lives_keeps_its_lock(monkeypatch: pytest.MonkeyPatch) -> None:

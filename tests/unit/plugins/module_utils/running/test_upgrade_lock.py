@@ -193,8 +193,19 @@ def test_an_answer_that_is_lost_does_not_lose_the_lock(monkeypatch: pytest.Monke
     assert (taken["changed"], runs.held_by()) == (True, taken["lock"]["run"])
     assert taken["actions"][0]["answer"] == "lost"
     runs.store.lose_answers = 1
-    assert runs.task("released", lock=taken["lock"])["changed"] is True
-    assert runs.held_by() is None
+    given_back = runs.task("released", lock=taken["lock"])
+    assert (given_back["changed"], codes(given_back), runs.held_by()) == (True, [], None)
+
+
+def test_a_lock_that_cannot_be_given_back_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Runs(monkeypatch)
+    taken = runs.task("held")
+    runs.store.away = True
+    kept = runs.task("released", lock=taken["lock"])
+    assert (kept["verdict"]["state"], codes(kept)) == ("passed", ["lock_not_given_back"])
+    assert (
+        "ends by itself within 60 s. The Kubernetes API cannot be reached." in kept["verdict"]["reasons"][0]["message"]
+    )
 
 
 def test_the_cluster_that_names_the_lock_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
