@@ -151,8 +151,8 @@ options:
     default: []
   allow_quorum_loss:
     description:
-      - Consent to the cluster standing still while the only manager-eligible member restarts, or the elected one of two
-        that cannot hand over to the other.
+      - Consent to the cluster standing still while the only member that can be elected restarts, or the elected one
+        of two that cannot hand over to the other.
     type: bool
     default: false
   allow_red_indices:

@@ -40,7 +40,7 @@ class Placement:
     voters: Sequence[frozenset[str]] = ()
     """The sets of voters of which a majority has to stay; none for a system without votes."""
     electable: frozenset[str] = frozenset()
-    """The units that can become voters, whether they vote now or not."""
+    """The units that may lead, whether they vote now or not."""
     held: Mapping[str, Sequence[int]] = field(init=False)
     """The places in `holders` of the sets of which a unit holds a copy, by unit."""
 

@@ -120,7 +120,7 @@ def planned(
     policy = replace(
         policy_of(params, hands_over=hands_over),
         awaits_data=any(member.holds_data for member in cured),
-        awaits_manager=any(member.manager_eligible for member in cured),
+        awaits_manager=any(member.electable for member in cured),
     )
     verdict = combine(
         (

@@ -112,7 +112,7 @@ class Coordination:
         accepted = {member.id: _accepted(member) for member in voters}
         last = max(((each.term, each.version) for each in accepted.values()), default=(0, 0))
         able = [member for member in voters if (accepted[member.id].term, accepted[member.id].version) == last]
-        able = [member for member in able if self._may_lead(member, accepted)]
+        able = [member for member in able if member.electable and self._may_lead(member, accepted)]
         if not able:
             return
         kept = [member for member in able if member.in_memory]
@@ -139,7 +139,8 @@ class Coordination:
         holders = {f"{{bootstrap-placeholder}}-{name}" for name in missing}
         state.committed = state.accepted = frozenset({*(member.id for member in there), *holders})
         state.uuid, state.recovered = state.names.make(), True
-        self._begin_to_lead(self._chance.choice(sorted(there, key=lambda member: member.name)))
+        able = [member for member in there if member.electable] or there
+        self._begin_to_lead(self._chance.choice(sorted(able, key=lambda member: member.name)))
 
     def _begin_to_lead(self, leader: Member) -> None:
         """It is elected. Its voters are in the cluster with that; members that have died are removed then."""

@@ -131,8 +131,13 @@ class Member:
 
     @property
     def manages(self) -> bool:
-        """Whether it may be elected."""
+        """Whether it may vote."""
         return bool({"cluster_manager", "master"} & set(self.spec.roles))
+
+    @property
+    def electable(self) -> bool:
+        """Whether it may be elected, too (server source, VotingOnlyNodePlugin of Elasticsearch)."""
+        return self.manages and "voting_only" not in self.spec.roles
 
     @property
     def holds_data(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import successors
 
 from tests.sandbox.opensearch.model import COMBINED
 from tests.sandbox.opensearch.rooms import THREE, Room
@@ -175,3 +176,30 @@ def test_after_a_full_restart_the_cluster_is_the_same_and_nothing_is_lost() -> N
     assert room.state().uuid == uuid
     assert room.health() == "green"
     assert room.ask("GET", "/logs/_doc/1").body["_source"] == {"a": 1}
+
+
+VOTING_ONLY = ("cluster_manager", "voting_only")
+ELASTIC = "8.19.4"
+
+
+def test_with_voters_alone_that_are_never_elected_nobody_is() -> None:
+    room = Room({"m-0": COMBINED, "v-1": VOTING_ONLY, "v-2": VOTING_ONLY}, ELASTIC)
+    assert (room.elected(), room.voters()) == ("m-0", {"m-0", "v-1", "v-2"})
+    room.cluster.stop("m-0")
+    room.clock.advance(5)
+    assert room.elected() == ""
+    room.start(["m-0"], ELASTIC)
+    assert room.elected() == "m-0"
+
+
+def test_a_member_without_a_vote_is_elected_before_one_that_only_votes() -> None:
+    """Of an even number one does not vote; here it is the only other one that can be elected."""
+    layout = {"m-0": COMBINED, "v-1": VOTING_ONLY, "v-2": VOTING_ONLY, "m-3": COMBINED}
+    room = Room(layout, ELASTIC)
+    elected = room.elected()
+    state = room.state()
+    heirs = successors(state, state.ids([elected]))
+    assert {state.members[each].name for each in heirs} == {"m-0", "m-3"} - {elected}
+    room.cluster.stop(elected)
+    room.clock.advance(5)
+    assert {room.elected()} == {"m-0", "m-3"} - {elected}

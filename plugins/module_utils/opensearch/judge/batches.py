@@ -192,13 +192,14 @@ def _joined(
 def _may(step: Step, placement: Placement) -> bool:
     """Whether the elected manager is in the batch, and can hand over first.
 
-    The members outside the batch have to be able to elect one of themselves; or it votes alone, and any other one that
-    can be elected takes its place.
+    A member outside the batch has to be one that can be elected. A majority outside the batch elects it; or the elected
+    manager votes alone, and gives its vote away.
     """
     names = {member.name for member in step}
     elected = [member.name for member in step if member.elected]
-    alone = bool(placement.electable - names) and list(placement.voters) == [frozenset(elected)]
-    return bool(elected and placement.voters) and (alone or keeps_majority(names, placement))
+    alone = list(placement.voters) == [frozenset(elected)]
+    able = bool(elected and placement.voters and placement.electable - names)
+    return able and (alone or keeps_majority(names, placement))
 
 
 def _deferred(steps: Sequence[Step], target: Version) -> Step | None:

@@ -66,7 +66,12 @@ CHECKS: tuple[Check, ...] = (
     Check("joined", _AFTER, ("not_joined", "wrong_version"), proof=True),
     Check("copies", _BEFORE, ("every_copy_in_batch", "last_started_copy", "single_copy", "writes_wait"), proof=True),
     Check("recoveries", (BEFORE_BATCH,), ("recovery_running",), proof=True),
-    Check("voting", _BEFORE, ("no_majority", "only_voter_hands_over", "voting_exclusions"), proof=True),
+    Check(
+        "voting",
+        _BEFORE,
+        ("no_electable_manager", "no_majority", "only_voter_hands_over", "voting_exclusions"),
+        proof=True,
+    ),
     Check(
         "elected",
         (BEFORE_BATCH,),

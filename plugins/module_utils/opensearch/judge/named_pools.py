@@ -39,6 +39,7 @@ def member_of(
         pool=pool,
         version=there.version if there else None,
         manager_eligible=stand_in.manager_eligible,
+        votes_only=stand_in.manager_eligible and not stand_in.electable,
         holds_data=stand_in.holds_data,
         elected=there is not None and there.id == state.elected,
         zone=stand_in.attributes.get(zone, ""),

@@ -56,10 +56,17 @@ class Member:
     attributes: frozenset[str] = frozenset()
     """Its node attributes, each as name=value; none while it is not in the cluster."""
 
+    votes_only: bool = False
+    """Whether it votes, and is never elected."""
     due: bool = False
     """Whether it is to go although nothing of it is behind: its process is to be restarted."""
     under_way: bool = False
     """Whether a run that was interrupted has begun with it, so that it goes before all others."""
+
+    @property
+    def electable(self) -> bool:
+        """Whether it can be elected."""
+        return self.manager_eligible and not self.votes_only
 
     def is_called(self, canary: str) -> bool:
         """Whether it is meant by its name, or by one of its node attributes (name=value)."""

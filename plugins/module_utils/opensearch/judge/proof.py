@@ -12,15 +12,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from ...engine.colouring import Placement
-from ..observe.state import ClusterState
-from .pools import Pool
-from .quorum import successors, votes_alone
+from ..observe.state import ClusterMember, ClusterState
+from .pools import Member, Pool
+from .quorum import can_be_elected, successors, votes_alone
 
 _Shard = tuple[str, int, bool]
 
 
 def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
-    """The places of the copies (started or on their way), the voters, and the members of each role, by names.
+    """The places of the copies (started or on their way), the voters, those that can be elected, and the members of
+    each role, by names.
 
     A member of the pools that is away counts for its roles, since it is cured first.
     """
@@ -32,16 +33,18 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
             holders[copy.index, copy.shard, copy.search_only].add(names[copy.member])
     configurations = {state.voting.committed, state.voting.accepted}
     voters = sorted(sorted(names.get(identity, identity) for identity in voters) for voters in configurations)
-    electable = {member.name for member in state.members.values() if member.manager_eligible}
-    electable |= {member.name for pool in pools for member in pool.members if member.manager_eligible}
+    members: list[ClusterMember | Member] = [*state.members.values()]
+    members += [member for pool in pools for member in pool.members]
+    electable = frozenset(member.name for member in members if member.electable)
     placement = Placement(
-        [frozenset(found) for found in holders.values()], [frozenset(found) for found in voters], frozenset(electable)
+        [frozenset(found) for found in holders.values()], [frozenset(found) for found in voters], electable
     )
+    if any(member.manager_eligible and not member.electable for member in members):
+        placement = placement.keeping_one_of([electable])
     serving: dict[str, set[str]] = defaultdict(set)
-    roles = [(member.name, member.serves) for member in state.members.values()]
-    for name, served in (*roles, *((member.name, member.serves) for pool in pools for member in pool.members)):
-        for role in served:
-            serving[role].add(name)
+    for member in members:
+        for role in member.serves:
+            serving[role].add(member.name)
     return placement.keeping_one_of(frozenset(found) for _role, found in sorted(serving.items()))
 
 
@@ -72,7 +75,15 @@ class Proofs:
         if state.elected in down and self._hands_over and votes_alone(state) and successors(state, down):
             return f"{self._copies(shards, down)}; it alone votes, and hands its vote over first"
         now = f" ({len(away)} {'is' if len(away) == 1 else 'are'} away now)" if away else ""
-        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{now}"
+        return f"{self._copies(shards, down)}, {left} of {len(voters)} voting members stay{now}{self._electing(down)}"
+
+    def _electing(self, down: frozenset[str]) -> str:
+        """The part about members that can be elected, where some of the voters cannot."""
+        electable = can_be_elected(self._state)
+        if all(not member.manager_eligible or member.electable for member in self._state.members.values()):
+            return ""
+        left = len(electable - down)
+        return f", and {left or 'none'} of the {len(electable)} that can be elected"
 
     def _copies(self, shards: Collection[_Shard], down: frozenset[str]) -> str:
         """The sentence about the shards of the batch; those without a started copy elsewhere are counted by cause."""

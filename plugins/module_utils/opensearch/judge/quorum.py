@@ -1,7 +1,12 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quorum: whether the members that stay can elect, and the elected manager may go. Pure, over one cluster state."""
+"""The quorum: whether the members that stay can elect, and the elected manager may go. Pure, over one cluster state.
+
+A majority of the voters has to stay, and one member that can be elected: a voter of Elasticsearch with the role
+`voting_only` votes and is never elected (Elasticsearch reference, Voting-only master-eligible node; server source,
+VotingOnlyNodePlugin: with the votes of such members alone no election is won).
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,9 @@ from .policy import Policy
 def judge_voting(
     state: ClusterState, down: frozenset[str], policy: Policy, ours: frozenset[str] = frozenset()
 ) -> Iterator[Reason]:
-    """Whether more than half of the committed and of the accepted configuration stays, and exclusions are empty.
+    """Whether the members that stay can elect (`judge_majorities`), and exclusions are empty.
 
     `ours` are voting exclusions that an interrupted run left; they are lifted before any batch goes.
-    Source: CoordinationState.isElectionQuorum: a majority of both configurations.
     """
     if not state.voting.exclusions <= ours:
         yield refused(
@@ -32,8 +36,17 @@ def judge_voting(
 
 
 @as_verdict
-def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) -> Iterator[Reason]:
-    """Whether more than half of both configurations stays, or the only voter hands over before it goes."""
+def judge_majorities(
+    state: ClusterState, down: frozenset[str], policy: Policy, *, more_come: bool | None = None
+) -> Iterator[Reason]:
+    """Whether more than half of both configurations stays with a member that can be elected, or the only voter hands
+    over before it goes.
+
+    `more_come` says whether a member that can be elected is away and comes back before these go; None that this is not
+    known, so that it may be any voter that is away.
+    Source: CoordinationState.isElectionQuorum: a majority of both configurations.
+    """
+    majority = True
     committed, accepted = state.voting.committed, state.voting.accepted
     both = [("", committed)] if committed == accepted else [("committed ", committed), ("accepted ", accepted)]
     for name, configuration in both:
@@ -45,6 +58,7 @@ def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) 
         if heirs:
             yield _only_voter(state, heirs)
             continue
+        majority = False
         names = enumerate_few(state.members[each].name for each in lost)
         message = (
             f"Without {names} only {staying} of the {len(configuration)} members of the {name}voting configuration are"
@@ -60,6 +74,31 @@ def judge_majorities(state: ClusterState, down: frozenset[str], policy: Policy) 
                 message,
                 "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
             )
+    if majority and can_be_elected(state) and can_be_elected(state) <= down:
+        yield _nobody_electable(state, down, policy, more_come)
+
+
+def can_be_elected(state: ClusterState) -> frozenset[str]:
+    """The members in the cluster that can be elected."""
+    return frozenset(member.id for member in state.members.values() if member.electable)
+
+
+def _nobody_electable(state: ClusterState, down: frozenset[str], policy: Policy, more_come: bool | None) -> Reason:
+    """The reason for a majority that is left, of which no member can be elected."""
+    voters = state.voting.committed | state.voting.accepted
+    names = enumerate_few(state.members[each].name for each in can_be_elected(state) & down)
+    left = enumerate_few(state.members[each].name for each in (voters & state.members.keys()) - down)
+    message = f"Without {names} no member is left that can be elected; only members that just vote are ({left})."
+    if bool(voters - state.members.keys()) if more_come is None else more_come:
+        return waiting("no_electable_manager", message, "Bring the missing manager-eligible members back.")
+    if policy.allow_quorum_loss:
+        return remark("no_electable_manager", f"{message} The cluster stands still for that time, as allowed.")
+    return refused(
+        "no_electable_manager",
+        message,
+        "Run a second manager-eligible member without the role voting_only, or accept the standstill with"
+        " allow_quorum_loss.",
+    )
 
 
 def _only_voter(state: ClusterState, heirs: frozenset[str]) -> Reason:
@@ -89,7 +128,8 @@ def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
     """The members that could be elected before the members in `down` go, if the elected manager is one of them.
 
     It is empty if the elected manager cannot hand over. A majority of both configurations has to be there without the
-    batch; if the elected manager votes alone, any other electable member takes over its vote with its office for good.
+    batch, and of its members one that can be elected, or another one that can and has no vote only because an even
+    number of members could vote. If the elected manager votes alone, any other one takes over its vote for good.
     Source: a member that is excluded leaves the configuration, and an elected one that is in none abdicates to one
     that is not excluded (Reconfigurator.reconfigure, Coordinator.nodeMayWinElection and abdicateTo). When the exclusion
     ends, of two again one votes, and that is the elected one, so that the other is free to go.
@@ -97,17 +137,20 @@ def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
     if state.elected not in down or state.elected not in state.members or state.voting.exclusions:
         return frozenset()
     staying = frozenset(state.members) - down
+    electable = can_be_elected(state) & staying
     if votes_alone(state):
-        return frozenset(identity for identity in staying if state.members[identity].electable)
-    if not _elects(state, staying):
-        return frozenset()
-    return frozenset(identity for identity in state.voting.committed & staying if state.members[identity].electable)
+        return electable
+    return (electable & state.voting.committed or electable) if _elects(state, staying) else frozenset()
 
 
 def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
-    """Whether these members are a majority of both configurations."""
+    """Whether these members are a majority of both configurations, and one of them may be elected.
+
+    A member that is away does not tell its roles.
+    """
     configurations = (state.voting.committed, state.voting.accepted)
-    return all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
+    majority = all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)
+    return majority and bool(staying - (state.members.keys() - can_be_elected(state)))
 
 
 @as_verdict
@@ -132,7 +175,7 @@ def _sharing(state: ClusterState, elected: ClusterMember, down: frozenset[str], 
         heir = _one_of(state, others)
         return remark("elected_manager_hands_over", f"{message}, so it hands over to {heir} first.")
     voters = state.voting.committed | state.voting.accepted
-    if hands_over and _elects(state, voters - down):
+    if hands_over and _elects(state, (voters | can_be_elected(state)) - down):
         return waiting(
             "elected_manager_not_alone",
             f"{message}, and without them there is no majority now that could elect another one.",

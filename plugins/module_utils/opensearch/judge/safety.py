@@ -18,7 +18,7 @@ from ...common.words import enumerate_few
 from ..observe.copies import Shard, copy_sets, last_copies
 from ..observe.state import ClusterState, ShardCopy
 from .policy import Policy, awaiting
-from .quorum import judge_elected, judge_majorities, judge_voting, votes_alone
+from .quorum import can_be_elected, judge_elected, judge_majorities, judge_voting, votes_alone
 from .roles import judge_roles
 
 
@@ -44,10 +44,14 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
         if not is_completed(state, copies[0], policy)
     ]
     holders = frozenset(copy.member for copy in lone if copy.member)
-    voters = sorted(down & (state.voting.committed | state.voting.accepted))
+    voters = sorted(down & (state.voting.committed | state.voting.accepted | can_be_elected(state)))
     if policy.awaits_manager and policy.hands_over and votes_alone(state):
         voters = []
-    reasons = [reason for voter in voters for reason in judge_majorities(state, frozenset({voter}), policy).reasons]
+    reasons = [
+        reason
+        for voter in voters
+        for reason in judge_majorities(state, frozenset({voter}), policy, more_come=policy.awaits_manager).reasons
+    ]
     yield from _single(state, [(copy.index, copy.shard) for copy in lone], holders, policy)
     yield from dict.fromkeys(reason for reason in reasons if reason.state is not State.WAITING)
 

@@ -83,7 +83,18 @@ def judge_sizes(
                 "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template"
                 " back.",
             )
-    removed = [name for size in sizes for name in size.removed]
+    yield from _few_managers(state, {name for size in sizes for name in size.removed})
+    if sizes and (together or others):
+        why = "restarts all processes at once" if together else f"is narrowed to {enumerate_few(sorted(others))}"
+        yield refused(
+            "size_in_own_run",
+            f"The run {why}, and is to change the size of {enumerate_few(size.pool.name for size in sizes)}, too.",
+            "Take replicas out of the configuration, and change the size in a run of its own.",
+        )
+
+
+def _few_managers(state: ClusterState, removed: Collection[str]) -> Iterator[Reason]:
+    """The reasons why the members that stay could not elect a manager safely."""
     eligible = {member.name for member in state.members.values() if member.manager_eligible}
     if eligible & {*removed} and len(left := eligible - {*removed}) < FEWEST_MANAGERS:
         yield refused(
@@ -92,10 +103,10 @@ def judge_sizes(
             " The cluster would go on counting on members that are gone.",
             f"Keep {FEWEST_MANAGERS} of them.",
         )
-    if sizes and (together or others):
-        why = "restarts all processes at once" if together else f"is narrowed to {enumerate_few(sorted(others))}"
+    electable = {member.name for member in state.members.values() if member.electable}
+    if electable and electable <= {*removed} and eligible - electable:
         yield refused(
-            "size_in_own_run",
-            f"The run {why}, and is to change the size of {enumerate_few(size.pool.name for size in sizes)}, too.",
-            "Take replicas out of the configuration, and change the size in a run of its own.",
+            "removal_leaves_few_managers",
+            f"Without {enumerate_few(sorted(electable))} no member that can be elected is left; the others only vote.",
+            "Keep a manager-eligible member without the role voting_only.",
         )

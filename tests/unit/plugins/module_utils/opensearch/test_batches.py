@@ -78,7 +78,7 @@ def _elected_at_fault(members: Sequence[Member], placement: Placement, could_han
         return []
     together = {each.name for each in members}
     staying = [len(voters - together) / len(voters) for voters in placement.voters]
-    could = could_hand_over and bool(staying) and min(staying) > 1 / 2
+    could = could_hand_over and bool(staying) and min(staying) > 1 / 2 and bool(placement.electable - together)
     return [] if could else ["takes the elected manager together with others"]
 
 
@@ -152,7 +152,9 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
     holders = draw(st.lists(st.frozensets(st.sampled_from(every), min_size=1, max_size=3), max_size=12))
     electable = [each.name for one in pools for each in one.members if each.manager_eligible]
     voters = draw(st.lists(st.frozensets(st.sampled_from(electable), min_size=1), max_size=2)) if electable else []
-    return list(order_pools(pools)), Placement(holders, voters)
+    leader = {each.name for one in pools for each in one.members if each.elected}
+    able: frozenset[str] = frozenset(leader | draw(st.sets(st.sampled_from(electable))) if electable else ())
+    return list(order_pools(pools)), Placement(holders, voters, able).keeping_one_of([able])
 
 
 @given(

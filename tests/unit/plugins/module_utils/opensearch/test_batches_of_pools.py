@@ -55,7 +55,7 @@ def test_members_of_several_pools_share_a_batch() -> None:
 @pytest.mark.parametrize("target", [MINOR, NEW])
 def test_an_elected_manager_that_hands_over_joins_the_last_batch(batching: str, target: Version) -> None:
     pairs = [frozenset({"data-0", "data-1"}), frozenset({"data-1", "data-2"}), frozenset({"data-0", "data-2"})]
-    cutting, placement = Cutting(batching, hands_over=True), Placement(pairs, [MANAGERS])
+    cutting, placement = Cutting(batching, hands_over=True), Placement(pairs, [MANAGERS], MANAGERS)
     pools = three_pools()
     if batching == "zones":
         pools = [one for one in pools if one.name != "coordinating"]
@@ -66,18 +66,25 @@ def test_an_elected_manager_that_hands_over_joins_the_last_batch(batching: str, 
     assert not any("hands over" in batch.reason for batch in batches[:-1])
 
 
-@pytest.mark.parametrize("voters", [[], [frozenset({"manager-0"})], [frozenset({"manager-0", "manager-1"})]])
-def test_where_nobody_could_be_elected_the_elected_manager_goes_alone(voters: list[frozenset[str]]) -> None:
-    batches = batches_of(three_pools(), MINOR, (), Cutting("disjoint", hands_over=True), Placement([], voters))
+ONE, TWO = frozenset({"manager-0"}), frozenset({"manager-0", "manager-1"})
+
+
+@pytest.mark.parametrize(
+    ("voters", "electable"),
+    [([], MANAGERS), ([ONE], ONE), ([TWO], MANAGERS), ([MANAGERS], ONE), ([MANAGERS, TWO], TWO)],
+)
+def test_where_nobody_could_be_elected_the_elected_manager_goes_alone(
+    voters: list[frozenset[str]], electable: frozenset[str]
+) -> None:
+    cutting = Cutting("disjoint", hands_over=True)
+    batches = batches_of(three_pools(), MINOR, (), cutting, Placement([], voters, electable))
     assert batches[-1].members == ("manager-0",)
     assert batches[-1].reason == "manager without data; the elected manager goes last"
 
 
-ONE = frozenset({"manager-0"})
-
-
 @pytest.mark.parametrize(
-    ("voters", "electable", "more"), [(MANAGERS, ONE, True), (ONE, MANAGERS, True), (ONE, ONE, False)]
+    ("voters", "electable", "more"),
+    [(MANAGERS, MANAGERS, True), (MANAGERS, ONE, False), (ONE, MANAGERS, True), (ONE, ONE, False)],
 )
 def test_one_at_a_time_the_elected_manager_hands_over_too(
     voters: frozenset[str], electable: frozenset[str], more: bool

@@ -83,7 +83,9 @@ def cases(draw: st.DrawFn) -> Case:
     """Up to seven members, beside whom others may be gone, up to five shards, and any batch of them."""
     names = [f"m{number}" for number in range(draw(st.integers(1, 7)))]
     roles = st.sampled_from(
-        [("cluster_manager", "data")] * 3 + [("data", "ingest"), ("ingest",), ("ml", "remote_cluster_client"), ()]
+        [("cluster_manager", "data")] * 3
+        + [("data", "ingest"), ("ingest",), ("ml", "remote_cluster_client"), ()]
+        + [("master", "voting_only"), ("master", "voting_only", "data")]
     )
     nodes = {identity(name): info(name, roles=draw(roles)) for name in names}
     copies = [one for number in range(draw(st.integers(0, 5))) for one in draw(shards(names, f"i{number}"))]
@@ -122,6 +124,7 @@ class Definition:
             and self.no_recovery_is_disturbed()
             and self.majority_stays("last_committed_config")
             and self.majority_stays("last_accepted_config")
+            and self.somebody_can_be_elected()
             and not self.coordination["voting_config_exclusions"]
             and self.elected in self.alive
             and (self.elected not in self.batch or len(self.batch) == 1 or self.may_hand_over())
@@ -130,7 +133,8 @@ class Definition:
 
     def somebody_serves(self, role: str) -> bool:
         """Of several members with a role, or of several without any (``""``), one stays."""
-        roles = {node: set(self.nodes[node]["roles"]) - {"remote_cluster_client"} for node in self.alive}
+        others = {"remote_cluster_client", "voting_only"}
+        roles = {node: set(self.nodes[node]["roles"]) - others for node in self.alive}
         serving = {node for node, own in roles.items() if (role in own if role else not own)}
         return len(serving) < 2 or bool(serving - self.batch)
 
@@ -138,7 +142,22 @@ class Definition:
         """Those who stay can elect one of themselves in both configurations, and whoever acts lets them."""
         configurations = [set(self.coordination[f"last_{which}_config"]) for which in ("committed", "accepted")]
         staying = self.alive - self.batch
-        return self.policy.hands_over and all(len(voters & staying) > len(voters) / 2 for voters in configurations)
+        majority = all(len(voters & staying) > len(voters) / 2 for voters in configurations)
+        return self.policy.hands_over and majority and bool(self.electable() & staying)
+
+    def electable(self) -> set[str]:
+        roles = {node: set(self.nodes[node]["roles"]) for node in self.alive}
+        return {node for node, own in roles.items() if own & {"cluster_manager", "master"} and "voting_only" not in own}
+
+    def somebody_can_be_elected(self) -> bool:
+        """One of those who stay can be elected if the majority stays, or the user consents and none is to come."""
+        configurations = [set(self.coordination[f"last_{which}_config"]) for which in ("committed", "accepted")]
+        for voters in configurations:
+            if voters & self.batch and len((voters & self.alive) - self.batch) <= len(voters) / 2:
+                return True
+        if not self.electable() or self.electable() - self.batch:
+            return True
+        return self.policy.allow_quorum_loss and not set.union(*configurations) - self.alive
 
     def copies_stay(self) -> bool:
         """A shard, and its copies for search, that lose something keep something started elsewhere."""
@@ -259,7 +278,8 @@ def test_a_hand_over_only_widens_what_may_go_and_never_without_somebody_to_hand_
         definition, heirs = Definition(gives), successors(gives.state, gives.state.ids(gives.batch))
         assert heirs
         assert heirs <= definition.alive - definition.batch
-        assert heirs <= set(definition.coordination["last_committed_config"])
+        votes = set(definition.coordination["last_committed_config"])
+        assert heirs <= (votes if votes & definition.electable() & heirs else definition.electable())
 
 
 @MANY

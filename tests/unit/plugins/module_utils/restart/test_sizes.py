@@ -152,6 +152,14 @@ def test_three_members_that_can_be_elected_stay() -> None:
     assert "Without data-2, data-3, 2 members" in verdict.reasons[0].message
 
 
+def test_one_that_can_be_elected_stays_beside_those_that_only_vote() -> None:
+    pool = objects.pool(replicas=4)
+    voters = {f"data-{n}": info(f"data-{n}", roles=("master", *(["voting_only"] if n < 3 else []))) for n in range(4)}
+    verdict = judge_sizes([Size(pool, 3)], cluster(voters, [], elected="data-3"), together=False)
+    assert [reason.code for reason in verdict.reasons] == ["removal_leaves_few_managers"]
+    assert verdict.reasons[0].message.startswith("Without data-3 no member that can be elected is left")
+
+
 @pytest.mark.parametrize(("together", "others"), [(True, ()), (False, ("data-0",))])
 def test_a_size_is_changed_in_a_run_of_its_own(together: bool, others: tuple[str, ...]) -> None:
     verdict = judge_sizes([Size(POOL, 5)], cluster(NAMES, []), together=together, others=others)
