@@ -116,7 +116,8 @@ options:
     description:
       - Consent to a plan of a new major version that leaves out a member which could not join again after a stop. The
         servers let no member join that is older than all others, or older than an index. New indices get the lowest
-        version of the members that hold data or can be elected.
+        version of the members that hold data or can be elected. A container that restarts keeps the image of its pod,
+        also where its pool has a newer one.
     type: bool
     default: false
   hand_over:

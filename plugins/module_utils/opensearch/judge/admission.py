@@ -95,9 +95,11 @@ def judge_left(
 ) -> Iterator[Reason]:
     """Whether each member that the plan leaves below the target version could join again after a stop.
 
-    It could as long as another member that holds data or can be elected is left there too, or if it would come back on
-    the new image. `going` are the names of the members that the plan upgrades. If the plan upgrades the major version,
-    the user has to consent (`allowed`); otherwise it is a remark.
+    It could as long as another member that holds data or can be elected is left there too. That its pool gets the new
+    image does not help it: a container that restarts keeps the image of its pod, and only a pod that is made again has
+    that of the pool (Kubernetes documentation, StatefulSets, Update strategies: OnDelete). `going` are the names of the
+    members that the plan upgrades. If the plan upgrades the major version, the user has to consent (`allowed`);
+    otherwise it is a remark.
     """
 
     def is_below(version: Version) -> bool:
@@ -106,10 +108,10 @@ def judge_left(
     locks_out = any(m.name in going and _bars(m.version, target, state) for m in state.members.values())
     left = [m for m in state.members.values() if m.name not in going and is_below(m.version)]
     holding = {member.name for member in left if member.holds_data or member.manager_eligible}
-    renewed = _renewed(pools, going)
     away = {m.name for pool in pools for m in pool.members if m.version is None and m.name not in going}
+    away -= {m.name for pool in pools for m in pool.members if _comes_back_renewed(pool, m.name)}
     stands_still = {member.name for member in left if _stands_still_without(member, state)}
-    endangered = ({member.name for member in left} | away) - renewed - stands_still
+    endangered = ({member.name for member in left} | away) - stands_still
     locked = [name for name in endangered if not holding - {name}]
     if not locked:
         return
@@ -119,7 +121,7 @@ def judge_left(
     versions = " and ".join(str(version) for version in known) or "the image of its pool"
     message = (
         f"{enumerate_few(locked)} {stays} on {versions}, while every other member that holds data or can"
-        f" be elected goes to {target} or runs it already. Once stopped, {end}."
+        f" be elected goes to {target} or runs it already. Once stopped, {end}.{_of_pods(pools, locked, going)}"
     )
     if not locks_out:
         yield remark("left_behind", message, "Upgrade the remaining members, too.")
@@ -145,12 +147,24 @@ def _stands_still_without(member: ClusterMember, state: ClusterState) -> bool:
     return any(2 * len(voters - {member.id}) <= len(voters) for voters in configurations if voters)
 
 
-def _renewed(pools: Sequence[Pool], going: Collection[str]) -> set[str]:
-    """The members that come back on the new image if they stop, since their pool has it or gets it for others."""
-    return {
+def _comes_back_renewed(pool: Pool, name: str) -> bool:
+    """Whether the pod of a member that is away has the new image already, or gets it when it is made."""
+    return bool(pool.container) and pool.image == pool.target_image and name not in pool.returning
+
+
+def _of_pods(pools: Sequence[Pool], locked: Collection[str], going: Collection[str]) -> str:
+    """The words for members whose pool has the new image or gets it for others: their pods keep the old one."""
+    names = [
         member.name
         for pool in pools
         if pool.container and not pool.by_partition
         if pool.image == pool.target_image or any(member.name in going for member in pool.members)
         for member in pool.members
-    }
+        if member.name in locked
+    ]
+    if not names:
+        return ""
+    return (
+        f" A container that restarts keeps the image of its pod: {enumerate_few(names)} would then be away until"
+        f" {'that pod is' if len(names) == 1 else 'those pods are'} deleted, and made again on the new image."
+    )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
@@ -108,8 +109,8 @@ def test_whoever_a_plan_of_a_new_major_leaves_can_join_again_or_it_is_refused(
         [of_pods(kind, members, state) for kind, members in groups.items()] if pods else pools_named(groups, state, "")
     )
     after = {name: 3 if name in going else major for name, major in before.items()}
-    renewed = {name for members in groups.values() if pods and set(members) & set(going) for name in members}
-    locked = [name for name, major in after.items() if not lets_rejoin(after, name, 3 if name in renewed else major)]
+    # Pods of a pool that gets the new image for others keep the old one when their container restarts.
+    locked = [name for name, major in after.items() if not lets_rejoin(after, name, major)]
     for allowed in (False, True):
         verdict = judge_left(state, pools, going, NEW, allowed=allowed)
         assert [reason.code for reason in verdict.reasons] == ["left_behind"] * bool(locked)
@@ -148,12 +149,27 @@ def test_a_member_that_is_away_and_left_out_is_counted_too() -> None:
     assert left_by(state, pools, ["d-0", "m-0"], NEW) == ["c-0"]
 
 
-def test_a_partition_brings_what_is_left_back_on_the_old_image() -> None:
+@pytest.mark.parametrize(
+    ("image", "part", "pods"), [("server:2", False, True), ("server:2", True, False), ("server:3", False, True)]
+)
+def test_a_container_that_restarts_keeps_the_image_of_its_pod(image: str, part: bool, pods: bool) -> None:
     state = state_of({"d-0": "2.19.6", "d-1": "2.19.6"})
-    for part, passed in ((False, True), (True, False)):
-        pools = [of_pods("data", ["d-0", "d-1"], state, part=part)]
-        assert judge_left(state, pools, ["d-1"], NEW, allowed=False).passed is passed
-    assert judge_left(state, [of_pods("data", ["d-0", "d-1"], state, "server:3")], ["d-1"], NEW, allowed=False).passed
+    pools = [of_pods("data", ["d-0", "d-1"], state, image, part=part)]
+    (reason,) = judge_left(state, pools, ["d-1"], NEW, allowed=False).reasons
+    assert (reason.code, reason.state) == ("left_behind", State.REFUSED)
+    assert ("d-0 would then be away until that pod is deleted" in reason.message) is pods
+    assert judge_left(state, pools, ["d-1"], NEW, allowed=True).passed
+
+
+@pytest.mark.parametrize(
+    ("image", "returning", "passed"), [("server:3", (), True), ("server:3", ("d-1",), False), ("server:2", (), False)]
+)
+def test_one_that_is_away_comes_back_on_the_image_of_its_pod(
+    image: str, returning: tuple[str, ...], passed: bool
+) -> None:
+    state = state_of({"d-0": "2.19.6"})
+    pool = replace(of_pods("data", ["d-0", "d-1"], state, image), returning=returning)
+    assert judge_left(state, [pool], ["d-0"], NEW, allowed=False).passed is passed
 
 
 REMOTE = {"remote_store.segment.repository": "segments", "remote_store.translog.repository": "translog"}
