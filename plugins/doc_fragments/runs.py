@@ -40,6 +40,22 @@ options:
     description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.
     type: bool
     default: false
+  approvals:
+    description:
+      - The points at which somebody has to say that the upgrade goes on. O(confirmed) covers them, and the record keeps
+        them.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: The name of the point.
+        type: str
+        required: true
+      after:
+        description: The number of batches of the upgrade that are done then.
+        type: int
+        required: true
   request:
     description:
       - The request that the upgrade carries out, which the record keeps. One that was carried out as a whole does

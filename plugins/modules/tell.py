@@ -46,6 +46,10 @@ options:
         description: Whether a batch was stopped.
         type: bool
         default: false
+      aborted:
+        description: Whether the run has ended since a person has asked it to stop.
+        type: bool
+        default: false
       not_put_back:
         description: Whether a change of the run could not be put back.
         type: bool

@@ -42,6 +42,8 @@ class Ending:
     target_version: str
     failures: Sequence[str] = ()
     failed: bool = False
+    aborted: bool = False
+    """Whether it has failed since a person has asked it to stop."""
     not_put_back: bool = False
     put_back: str = ""
     waiting: Items = ()
@@ -75,19 +77,19 @@ def _outcome(end: Ending, words: Words) -> Iterator[str]:
         yield "Checked only: nothing was changed."
     elif end.waiting:
         yield end.waiting_lead or NOTHING_MORE_NOW
-        yield from (f"  {one['message']}" for one in end.waiting)
+        yield from (f"  {_sentence(one)}" for one in end.waiting)
     elif end.planned:
         yield " · ".join(_done(end, words))
 
 
 def _failed(end: Ending, words: Words) -> Iterator[str]:
+    put_back = end.put_back or "All is as it was before the run."
     if end.not_put_back:
-        yield (
-            "Not all could be put back. Cure the cause, then run the playbook again, or settle to put everything back "
-            "without going on."
-        )
+        again = "run settle" if end.aborted else "run the playbook again, or settle"
+        yield f"Not all could be put back. Cure the cause, then {again} to put everything back without going on."
+    elif end.aborted:
+        yield f"{put_back} Finished {words.unit}s stay as they are."
     elif end.failed:
-        put_back = end.put_back or "All is as it was before the run."
         yield f"{put_back} Cure the cause and run the playbook again: finished {words.unit}s are left alone."
 
 
@@ -174,7 +176,12 @@ def _members(end: Ending) -> Iterator[str]:
 def _remarks(end: Ending) -> Iterator[str]:
     for one in end.remarks:
         if one not in end.waiting:
-            yield " ".join(filter(None, (one.get("message", ""), one.get("remedy", ""))))
+            yield _sentence(one)
+
+
+def _sentence(reason: Mapping[str, Any]) -> str:
+    """The message of a reason, and its remedy."""
+    return " ".join(filter(None, (reason.get("message", ""), reason.get("remedy", ""))))
 
 
 def _name(member: Mapping[str, Any]) -> str:

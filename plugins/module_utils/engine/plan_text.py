@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.words import first_few
+from .approvals import points_in
 from .pace import duration_text
 
 MOST_ROWS = 12
@@ -71,6 +72,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_told(plan),
         *(_rows(batches, words) if batches else ()),
         *_touched(words),
+        *_points(plan),
         *notes,
         _counts(plan, words, going),
         *(f"  - {one}" for one in refusals(plan["verdict"])),
@@ -185,6 +187,12 @@ def _touched(words: Words) -> Iterator[str]:
     stays = [f"stays: {', '.join(words.stays)}"] if words.stays else []
     if changes or stays:
         yield "  " + "     ".join((*changes, *stays))
+
+
+def _points(plan: Mapping[str, Any]) -> Iterator[str]:
+    points = points_in(plan.get("approvals") or ())
+    if points:
+        yield f"  stops for approval: {', '.join(map(str, points))}"
 
 
 def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..common.words import shortened
-from .approvals import Approval, Hold
+from .approvals import Approval, Hold, Point, points_in
 from .conditions import Condition
 from .counts import Counts
 from .figures import longest_first
@@ -120,6 +120,8 @@ class Record:
     """The pause that a person has asked for; None if nobody has."""
     approvals: tuple[Approval, ...] = ()
     """The points at which somebody has said that the upgrade goes on."""
+    points: tuple[Point, ...] = ()
+    """The points at which somebody has to say so, as its last run has them."""
     notices: tuple[str, ...] = ()
     """The keys of the notices that were sent."""
     codes: tuple[str, ...] = ()
@@ -138,6 +140,11 @@ class Record:
         """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
         going = self.deployed_version not in {"", self.target_version}
         return f"{self.deployed_version}, on the way to {self.target_version}" if going else self.deployed_version
+
+    @property
+    def batches_done(self) -> int:
+        """The number of its batches that are done."""
+        return sum(batch.state == "done" for batch in self.batches)
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -203,6 +210,7 @@ def planned_record(
         notices=earlier.notices if earlier is not None else (),
         hold=earlier.hold if earlier is not None else None,
         approvals=earlier.approvals if earlier is not None else (),
+        points=tuple(points_in(plan.get("approvals") or ())),
         counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, refusal
 from ..common.moments import now_seconds, now_text, utc_now
 from ..common.task import Outcome, Task
-from ..common.verdict import Reason, Verdict, combine, remark
+from ..common.verdict import Reason, Verdict, as_verdict, combine, remark
 from .acts import counted
 from .conditions import Failure, StepState, after_step, told_of
 from .counts import Counts, counted_after, counted_before
@@ -21,7 +21,7 @@ from .held_lock import who
 from .lock import Lock
 from .lock_watch import life_of
 from .pace import done_text, usual_absence, with_last
-from .phases import Event
+from .phases import Event, Phase
 from .record import Record, batch_changed, begun, dated, ended, green_after, waited_for
 from .record_reading import parse_record
 from .size import record_text
@@ -243,7 +243,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
         )
     if isinstance(store, Nowhere):
         _tell_done(task, None)
-        return Outcome(Verdict(), more={"record": {}, "at": at})
+        return Outcome(_kept_nowhere(params), more={"record": {}, "at": at})
     if not params["lock"]:
         raise refusal(
             "lock_missing",
@@ -260,7 +260,8 @@ def note(task: Task, store: RecordStore) -> Outcome:
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
     if after is not None and params["state"] == "step":
         more["step"] = told_of(after.conditions, params["step"], utc_now())
-    return Outcome(_missing(task, after), before != after, shown[0], shown[1], more=more)
+    verdict = combine((_missing(task, after), _aborted(params, after)))
+    return Outcome(verdict, before != after, shown[0], shown[1], more=more)
 
 
 def _shown(task: Task, record: Record | None) -> dict[str, Any]:
@@ -284,6 +285,33 @@ def _missing(task: Task, record: Record | None) -> Verdict:
         return Verdict()
     said = f"There is no record of batch {batch} of run {task.run}, so nothing was noted."
     return Verdict((remark("record_missing", said, "Something removed it; the upgrade does not need it."),))
+
+
+def _aborts(params: Mapping[str, Any]) -> bool:
+    return bool(params["state"] == "ended" and params["event"] == Event.ABORTED.value)
+
+
+def _kept_nowhere(params: Mapping[str, Any]) -> Verdict:
+    if not _aborts(params):
+        return Verdict()
+    said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run goes on with it."
+    return Verdict((remark("aborted_without_record", said, "Start none, or keep a record."),))
+
+
+@as_verdict
+def _aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
+    """The end of an upgrade that was to be aborted, whoever has aborted it."""
+    if not _aborts(params):
+        return
+    if record is not None and record.phase is Phase.ABORTED:
+        yield remark(
+            "upgrade_aborted",
+            f"The upgrade to {record.target_version} is Aborted.",
+            "No run goes on with it before the playbook resume.",
+        )
+        return
+    last = f": the upgrade to {record.target_version} is {record.phase.value}" if record is not None else ""
+    yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
 
 
 def _change(task: Task) -> Callable[[Record | None], Record | None]:

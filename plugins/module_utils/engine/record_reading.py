@@ -10,7 +10,7 @@ from typing import Any
 
 from ..common.errors import refusal
 from ..common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
-from .approvals import parse_approval, parse_hold
+from .approvals import parse_approval, parse_hold, parse_point
 from .conditions import parse_condition
 from .counts import parse_counts
 from .figures import figure
@@ -70,6 +70,7 @@ def _record(raw: Json) -> Record:
         conditions=listed(raw, "conditions", parse_condition, ()),
         hold=parse_hold(part(raw, "hold", {})),
         approvals=listed(raw, "approvals", parse_approval, ()),
+        points=listed(raw, "points", parse_point, ()),
         notices=texts(raw, "notices", ()),
         codes=texts(raw, "codes", ()),
         counts=parse_counts(part(raw, "counts", {})),

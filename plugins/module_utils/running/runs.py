@@ -15,7 +15,7 @@ from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
-from ..engine.approvals import judge_aborted, judge_hold
+from ..engine.approvals import covered, judge_aborted, judge_hold, points_in
 from ..engine.begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from ..engine.lock import name_for
 from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
@@ -55,7 +55,7 @@ def contract_of(system: System) -> Contract:
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]
-                for name in ("event", "summary", "codes", "health", "acts", "waited", "green_seconds")
+                for name in ("event", "summary", "codes", "health", "acts", "waited", "green_seconds", "approvals")
             },
         },
         required_if=[
@@ -103,7 +103,7 @@ def _parts_of(system: System) -> Parts:
         return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)
 
     def plan(task: Task) -> Outcome:
-        order = system.order(task)
+        order = _order(task, system)
         schedule = schedule_in(task.params)
         _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
         start = start_under_lock(task, order.more, records)
@@ -111,6 +111,15 @@ def _parts_of(system: System) -> Parts:
         return replace(order, verdict=combine((order.verdict, start)), more=more)
 
     return Parts(hold, under_lock, plan, system.put_back, note_begin, note_end, release, system.first)
+
+
+def _order(task: Task, system: System) -> Outcome:
+    """The order of the system. Consent covers the points to approve as well, whatever the system is."""
+    order, approvals = system.order(task), task.params["approvals"]
+    if not order.more.get("digest"):
+        return order
+    digest = covered(str(order.more["digest"]), points_in(approvals))
+    return replace(order, more={**order.more, "digest": digest, "approvals": approvals})
 
 
 def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
@@ -124,7 +133,7 @@ def _record(task: Task, **own: Any) -> Outcome:
 
 def _plan(task: Task, system: System) -> Outcome:
     """The plan with a verdict on it. Nothing is changed."""
-    order = system.order(replace(task, first_answer=FIRST_ANSWER))
+    order = _order(replace(task, first_answer=FIRST_ANSWER), system)
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
     planned = replace(order, more={**order.more, **told})

@@ -9,12 +9,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.errors import refusal
+from ..common.errors import Refusal, refusal
 from ..common.moments import now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..common.words import shortened
-from ..engine.approvals import LONGEST, PAUSE, Approval, Hold, judge_hold, judge_points, points_in, with_annotations
+from ..engine.approvals import (
+    LONGEST,
+    PAUSE,
+    Approval,
+    Hold,
+    annotated,
+    judge_approval,
+    judge_hold,
+    judge_points,
+    points_in,
+    with_annotations,
+)
 from ..engine.held_lock import who
 from ..engine.phases import Event, Phase
 from ..engine.record import Record, noted
@@ -30,7 +41,7 @@ def say(task: Task, store: RecordStore) -> Outcome:
     """Write what a person says into the record of the upgrade.
 
     Raises:
-        Refusal: there is no such upgrade, or it is not clear which is meant.
+        Refusal: there is no such upgrade, or it is not clear which is meant, or it waits for no such approval.
     """
     over = OVER if task.params["state"] != "resumed" else (Phase.COMPLETED,)
     name, kept = task.ask(lambda: _meant(store, task.params["record"], over))
@@ -66,15 +77,27 @@ def _change(params: Mapping[str, Any]) -> Change:
         if record is None:
             return None
         if params["state"] == "approved":
-            known = any(each.name == params["approval"] for each in record.approvals)
-            fresh = () if known else (Approval(params["approval"], by, at),)
-            return replace(record, approvals=(*record.approvals, *fresh))
+            return _approved(record, Approval(params["approval"], by, at))
         if params["state"] == "resumed":
             going = replace(record, hold=None)
             return noted(going, Event.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
         return record if record.hold is not None else replace(record, hold=Hold(by, at, _reason(params)))
 
     return change
+
+
+def _approved(record: Record, approval: Approval) -> Record:
+    """The record with the approval; with the one that it has already if somebody has approved the point before.
+
+    Raises:
+        Refusal: the upgrade does not wait for it.
+    """
+    verdict = judge_approval(approval.name, record.points, record.batches_done)
+    if not verdict.passed:
+        raise Refusal(*verdict.reasons)
+    if any(each.name == approval.name for each in record.approvals):
+        return record
+    return replace(record, approvals=(*record.approvals, approval))
 
 
 def _reason(params: Mapping[str, Any]) -> str:
@@ -102,12 +125,12 @@ def may_begin(task: Task, store: RecordStore) -> Verdict:
     def noted(found: Record | None) -> Record | None:
         if found is None:
             return None
-        _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at)
+        _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at, points)
         return replace(found, approvals=approvals)
 
     _before, record = change_record(task, store, name, noted)
     if record is None:
         return judge_points(points, None, 0)
-    hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at)
-    done = sum(batch.state == "done" for batch in record.batches)
-    return combine([judge_hold(hold), judge_points(points, record.approvals, done)])
+    hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)
+    unknown = [name for name in annotated(kept.annotations) if name not in {each.name for each in points}]
+    return combine([judge_hold(hold), judge_points(points, record.approvals, record.batches_done, unknown)])

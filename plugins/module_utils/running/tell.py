@@ -31,6 +31,7 @@ CONTRACT = Contract(
                 "target_version": {"type": "str", "required": True},
                 "failures": _TEXTS,
                 "failed": {"type": "bool", "default": False},
+                "aborted": {"type": "bool", "default": False},
                 "not_put_back": {"type": "bool", "default": False},
                 "put_back": {"type": "str", "default": ""},
                 "waiting": _REASONS,

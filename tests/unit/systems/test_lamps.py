@@ -196,9 +196,39 @@ def test_a_run_that_is_asked_to_stop_puts_everything_back(house: House) -> None:
     house.write(stuck=["1"])
     process = house.start("example.lamps.lamps", target_version="led", upgrade_confirm=agreed)
     until("The new bulb that stays dark", lambda: house.bulbs() == "Lclc", LONGEST)
-    house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
+    aborted = "The upgrade to led is Aborted. No run goes on with it before the playbook resume."
+    assert aborted in house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
     assert process.wait(LONGEST) == 2, process.output
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
+    assert f"Note: {aborted}" in process.output
+    for wrong in ("un the playbook again", "has failed", "Cure the cause"):
+        assert wrong not in process.output.partition("Stopped at")[2], wrong
+
+    # Nothing is running, and nothing is to be put back: what it says is what it finds.
+    again = house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
+    assert aborted in again
+    assert "Nothing to put back." in again
+    planned = house.play("stateful.upgrade.plan", upgrade_system=SYSTEM, target_version="led")
+    waits = planned.partition("A run would do nothing now. Waiting:")[2]
+    assert "The upgrade to led was aborted at " in waits
+    assert "playbook resume" in waits
+
+
+def test_an_abort_where_no_upgrade_is_under_way_says_so(house: House) -> None:
+    said = house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
+    assert "No upgrade is under way, so none was aborted." in said
+
+
+def test_consent_to_a_plan_with_points_is_none_to_go_on_without_them(house: House) -> None:
+    points: dict[str, Any] = {"upgrade_approvals": [{"name": "canary", "after": 1}]}
+    planned = house.play("stateful.upgrade.plan", upgrade_system=SYSTEM, target_version="led", **points)
+    assert "  stops for approval: canary (after 1 batch)" in planned
+    agreed = planned.partition('"upgrade_confirm": "')[2].partition('"')[0]
+    given: dict[str, Any] = {"target_version": "led", "upgrade_confirm": agreed}
+    paused = house.play("example.lamps.lamps", **given, **points)
+    assert "Approve it with the playbook approve and upgrade_approval=canary, then run again." in paused
+    assert "c" in house.bulbs()
+    assert f"names the plan {agreed}, and the plan is" in house.play("example.lamps.lamps", 2, **given)
 
 
 def own_tasks(house: House, **failing: str) -> dict[str, Any]:

@@ -308,11 +308,23 @@ def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
 
 
 def test_a_pass_that_waits_tells_for_what_and_each_thing_once() -> None:
-    waits = [{"code": "stopping", "message": "Pod a is stopping.", "remedy": ""}]
+    waits = [
+        {"code": "stopping", "message": "Pod a is stopping.", "remedy": ""},
+        {"code": "approval_missing", "message": "It waits for canary.", "remedy": "Approve it."},
+    ]
     said = {"code": "odd", "message": "Something is odd.", "remedy": "Look."}
     lines = ending(waiting=waits, remarks=[*waits, said], record=failed())
     assert lines[0].startswith("This pass is over")
-    assert lines[1:] == ["  Pod a is stopping.", "Note: Something is odd. Look."]
+    said_of = ["  Pod a is stopping.", "  It waits for canary. Approve it."]
+    assert lines[1:] == [*said_of, "Note: Something is odd. Look."]
+
+
+def test_an_aborted_run_names_no_cause_to_cure() -> None:
+    for failed_at in (True, False):
+        lines = ending(failures=[CAUSE], failed=failed_at, aborted=True, record=None)
+        assert lines[1:] == ["Allocation is as it was before the run. Finished members stay as they are."]
+    (_cause, said) = ending(failures=[CAUSE], aborted=True, not_put_back=True, record=None)
+    assert "then run settle to put everything back" in said
 
 
 def test_a_check_and_a_run_without_anything_to_do() -> None:

@@ -45,3 +45,13 @@ def test_a_request_that_was_carried_out_does_nothing_more(modules: Modules) -> N
     assert codes(modules.plan()) == []
     modules.records["here"] = record_of(Phase.UPGRADING, request=Requested(**of))
     assert codes(modules.plan(request=of)) == []
+
+
+def test_the_points_to_approve_are_part_of_what_is_agreed_to(modules: Modules) -> None:
+    points = [{"name": "canary", "after": 1}]
+    agreed = modules.plan(approvals=points)
+    assert agreed["approvals"] == points
+    without = modules.plan(confirmed=agreed["digest"])
+    assert codes(without) == ["plan_changed"]
+    assert codes(modules.plan(approvals=points, confirmed=agreed["digest"])) == []
+    assert modules.plan()["digest"] == "p1"

@@ -359,14 +359,3 @@ def test_the_records_of_a_withdrawn_request_are_removed_from_a_folder(records: R
     records.task("ended", event="aborted", **place)
     assert records.task("absent", lock=None, request="/r.yml", **place)["changed"]
     assert [*(tmp_path / "search").iterdir()] == []
-
-
-def test_an_aborted_upgrade_is_resumed_by_name_and_goes_on_as_paused(records: Records) -> None:
-    records.task("begun", plan=PLAN)
-    records.task("ended", event="aborted", summary="Aborted on request.")
-    assert codes(records.task("held", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
-    resumed = records.task("resumed", lock=None)
-    assert (resumed["changed"], resumed["name"]) == (True, "lock")
-    assert records.task("read")["records"][0]["phase"] == "Paused"
-    assert not records.task("resumed", lock=None)["changed"]
-    assert records.task("begun", plan=PLAN)["record"]["phase"] == "Upgrading"
