@@ -16,12 +16,16 @@ options:
       - The address of the Kubernetes API, and the credentials for it.
       - Without O(kubernetes.host), O(kubernetes.kubeconfig) and O(kubernetes.context), the kubeconfig of the user
         (C(~/.kube/config)) is taken. If there is none, the service account of the pod that Ansible runs in is taken.
-      - Credential plugins of a kubeconfig are supported.
+      - Credential plugins of a kubeconfig are supported, and so is impersonation (C(as), C(as-groups), C(as-uid) and
+        C(as-user-extra)).
+      - A client certificate and its key are also taken from the environment variables E(K8S_AUTH_CERT_FILE) and
+        E(K8S_AUTH_KEY_FILE), and the user to impersonate from E(K8S_AUTH_IMPERSONATE_USER) and
+        E(K8S_AUTH_IMPERSONATE_GROUPS), in which commas separate the groups.
     type: dict
     suboptions:
       kubeconfig:
         description:
-          - A kubeconfig file.
+          - A kubeconfig file, or several with colons between them. Of what several of them name, the first one counts.
           - Taken from the environment variable E(K8S_AUTH_KUBECONFIG) or E(KUBECONFIG) if not given.
         type: path
       context:
@@ -37,21 +41,22 @@ options:
         type: str
       api_key:
         description:
-          - A bearer token. It takes precedence over the credentials of the kubeconfig.
+          - A bearer token. It takes precedence over the credentials of the kubeconfig. As with C(kubectl --token), the
+            impersonation of the kubeconfig stays.
           - Taken from the environment variable E(K8S_AUTH_API_KEY) if not given.
         type: str
       validate_certs:
         description:
           - Whether the certificate of the API server is checked. With V(true), a kubeconfig can still
             switch that off (C(insecure-skip-tls-verify)).
-          - Taken from the environment variable E(K8S_AUTH_VERIFY_SSL) if not given.
+          - Taken from the environment variable E(K8S_AUTH_VALIDATE_CERTS) or E(K8S_AUTH_VERIFY_SSL) if not given.
         type: bool
         default: true
         aliases: [verify_ssl]
       ca_cert:
         description:
           - The file with the CA certificate of the API server.
-          - Taken from the environment variable E(K8S_AUTH_SSL_CA_CERT) if not given.
+          - Taken from the environment variable E(K8S_AUTH_CA_CERT) or E(K8S_AUTH_SSL_CA_CERT) if not given.
           - If it is given, the certificate is checked even if the kubeconfig says otherwise.
         type: path
         aliases: [ssl_ca_cert]

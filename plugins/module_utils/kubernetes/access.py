@@ -9,11 +9,10 @@ import binascii
 import logging
 import os
 import re
-import ssl
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,9 +21,19 @@ from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
 from ..common.verdict import Verdict
+from .identity import Given, Impersonation, from_environment, impersonated_by
+from .kubeconfig import Chosen, choose, unusable
+from .tls import AUTHORITY, CERTIFICATE, KEY, tls_of
 
 PACKAGE = "kubernetes"
 DEFAULT_KUBECONFIG = "~/.kube/config"
+
+NO_LABELS = {
+    AUTHORITY: "the CA certificate",
+    CERTIFICATE: "the client certificate of the credential plugin",
+    KEY: "the client key of the credential plugin",
+}
+"""The words for files whose place is not known."""
 
 _QUOTED = re.compile(r"[\[{].*[\]}]", re.DOTALL)
 """A part of a kubeconfig in an error of the package, which quotes the surroundings of a fault to say where it is."""
@@ -39,17 +48,27 @@ class Access:
     No connection is made before the first request.
     """
 
-    def __init__(self, configuration: Any, proxy: Proxy | None = None) -> None:
+    def __init__(
+        self,
+        configuration: Any,
+        proxy: Proxy | None = None,
+        impersonation: Impersonation | None = None,
+        labels: Mapping[str, str] = NO_LABELS,
+    ) -> None:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
         self._proxy = proxy
+        self.impersonated = impersonation.headers() if impersonation else ()
+        """The headers that name the user in whose place requests are made; some may stand several times."""
         # The package puts back the value of the kubeconfig whenever it looks at the token.
         self._verified = bool(configuration.verify_ssl)
         urllib3 = needed("urllib3", "urllib3")
         if not configuration.verify_ssl:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.pool = needed("kubernetes.client.rest", PACKAGE).RESTClientObject(configuration).pool_manager
-        self.pool.connection_pool_kw["ssl_context"] = _tls(configuration, urllib3.util.ssl_.create_urllib3_context())
+        self.pool.connection_pool_kw["ssl_context"] = tls_of(
+            configuration, urllib3.util.ssl_.create_urllib3_context(), labels
+        )
         for file in ("ca_certs", "cert_file", "key_file"):
             self.pool.connection_pool_kw.pop(file, None)
 
@@ -73,7 +92,10 @@ class Access:
             self.host.replace("http", "ws", 1) + path,
             timeout=timeout,
             sslopt=tls,
-            header={"User-Agent": agent, **self.headers()},
+            header=[
+                f"{name}: {value}"
+                for name, value in (("User-Agent", agent), *self.headers().items(), *self.impersonated)
+            ],
             subprotocols=[protocol],
             suppress_origin=True,
             **way,
@@ -111,20 +133,23 @@ def access(options: Mapping[str, Any]) -> Access:
     configuration = library.client.Configuration()
     # The variables that the package takes from the environment differ from version to version.
     configuration.proxy = configuration.no_proxy = None
+    given = from_environment(os.environ)
     with _own_files() as folder:
         try:
-            _load(library, configuration, options, folder)
-            _override(configuration, options)
+            chosen = _load(library, configuration, options, folder, saves=given.saves)
+            _override(configuration, options, given)
             refuse_in_address(
                 str(configuration.host), "the Kubernetes API", "kubernetes.api_key or the kubeconfig's user"
             )
             option = "kubernetes.host" if options.get("host") else "the kubeconfig"
             refuse_no_url(str(configuration.host), str(options.get("host") or configuration.host), option)
-            return Access(configuration, _take_way(configuration, options))
+            impersonation = given.impersonation or (impersonated_by(chosen.user) if chosen else None)
+            labels = _labels(chosen, options, given)
+            return Access(configuration, _take_way(configuration, options), impersonation, labels)
         except Refusal:
             raise
-        except Exception as error:  # the package raises many kinds: YAML, files, plugins, base64
-            raise _unusable(options, error) from error
+        except Exception as error:  # the package raises many kinds: files, plugins, base64
+            raise unusable(str(options.get("kubeconfig") or DEFAULT_KUBECONFIG), _cause(error)) from error
 
 
 @contextmanager
@@ -146,50 +171,85 @@ def _own_files() -> Iterator[str]:
             memory.update(before)
 
 
-def _tls(configuration: Any, context: ssl.SSLContext) -> ssl.SSLContext:
-    """The context with the certificates and keys read from the files that the configuration names."""
-    if configuration.assert_hostname is False or not configuration.verify_ssl:
-        context.check_hostname = False
-    if not configuration.verify_ssl:
-        context.verify_mode = ssl.CERT_NONE
-    elif configuration.ssl_ca_cert:
-        context.load_verify_locations(cafile=configuration.ssl_ca_cert)
-    else:
-        context.load_default_certs()
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context
-
-
-def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: str) -> None:
+def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: str, *, saves: bool) -> Chosen | None:
+    """Set the address and the credentials; the context of a kubeconfig, if one counts."""
     kubeconfig, context = options.get("kubeconfig"), options.get("context")
     if options.get("host") and not kubeconfig and not context:
-        return
-    own = os.path.expanduser(DEFAULT_KUBECONFIG)
-    if kubeconfig or context or os.path.exists(own):
-        problems = _Problems()
-        with problems:
-            library.config.load_kube_config(
-                config_file=kubeconfig or own,
-                context=context,
-                client_configuration=configuration,
-                temp_file_path=folder,
-            )
-        configuration.proxy = _proxy_of(kubeconfig or own, context)
-        if problems.said and not configuration.api_key and not configuration.cert_file and not options.get("api_key"):
-            raise refusal(
-                "kubernetes_credential_plugin",
-                f"The credential plugin of the kubeconfig {kubeconfig or own} failed: {'; '.join(problems.said)}.",
-                "Run the plugin by hand as the user that runs Ansible, or give kubernetes.api_key.",
-            )
-    elif os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return None
+    if kubeconfig or context or os.path.exists(os.path.expanduser(DEFAULT_KUBECONFIG)):
+        chosen = choose(kubeconfig or DEFAULT_KUBECONFIG, context, needs_user=not options.get("api_key"))
+        _load_chosen(configuration, chosen, folder, saves=saves, needs_user=not options.get("api_key"))
+        return chosen
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
         _load_account(library, configuration)
-    else:
+        return None
+    raise refusal(
+        "kubernetes_not_configured",
+        "No address of the Kubernetes API is given: there is no kubeconfig and no host, and this is not a pod.",
+        "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
+    )
+
+
+def _load_chosen(configuration: Any, chosen: Chosen, folder: str, *, saves: bool, needs_user: bool) -> None:
+    config = needed("kubernetes.config.kube_config", PACKAGE)
+    user, problems = chosen.user, _Problems()
+    loader = config.KubeConfigLoader(
+        config_dict=config.ConfigNode("kube-config", chosen.as_config()),
+        config_base_path="",
+        config_persister=chosen.save if saves else None,
+        temp_file_path=folder,
+    )
+    try:
+        with problems:
+            loader.load_and_set(configuration)
+    except Exception as error:
+        if "auth-provider" not in user.content:
+            raise
+        raise user.fault("auth-provider", f"gives no token ({_cause(error)})") from None
+    # Most versions of the package do not read it.
+    configuration.proxy = chosen.cluster.content.get("proxy-url") or None
+    if user.content.get("tokenFile"):
+        configuration.refresh_api_key_hook = _TokenFile(user.content["tokenFile"]).put_into
+    if not needs_user or configuration.api_key or configuration.cert_file:
+        return
+    if problems.said:
         raise refusal(
-            "kubernetes_not_configured",
-            "No address of the Kubernetes API is given: there is no kubeconfig and no host, and this is not a pod.",
-            "Set kubernetes.kubeconfig (or K8S_AUTH_KUBECONFIG), or kubernetes.host and kubernetes.api_key.",
+            "kubernetes_credential_plugin",
+            f"The credential plugin of the kubeconfig {user.file} failed: {'; '.join(problems.said)}.",
+            "Run the plugin by hand as the user that runs Ansible, or give kubernetes.api_key.",
         )
+    if "auth-provider" in user.content:
+        raise user.fault("auth-provider", "gives no token: it has none that is valid")
+
+
+class _TokenFile:
+    """A token that something else replaces in its file, such as a projected one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def put_into(self, configuration: Any) -> None:
+        """Read the token again. As long as its file cannot be read, the last one counts."""
+        with suppress(OSError), open(self._path, encoding="utf-8") as file:
+            configuration.api_key["BearerToken"] = f"Bearer {file.read().strip()}"
+
+
+def _labels(chosen: Chosen | None, options: Mapping[str, Any], given: Given) -> dict[str, str]:
+    """The files of a connection in sentences."""
+    labels = dict(NO_LABELS)
+    if chosen:
+        named = (
+            (AUTHORITY, chosen.cluster, "certificate-authority"),
+            (CERTIFICATE, chosen.user, "client-certificate"),
+            (KEY, chosen.user, "client-key"),
+        )
+        labels |= {kind: entry.label(name) for kind, entry, name in named if entry.holds(name)}
+    if options.get("ca_cert"):
+        labels[AUTHORITY] = f"{options['ca_cert']} (kubernetes.ca_cert)"
+    if given.cert_file:
+        labels[CERTIFICATE] = f"{given.cert_file} (K8S_AUTH_CERT_FILE)"
+        labels[KEY] = f"{given.key_file} (K8S_AUTH_KEY_FILE)"
+    return labels
 
 
 def _load_account(library: Any, configuration: Any) -> None:
@@ -205,23 +265,15 @@ def _load_account(library: Any, configuration: Any) -> None:
         ) from error
 
 
-def _proxy_of(kubeconfig: str, context: str | None) -> str:
-    """The `proxy-url` of the cluster in a kubeconfig, or empty. Most versions of the package do not read it."""
-    merged = needed("kubernetes.config.kube_config", PACKAGE).KubeConfigMerger(kubeconfig).config.value
-    contexts, clusters = (
-        {each.value["name"]: each.value for each in merged[kind]} for kind in ("contexts", "clusters")
-    )
-    cluster = clusters[contexts[context or merged["current-context"]]["context"]["cluster"]]["cluster"]
-    return str(cluster.get("proxy-url") or "")
-
-
-def _override(configuration: Any, options: Mapping[str, Any]) -> None:
+def _override(configuration: Any, options: Mapping[str, Any], given: Given) -> None:
     host = options.get("host")
     if host:
         configuration.host = host if "://" in host else f"https://{host}"
     if options.get("api_key"):
         configuration.refresh_api_key_hook = None
         configuration.api_key = {"authorization": f"Bearer {str(options['api_key']).strip()}"}
+    if given.cert_file or given.key_file:
+        configuration.cert_file, configuration.key_file = given.cert_file or None, given.key_file or None
     if options.get("ca_cert"):
         if not os.path.isfile(options["ca_cert"]):
             raise refusal(
@@ -258,28 +310,12 @@ def _take_way(configuration: Any, options: Mapping[str, Any]) -> Proxy | None:
     return proxy
 
 
-def _unusable(options: Mapping[str, Any], error: Exception) -> Refusal:
-    cause = _cause(error)
-    given = options.get("kubeconfig")
-    if given and not any(os.path.exists(path) for path in str(given).split(os.pathsep)):
-        cause = "there is no such file"
-    where = given or DEFAULT_KUBECONFIG
-    return refusal(
-        "kubernetes_configuration",
-        f"The configuration for the Kubernetes API ({where}) cannot be used: {cause}.",
-        "Check kubernetes.kubeconfig and kubernetes.context with `kubectl config view`.",
-    )
-
-
 def _cause(error: Exception) -> str:
     """The fault of a configuration, without quoting any part of it, since that could be a secret.
 
-    YAML errors quote the file. Errors of the package quote the whole entry in which something is missing (a user with
+    Errors of the package quote the whole entry in which something is missing (a user with
     its refresh token, a plugin with its environment). Errors of Python may quote a character of a password.
     """
-    mark = getattr(error, "problem_mark", None)
-    if mark:
-        return f"it is not valid YAML (line {mark.line + 1})"
     if isinstance(error, (OSError, binascii.Error, needed("kubernetes.config", PACKAGE).ConfigException)):
         return _unquoted(str(error))
     return f"a part of it is not what belongs there ({type(error).__name__})"

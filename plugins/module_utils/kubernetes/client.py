@@ -196,9 +196,13 @@ class KubernetesClient:
         return content
 
     def _send(self, method: str, path: str, params: Mapping[str, str], body: object, content_type: str) -> Any:
-        headers = {"Accept": "application/json, */*", "User-Agent": FIELD_MANAGER, **self._access.headers()}
+        headers: Any = {"Accept": "application/json, */*", "User-Agent": FIELD_MANAGER, **self._access.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
+        if self._access.impersonated:
+            headers = needed("urllib3", "urllib3").HTTPHeaderDict(headers)
+            for name, value in self._access.impersonated:
+                headers.add(name, value)
         self._limit.begin()
         try:
             return self._access.pool.request(

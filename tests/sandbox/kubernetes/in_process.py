@@ -125,6 +125,7 @@ class _Access:
     """In the place of the address and the credentials."""
 
     host = HOST
+    impersonated: Sequence[tuple[str, str]] = ()
 
     def __init__(self, api: InProcess) -> None:
         self._api = api
