@@ -13,6 +13,7 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.stateful_sets import get_stateful_set
 from ..pools import image_pull
+from .judge.demo_installer import judge_demo_installer
 from .judge.plugins import Pool, judge_hosts, question_for, unknown
 from .judge.upgrade_path import target_of
 from .looking import unless_denied
@@ -34,12 +35,13 @@ def run(task: Task) -> Outcome:
     cluster = kubernetes.connect(params["kubernetes"])
     pool = get_stateful_set(cluster, params["namespace"], name)
     own = Pool(name, {each: found[each] for each in pool.member_names() if each in found}, pool.template)
-    question = question_for(own, image, target_of(params["target_version"]))
+    target = target_of(params["target_version"])
+    question = question_for(own, image, target)
     proven = image_pull.prove_for_pool(task, cluster, pool, question)
-    if question is not None:
-        return proven
-    silent = unknown(image, name, "none of its members is in the cluster and tells where its own are")
-    return replace(proven, verdict=combine((proven.verdict, Verdict((silent,)))))
+    further = judge_demo_installer(own, params["container"] or "", target)
+    if question is None:
+        further = Verdict((unknown(image, name, "none of its members is in the cluster and tells where its own are"),))
+    return replace(proven, verdict=combine((proven.verdict, further)))
 
 
 def run_on_hosts(task: Task) -> Outcome:

@@ -115,7 +115,14 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "plugins",
         (BEFORE_UPGRADE,),
-        ("plugin_brought_along", "plugin_missing", "plugin_of_another_version", "plugins_on_hosts", "plugins_unknown"),
+        (
+            "demo_password_missing",
+            "plugin_brought_along",
+            "plugin_missing",
+            "plugin_of_another_version",
+            "plugins_on_hosts",
+            "plugins_unknown",
+        ),
         in_gate=False,
     ),
 )

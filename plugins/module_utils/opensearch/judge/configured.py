@@ -42,9 +42,16 @@ def judge_configured(
         return
     members = {name: names for name, names in configured.members.items() if name in older}
     by_setting = _by_setting(members), _by_setting(configured.indices)
+    gone = {each.name for each in retired_in(target) if each.removed}
     for retired in retired_in(target):
-        started, of_indices = ({name: by[name] for name in matching(retired, by)} for by in by_setting)
-        scoped = [(scope, name) for scope in SCOPES for name in matching(retired, settings.scope(scope))]
+        # A pattern of deprecated ones also fits some that are removed, and told of by their own names.
+        told = frozenset() if retired.removed else gone
+        started, of_indices = (
+            {name: by[name] for name in matching(retired, by) if name not in told} for by in by_setting
+        )
+        scoped = [
+            (scope, name) for scope in SCOPES for name in matching(retired, settings.scope(scope)) if name not in told
+        ]
         if retired.removed:
             yield from (_ends_members(name, where, retired, target) for name, where in started.items())
             yield from (_fails_shards(name, where, retired, target) for name, where in of_indices.items())

@@ -7,7 +7,7 @@ The names come from the servers themselves: the lists of settings that the class
 and FeatureFlagSettings of each version register, which were read from the published jars of 1.3.20, 2.0.0, 2.1.0,
 2.11.1, 2.19.6, 3.0.0 to 3.6.0 and 3.8.0, and the defaults that 2.19.6 and 3.8.0 answer, for what modules and thread
 pools register. The names that took their place are those of the same classes. A test compares the table with both.
-Settings of plugins are not among them.
+Settings of plugins are in `retired_plugin_settings`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from ..observe.version import Version
+from . import retired_plugin_settings as of_plugins
 
 FOR_INDICES = "index."
 """The beginning of the names of settings of an index."""
@@ -186,23 +187,32 @@ class Retired:
     removed: bool
     instead: str
     """The setting, or whatever else, that takes its place; empty if nothing does."""
+    of_plugin: bool = False
+    """Whether it is a setting of a plugin."""
 
 
 def retired_in(version: Version) -> tuple[Retired, ...]:
     """The settings that a version does not have any more, and those that it calls deprecated."""
-    removed = {
-        name: Retired(name, True, instead)
-        for since, names in REMOVED.items()
-        for name, instead in names.items()
-        if Version.parse(since) <= version and not (name in BACK and Version.parse(BACK[name]) <= version)
-    }
+    removed = {**_until(version, REMOVED, True), **_until(version, of_plugins.REMOVED, True, of_plugin=True)}
+    back = {name for name, since in BACK.items() if Version.parse(since) <= version}
+    removed = {name: retired for name, retired in removed.items() if name not in back}
     deprecated = {
-        name: Retired(name, False, instead)
-        for since, names in DEPRECATED.items()
+        **_until(version, DEPRECATED, False),
+        **_until(version, of_plugins.DEPRECATED, False, of_plugin=True),
+    }
+    return tuple({**deprecated, **removed}.values())
+
+
+def _until(
+    version: Version, table: Mapping[str, Mapping[str, str]], removed: bool, *, of_plugin: bool = False
+) -> dict[str, Retired]:
+    """The settings of a table that are retired in this version, by name."""
+    return {
+        name: Retired(name, removed, instead, of_plugin)
+        for since, names in table.items()
         for name, instead in names.items()
         if Version.parse(since) <= version
     }
-    return tuple({**deprecated, **removed}.values())
 
 
 def matching(retired: Retired, names: Mapping[str, object]) -> Iterator[str]:
@@ -215,5 +225,5 @@ def matching(retired: Retired, names: Mapping[str, object]) -> Iterator[str]:
 
 def names_for_indices() -> tuple[str, ...]:
     """The names of all settings of an index in the table."""
-    tables = (*REMOVED.values(), *DEPRECATED.values())
+    tables = (*REMOVED.values(), *DEPRECATED.values(), *of_plugins.REMOVED.values())
     return tuple(sorted({name for names in tables for name in names if name.startswith(FOR_INDICES)}))

@@ -241,7 +241,7 @@ def observe_data_paths(client: OpenSearchClient) -> DataPaths:
 def observe_installed(client: OpenSearchClient, names: str = "_all") -> Mapping[str, Installed]:
     """The installations of the members whose names match: one call, which each of them answers for itself."""
     path = f"/_nodes/{names}/plugins,settings"
-    wanted = ("nodes.*.name", "nodes.*.plugins.name", "nodes.*.settings.path.home")
+    wanted = ("nodes.*.name", "nodes.*.version", "nodes.*.plugins.name", "nodes.*.settings.path.home")
     answer = client.get(path, timeout=ANSWERING, filter_path=",".join(wanted))
     with reading(f"GET {path}", "plugins"):
         return parse_installed(answer)

@@ -9,14 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...common.reading import Json, listed, named, optional_text, part, text
+from .state import version_of
+from .version import Version
 
 
 @dataclass(frozen=True)
 class Installed:
-    """The installation of a member: its folder (`path.home`) and the names of its plugins."""
+    """The installation of a member: its folder (`path.home`), the names of its plugins, and its version if it tells."""
 
     home: str
     plugins: frozenset[str]
+    version: Version | None = None
 
 
 def parse_installed(answer: Json) -> Mapping[str, Installed]:
@@ -31,4 +34,5 @@ def parse_installed(answer: Json) -> Mapping[str, Installed]:
 
 def _installed(node: Json) -> Installed:
     home = optional_text(part(part(node, "settings", {}), "path", {}), "home")
-    return Installed(home or "", frozenset(listed(node, "plugins", lambda each: text(each, "name"), ())))
+    plugins = frozenset(listed(node, "plugins", lambda each: text(each, "name"), ()))
+    return Installed(home or "", plugins, version_of(node, "version") if "version" in node else None)

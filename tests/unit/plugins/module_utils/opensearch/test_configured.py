@@ -41,7 +41,9 @@ EXTENSIONS = "index.store.hybrid.mmap.extensions"
 
 
 def names(version: str, *, removed: bool) -> set[str]:
-    return {each.name for each in retired_in(Version.parse(version)) if each.removed is removed}
+    """The settings of the server itself."""
+    retired = retired_in(Version.parse(version))
+    return {each.name for each in retired if each.removed is removed and not each.of_plugin}
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair['from']} to {pair['to']}")
@@ -121,6 +123,41 @@ def test_settings_of_the_cluster_and_deprecated_ones_are_remarks_with_all_their_
     assert "set in the persistent settings of the cluster and in the configuration of a, is" in old.message
     assert "transport.port" in old.remedy
     assert "index.foo of i is archived" in found["index_setting_archived"].message
+
+
+@pytest.mark.parametrize(
+    ("setting", "instead"),
+    [("knn.plugin.enabled", ""), ("opendistro.sql.enabled", "plugins.sql.enabled"), ("plugins.sql.delete.enabled", "")],
+)
+def test_settings_that_a_plugin_of_the_distribution_has_lost_are_named(setting: str, instead: str) -> None:
+    configured = Configured({"a": frozenset({setting, "knn.memory.circuit_breaker.limit"})})
+    (found,) = judged(configured).values()
+    assert (found.code, found.state.value) == ("setting_removed", "refused")
+    assert f"setting {setting} in their own configuration: a." in found.message
+    assert instead in found.remedy
+    (scoped,) = judged(Configured(), settings=Settings({setting: "x"}, {})).values()
+    assert scoped.code == "cluster_setting_removed"
+    # A version of the same major has it.
+    minor = judged(configured, target=Version.parse("2.19.7"))
+    assert set(minor) == ({"setting_deprecated"} if setting.startswith("opendistro") else set())
+
+
+def test_an_index_with_a_setting_of_k_nn_that_is_removed_is_refused() -> None:
+    (found,) = judged(Configured({}, {"vectors": frozenset({"index.knn.space_type", "index.knn"})})).values()
+    assert (found.code, found.state.value) == ("index_setting_removed", "refused")
+    assert "the setting index.knn.space_type: vectors." in found.message
+    assert "space_type in the method of the field in the mapping" in found.remedy
+    assert "index.knn.algo_param.m" in names_for_indices()
+
+
+def test_other_old_names_of_plugins_are_deprecated() -> None:
+    found = judged(Configured({"a": frozenset({"opendistro.alerting.input_timeout", "opendistro.ppl.enabled"})}))
+    assert {code: reason.state.value for code, reason in found.items()} == {
+        "setting_removed": "refused",
+        "setting_deprecated": "passed",
+    }
+    assert "opendistro.ppl.enabled" not in found["setting_deprecated"].message
+    assert "opendistro.alerting.input_timeout" in found["setting_deprecated"].message
 
 
 def test_a_target_whose_settings_nobody_has_read_is_told() -> None:
