@@ -47,7 +47,9 @@ def test_a_stranger_with_a_release_of_the_chart_comes_to_a_first_plan_by_the_com
         "OPENSEARCH_CA_CERT=ca.pem": "",
     }
     environment = {**ansible_environment, "KUBECONFIG": str(cluster.ground.kubeconfig())}
-    given = file_in(by_helm, "upgrade.yml").replace("namespace: search", f"namespace: {cluster.namespace}")
+    # The consent that the page describes.
+    given = file_in(by_helm, "upgrade.yml").replace("# upgrade_allow_", "upgrade_allow_")
+    given = given.replace("namespace: search", f"namespace: {cluster.namespace}")
     (tmp_path / "upgrade.yml").write_text(given, encoding="utf-8")
     # The last one before is the same plan with a route to the members.
     commands = [*commands_in(section("Install")), *commands_in(first)[:-1], *commands_in(by_helm)]

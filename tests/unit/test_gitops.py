@@ -86,7 +86,10 @@ def test_the_passes_are_the_job_but_for_the_waiting() -> None:
 def test_the_variables_of_the_examples_are_those_of_the_playbook(folder: str) -> None:
     options = load(ROOT / "roles" / "opensearch" / "meta" / "argument_specs.yml")["argument_specs"]
     entries = {name: entry["options"] for name, entry in options.items()}
-    given = {**load(GITOPS / "examples" / folder / "upgrade.yml"), "upgrade_namespace": "search"}
+    text = (GITOPS / "examples" / folder / "upgrade.yml").read_text(encoding="utf-8")
+    consented: dict[str, Any] = yaml.safe_load(text.replace("# upgrade_", "upgrade_"))
+    assert consented["upgrade_allow_field_managers"] == [folder]
+    given = {**consented, "upgrade_namespace": "search"}
     assert faults("opensearch", given, list(given), entries) == []
     assert faults("opensearch", {**given, "upgrade_memberz": []}, list(given), entries) != []
 

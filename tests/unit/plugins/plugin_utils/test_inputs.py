@@ -263,5 +263,6 @@ def test_a_system_that_nobody_has_is_refused() -> None:
 
 @pytest.mark.parametrize("playbook", ["plan", "opensearch", "status", "report", "settle", "abort"])
 def test_the_file_of_the_documentation_serves_every_playbook(playbook: str) -> None:
-    given = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    # With all that is commented out.
+    given = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8").replace("# upgrade_", "upgrade_"))
     assert faults(playbook, given, given, ENTRIES) == []
