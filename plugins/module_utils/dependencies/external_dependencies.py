@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
+from threading import Thread
 
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import Refusal
@@ -43,10 +44,46 @@ def run(task: Task) -> Outcome:
     return Outcome(verdict, more={"unavailable": [each.shown for each, cause in causes if cause]})
 
 
+@dataclass
+class _Question:
+    """One dependency that is being asked."""
+
+    dependency: Dependency
+    cause: str | None = None
+    """None until the answer is there."""
+    error: Exception | None = None
+
+    def ask(self, seconds: float) -> None:
+        """Keep the cause, or the error for the thread that waits for it."""
+        try:
+            self.cause = _cause(self.dependency, seconds)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread of the task
+            self.error = error
+
+
 def causes_of(wanted: Sequence[Dependency], seconds: float) -> Causes:
-    """The cause for which each is not available; empty for one that is. All are asked side by side."""
-    with ThreadPoolExecutor(MOST) as threads:
-        return list(zip(wanted, threads.map(partial(_cause, seconds=seconds), wanted), strict=True))
+    """The cause for which each is not available; empty for one that is. They are asked side by side.
+
+    The resolver of the C library takes no time limit (getaddrinfo(3)), so no question is waited for longer than that,
+    whatever its thread still does. The thread ends with the resolver, or with the process.
+    """
+    causes: Causes = []
+    for first in range(0, len(wanted), MOST):
+        questions = [_Question(each) for each in wanted[first : first + MOST]]
+        threads = [Thread(target=each.ask, args=(seconds,), daemon=True) for each in questions]
+        end = time.monotonic() + seconds
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        causes += [(each.dependency, _answered(each, seconds)) for each in questions]
+    return causes
+
+
+def _answered(question: _Question, seconds: float) -> str:
+    if question.error is not None:
+        raise question.error
+    return f"there was no answer within {seconds:g} s" if question.cause is None else question.cause
 
 
 def _cause(dependency: Dependency, seconds: float) -> str:
@@ -63,4 +100,6 @@ def _cause(dependency: Dependency, seconds: float) -> str:
         return error.verdict.reasons[0].message.rstrip(".")
     except OSError as error:
         return str(error.strerror or error)
+    except UnicodeError:
+        return "its name is none that can be looked up"
     return ""

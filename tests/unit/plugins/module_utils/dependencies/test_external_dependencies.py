@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from threading import Event
 from typing import Any
 
 import pytest
@@ -40,6 +42,31 @@ def test_all_that_are_not_available_are_named_and_the_others_are_not() -> None:
         assert ask(*there)["verdict"] == {"state": "passed", "reasons": []}
     assert (result["verdict"]["state"], result["unavailable"]) == ("waiting", list(away))
     assert "it answers 404" in result["verdict"]["reasons"][0]["message"]
+
+
+def test_a_resolver_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve, silent = socket.getaddrinfo, Event()
+
+    def hanging(host: str, *rest: Any, **named: Any) -> Any:
+        return silent.wait(20) if host.endswith(".hangs") else resolve(host, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    with answering() as page:
+        page.say(200, "")
+        # More than are asked at the same time, of each kind that looks a name up.
+        names = [f"dns://{number}.hangs" for number in range(8)]
+        wanted = dependencies_in([*names, "tcp://a.hangs:1", "https://a.hangs/", page.url, "dns://localhost"])
+        begun = time.monotonic()
+        causes = [cause for _each, cause in external_dependencies.causes_of(wanted, 0.5)]
+        lasted = time.monotonic() - begun
+    silent.set()
+    assert causes == [*["there was no answer within 0.5 s"] * 10, "", ""]
+    assert lasted < 10
+
+
+def test_a_name_that_cannot_be_looked_up_is_not_available() -> None:
+    ((_long, cause),) = external_dependencies.causes_of(dependencies_in([f"dns://{'a' * 70}.example"]), 5)
+    assert cause == "its name is none that can be looked up"
 
 
 def test_one_that_comes_is_waited_for_and_one_that_does_not_is_refused() -> None:
