@@ -101,6 +101,8 @@ OF_SHELLS = {
     ),
 }
 """The variables that every system takes, and that the role of none names, by the role that describes them."""
+GOES_WITH = {"upgrade_capacity_policy": "upgrade_extra_member", "upgrade_record_retention": "upgrade_request"}
+"""Those of them that say how another one is carried out. A system that does not take that one never reads them."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -160,7 +162,13 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     """
     shells = {shell: _entries(shell)["main"] for shell in OF_SHELLS}
     of_every_system = {name: shells[shell][name] for shell, names in OF_SHELLS.items() for name in names}
-    return {entry: {**of_every_system, **options} for entry, options in _entries(role).items()}
+    return {
+        entry: {
+            **{name: each for name, each in of_every_system.items() if GOES_WITH.get(name) in (None, *options)},
+            **options,
+        }
+        for entry, options in _entries(role).items()
+    }
 
 
 def _entries(role: str) -> dict[str, Options]:

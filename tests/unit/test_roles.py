@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import OF_SHELLS
+from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import OF_SHELLS, specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
 
@@ -223,6 +223,24 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         without |= {name for names in OF_SHELLS.values() for name in names}
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()
         assert not specification(system).keys() & MADE
+
+
+CAPACITY = ("capacity.yml", "capacity_after.yml")
+"""The tasks of the role steps for a system that adds capacity."""
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> None:
+    always = HANDED_ON | {name for name, *_handed in handed_to_groups()}
+    for shell in SHELLS:
+        for path in (ROOT / "roles" / shell).glob("*/*.yml"):
+            if path.parent.name != "meta" and path.name not in CAPACITY:
+                always |= {*INPUT.findall(re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE))}
+    own = entry_points(system)
+    for entry, options in specified(f"stateful.upgrade.{system}").items():
+        read = always | ({"upgrade_capacity_policy"} if "upgrade_extra_member" in options else set())
+        read |= OF_PLAYBOOKS if "upgrade_request" in options else set()
+        assert options.keys() - own[entry]["options"].keys() <= read, entry
 
 
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
