@@ -122,6 +122,8 @@ class Record:
     """The points at which somebody has said that the upgrade goes on."""
     points: tuple[Point, ...] = ()
     """The points at which somebody has to say so, as its last run has them."""
+    skipped: tuple[str, ...] = ()
+    """The checks that one of its runs was asked not to make, by name."""
     notices: tuple[str, ...] = ()
     """The keys of the notices that were sent."""
     codes: tuple[str, ...] = ()
@@ -207,6 +209,7 @@ def planned_record(
         start=earlier.start if earlier is not None else None,
         request=requested_in(plan.get("request") or {}),
         conditions=earlier.conditions if earlier is not None else (),
+        skipped=tuple(sorted({*(earlier.skipped if earlier is not None else ()), *(plan.get("skipped") or ())})),
         notices=earlier.notices if earlier is not None else (),
         hold=earlier.hold if earlier is not None else None,
         approvals=earlier.approvals if earlier is not None else (),

@@ -71,6 +71,7 @@ def _record(raw: Json) -> Record:
         hold=parse_hold(part(raw, "hold", {})),
         approvals=listed(raw, "approvals", parse_approval, ()),
         points=listed(raw, "points", parse_point, ()),
+        skipped=texts(raw, "skipped", ()),
         notices=texts(raw, "notices", ()),
         codes=texts(raw, "codes", ()),
         counts=parse_counts(part(raw, "counts", {})),

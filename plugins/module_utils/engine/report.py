@@ -112,6 +112,9 @@ class Report:
     replaced: int = 0
     """The members among them that ran the target version already, and were replaced for a changed template."""
 
+    skipped: tuple[str, ...] = ()
+    """The checks that one of the runs was asked not to make."""
+
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
@@ -147,6 +150,7 @@ def report_of(record: Record) -> Report:
         counts=compared(record.counts),
         compared=_compared(record),
         replaced=len({name for batch in record.batches for name in batch.outdated}),
+        skipped=record.skipped,
     )
 
 

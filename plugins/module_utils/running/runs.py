@@ -124,7 +124,18 @@ def _order(task: Task, system: System) -> Outcome:
 
 def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
     """The things that the record takes beside the plan."""
-    return {"before": plan.before, "system": system.name, "request": task.params["request"]}
+    return {
+        "before": plan.before,
+        "system": system.name,
+        "request": task.params["request"],
+        "skipped": _skipped(task.params),
+    }
+
+
+def _skipped(params: Mapping[str, Any]) -> list[str]:
+    """The checks that the user leaves out, for the report. A system without such options has none."""
+    unproven = [] if params.get("prove_images", True) else ["images"]
+    return [*(params.get("skip_checks") or ()), *unproven]
 
 
 def _record(task: Task, **own: Any) -> Outcome:

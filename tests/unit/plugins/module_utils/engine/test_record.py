@@ -381,3 +381,11 @@ def test_how_soon_all_was_green_is_kept_beside_the_batch_that_was_done_last() ->
     assert kept(13, "") == [None, 13, None]
     assert kept(None, "batch-03.c") == [None] * 3
     assert green_after(replace(record, run="r2"), 13, "") == replace(record, run="r2"), "a pause lies between two runs"
+
+
+def test_a_check_that_one_run_has_left_out_stays_in_the_record() -> None:
+    first = begun(None, {**plan("a", "b"), "skipped": ["tasks", "disk"]}, "evening", "ops", "t1")
+    again = begun(first, {**plan("b"), "skipped": ["settings"]}, "night", "ops", "t2")
+    assert first is not None
+    assert again is not None
+    assert (first.skipped, again.skipped) == (("disk", "tasks"), ("disk", "settings", "tasks"))

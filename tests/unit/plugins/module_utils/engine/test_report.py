@@ -264,3 +264,10 @@ def test_markdown_tells_them_too() -> None:
     assert "- persistent a.b: changed 2 times, put back 1 time" in page
     assert "- image of pool data: changed 1 time, stays" in page
     assert "| seconds from begin to end | 600 | 900 |" in page
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_checks_that_were_not_made_stand_in_every_report(form: str) -> None:
+    assert "hecks that were not made" not in drawn(form, record(*TWO))
+    assert "disk, images" in drawn(form, replace(record(*TWO), skipped=("disk", "images")))
+    assert report_of(replace(record(*TWO), skipped=("disk",))).as_result()["skipped"] == ("disk",)

@@ -256,3 +256,11 @@ def test_a_run_that_lost_its_lock_records_nothing_and_takes_nothing_away(begins:
 def test_remarks_do_not_stand_in_the_way(begins: Begins) -> None:
     begins.fails["record"] = Verdict((remark("record_missing", "There is none."),))
     assert codes(begins.plan("begun")) == ["record_missing"]
+
+
+@pytest.mark.parametrize(
+    ("given", "skipped"), [({}, []), ({"skip_checks": ["disk"], "prove_images": False}, ["disk", "images"])]
+)
+def test_the_record_gets_the_checks_that_are_left_out(begins: Begins, given: Json, skipped: list[str]) -> None:
+    begins.plan("begun", **given)
+    assert begins.made[-1][1]["plan"]["skipped"] == skipped
