@@ -49,8 +49,10 @@ options:
       - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
         asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
       - The default, also for a pool that is not named, is the repository of its present image with
-        O(target_version) as its tag. If all its members run that version, its present image stays if its tag, or a
-        member, shows that it holds it.
+        O(target_version) as its tag. A leading v and an ending such as V(-fips) stay; an ending that may belong to one
+        version alone, such as V(-2), is refused.
+      - If all members of a pool run that version, its present image stays if its tag, or a member, shows that it holds
+        it.
     type: raw
   container:
     description:

@@ -35,7 +35,7 @@ from .judge.set_pools import (
     pool_of_set,
     pools_outside,
 )
-from .judge.templates import judge_templates
+from .judge.templates import judge_kinds, judge_templates
 from .judge.upgrade_path import judge_product, target_of
 from .observe.client import connect, judge_connection
 from .observe.cluster import observe
@@ -206,7 +206,8 @@ def _from_sets(task: Task, target: Version) -> Drawn:
         {pool.name: pool.target_image for pool in pools},
         {one.name for one in (*seen.sets, *seen.others)},
     )
-    return drawn_from(seen, pools, combine((*troubles, *owners, images)))
+    kinds = judge_kinds(pools, given_images(params["image"]))
+    return drawn_from(seen, pools, combine((*troubles, *owners, images, kinds)))
 
 
 def drawn_from(seen: Seen, pools: tuple[Pool, ...], verdict: Verdict) -> Drawn:

@@ -19,7 +19,8 @@ from typing import Any
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
-from ...pools.images import name_of, names_version, with_tag
+from ...pools.given_images import image_for
+from ...pools.images import derived, name_of, names_version, tag_of
 from ...pools.judge import pod_is_current
 from ..observe.look import Seen
 from ..observe.state import ClusterState
@@ -35,13 +36,32 @@ def image_of_target(stateful_set: StatefulSet, container: str, given: str | None
     the run does not put another one back.
 
     Raises:
-        Refusal: the image is pinned by digest, so that no tag names its version.
+        Refusal: the image is pinned by digest, so that no tag names its version, or its tag has parts of which it is
+            not clear whether the new one has them.
     """
     image = stateful_set.images[container]
     if given:
         return given
     known = names_version(image, str(target)) or _is_run(image, seen.everyone, seen.state, target)
-    return image if known and not is_upgraded(stateful_set, seen.state, target) else with_tag(image, str(target))
+    if known and not is_upgraded(stateful_set, seen.state, target):
+        return image
+    pods = ((pod, seen.state.named(pod.name)) for pod in seen.pods[stateful_set.name])
+    running = [(pod.images.get(container, ""), str(member.version)) for pod, member in pods if member]
+    return derived(image, running, str(target))
+
+
+@as_verdict
+def judge_kinds(pools: Iterable[Pool], given: Mapping[str, str]) -> Iterator[Reason]:
+    """Remarks on pools whose new image is of another kind than that of their template, by the example of a member."""
+    for pool in pools:
+        own, new = tag_of(pool.image), tag_of(pool.target_image)
+        if own and new and own.variant != new.variant and not image_for(pool.name, given):
+            yield remark(
+                "image_of_another_kind",
+                f"The template of pool {pool.name} has image {pool.image}, and the plan sets {pool.target_image}: the"
+                " members that run this version already have an image of that kind.",
+                "If another one is wanted, give it with image (upgrade_image).",
+            )
 
 
 def is_upgraded(stateful_set: StatefulSet, state: ClusterState, target: Version) -> bool:

@@ -112,6 +112,18 @@ def test_a_wrong_image_that_somebody_has_left_in_the_template_restarts_no_finish
     result = room.plan(NEW, pools=["data"], allow_left_behind=True)
     assert (order_of(result), result["outdated"]) == (["data-0"], [])
     assert images(result)["data"] == f"opensearch:{NEW}"
+    assert ("image_of_another_kind", "passed") in said(result)
+    assert f"the plan sets opensearch:{NEW}" in message(result, "image_of_another_kind")
+
+
+def test_the_kind_of_an_image_is_kept_or_the_plan_refused(room: Room) -> None:
+    server(room)["image"] = f"opensearch:v{OLD}-fips"
+    assert images(room.plan(NEW))["data"] == f"opensearch:v{NEW}-fips"
+    server(room)["image"] = f"opensearch:{NEW}-fips"
+    assert ("image_tag_unclear", "refused") in said(room.plan(NEW))
+    given = room.plan(NEW, image={"data": f"opensearch:{NEW}-fips"})
+    assert images(given)["data"] == f"opensearch:{NEW}-fips"
+    assert "image_of_another_kind" not in dict(said(given))
 
 
 @pytest.mark.parametrize(
