@@ -15,7 +15,7 @@ from ..kubernetes.client import connect
 from .judge.gate import all_whole, may_go_down
 from .judge.order import is_done
 from .judge.preflight import judge_target
-from .judge.stages import left_to_rebuild
+from .judge.volumes import left_to_rebuild
 from .observe.look import image_of, look
 from .observe.state import Longhorn
 

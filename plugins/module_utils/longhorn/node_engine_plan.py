@@ -18,7 +18,7 @@ from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
 from .judge.order import Turn, digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
-from .judge.stages import REPLACEMENT
+from .judge.reasons import REPLACEMENT
 from .node_engine_switch import CONTRACT, restore
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look, model_of_managers

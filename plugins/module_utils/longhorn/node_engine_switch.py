@@ -21,7 +21,9 @@ from ..kubernetes.lease import lease_at
 from .act.changes import At, judge_runs, label_of
 from .act.putting_back import Return, remove_snapshots
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.stages import REPLACEMENT, Stage, Step, Wanted, come_home, left_to_rebuild, moved_from, touched
+from .judge.reasons import REPLACEMENT
+from .judge.stages import Stage, Step, Wanted, come_home
+from .judge.volumes import left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look
 from .observe.state import Longhorn

@@ -22,7 +22,9 @@ from ..kubernetes.rights import Right
 from .act.changes import At, perform
 from .act.upgrades import perform_upgrades, take_back
 from .judge import upgrades
-from .judge.stages import REPLACEMENT, Act, Step, Wanted, moved_from, step
+from .judge.reasons import REPLACEMENT
+from .judge.stages import Act, Step, Wanted, step
+from .judge.volumes import moved_from
 from .observe.kinds import API, FRONTENDS, INSTANCE_MANAGERS, VOLUMES
 from .observe.look import look
 from .observe.look_at_upgrades import look_with_upgrades

@@ -16,7 +16,8 @@ from ...engine.undo import Path
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.temporary_changes import put_back
 from ..judge.copies import at_rest
-from ..judge.stages import busy, engine_stays
+from ..judge.reasons import engine_stays
+from ..judge.volumes import busy
 from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, OF_RUN, At, is_known, judge_runs

@@ -15,7 +15,8 @@ from ...engine.undo import Change, Path, Undo, document_of, value_at
 from ...kubernetes.client import Json
 from ...kubernetes.undo_annotation import UNDO, carried_undo, dotted, named
 from ..judge.leftovers import CLOSED, left_by_run
-from ..judge.stages import Act, engine_stays
+from ..judge.reasons import engine_stays
+from ..judge.stages import Act
 from ..observe.kinds import NODES, RUN, VOLUMES, path_of
 from ..observe.look_at_upgrades import upgrades_of
 from ..observe.upgrades import Kinds, Upgrade, Upgrades

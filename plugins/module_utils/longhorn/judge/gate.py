@@ -11,7 +11,8 @@ from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
 from .copies import at_rest, healthy_nodes
-from .stages import busy, is_whole, node_unknown
+from .reasons import node_unknown
+from .volumes import busy, is_whole
 
 
 def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Verdict:

@@ -18,7 +18,8 @@ from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import Kinds, Upgrade
 from .copies import at_rest
-from .stages import Act, busy, touched
+from .stages import Act
+from .volumes import busy, touched
 
 CLOSED = "@closed"
 """The end of the mark on a node that took no replicas before its upgrade."""

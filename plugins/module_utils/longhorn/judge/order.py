@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..observe.state import InstanceManager, Longhorn
 from .copies import healthy_nodes
 from .preflight import version_of
-from .stages import moved_from, touched
+from .volumes import moved_from, touched
 
 
 @dataclass(frozen=True)

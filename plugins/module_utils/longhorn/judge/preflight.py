@@ -14,7 +14,8 @@ from ...common.words import enumerate_few
 from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
-from .stages import REPLACEMENT, busy, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded, touched
+from .reasons import REPLACEMENT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
+from .volumes import busy, touched
 
 UNKNOWN_VERSIONS = "unknown_versions"
 UNLISTED_IMAGES = "unlisted_images"

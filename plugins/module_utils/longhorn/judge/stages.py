@@ -10,14 +10,24 @@ the states are those of the design "v2 data engine live upgrade".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ...common.verdict import Reason, Verdict, refused, waiting
+from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
-from ..observe.state import HEALTHY, RUNNING, UNDER_WAY, InstanceManager, Longhorn, Node, Snapshot, Volume
-from .copies import at_rest, healthy_nodes, lenders, rebuilding
+from ..observe.state import InstanceManager, Longhorn, Node, Volume
+from .copies import at_rest, healthy_nodes, lenders
+from .reasons import (
+    REPLACEMENT,
+    engine_node_unknown,
+    engine_stays,
+    no_lender,
+    node_unknown,
+    not_accepted,
+    snapshot_failed,
+    system_not_upgraded,
+)
+from .volumes import busy, is_whole, judge_copies, moved_from, rebuilds, touched
 
 
 class Stage(Enum):
@@ -51,10 +61,6 @@ class Wanted:
     """The run that asks; empty outside a run."""
     followed: frozenset[str] = frozenset()
     """The upgrades by Longhorn itself that were seen under way since this was asked first."""
-
-
-REPLACEMENT = "instance_manager_replacement"
-"""The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
 
 
 @dataclass(frozen=True)
@@ -95,32 +101,8 @@ def _refused(reason: Reason) -> Step:
     return Step(Stage.ERROR, (), Verdict((reason,)))
 
 
-def node_unknown(name: str) -> Reason:
-    """The refusal of a node that Longhorn does not have."""
-    return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
-
-
-def system_not_upgraded(node: str, image: str) -> Reason:
-    """The refusal of a node for which Longhorn itself has made no instance manager of the image."""
-    return refused(
-        "system_not_upgraded",
-        f"Node {node} has no instance manager of image {image}, not even a stopped one.",
-        "Upgrade the Longhorn system first, and wait until longhorn-manager runs on this node.",
-    )
-
-
 def _waits(stage: Stage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> Step:
     return Step(stage, acts, Verdict(reasons))
-
-
-def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
-    """The attached v2 volumes with an engine or a replica on the node."""
-    return tuple(each for each in seen.volumes_on.get(node, ()) if each.attached)
-
-
-def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
-    """The volumes whose engine a run has moved away from the node."""
-    return seen.moved_from.get(node, ())
 
 
 def _begin(seen: Longhorn, node: Node) -> Step | None:
@@ -137,7 +119,7 @@ def _begin(seen: Longhorn, node: Node) -> Step | None:
     unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
     failed = [each for each in unready if each.error]
     if failed:
-        return Step(Stage.ERROR, (), Verdict(tuple(_snapshot_failed(each, node.name) for each in failed)))
+        return Step(Stage.ERROR, (), Verdict(tuple(snapshot_failed(each, node.name) for each in failed)))
     if missing or unready:
         names = enumerate_few([*missing, *(each.volume for each in unready)])
         reason = waiting("snapshots_wait", f"Snapshots are being taken for node {node.name}: {names}.", about=node.name)
@@ -161,15 +143,6 @@ def add_replicas(seen: Longhorn, node: str, stage: Stage = Stage.INITIALIZING) -
 def run_of(node: Node) -> str:
     """The run that has marked the node, as it stands on the snapshots made for it."""
     return node.mark.split("@")[0]
-
-
-def _snapshot_failed(snapshot: Snapshot, node: str) -> Reason:
-    return refused(
-        "snapshot_failed",
-        f"Snapshot {snapshot.name} of volume {snapshot.volume}, made before node {node} is changed, failed:"
-        f" {snapshot.error}.",
-        "Cure the cause it names, delete that snapshot, and run again.",
-    )
 
 
 def _evacuate(seen: Longhorn, node: Node) -> Step:
@@ -203,55 +176,6 @@ def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager
     return _waits(Stage.REPLACING, waiting("manager_goes", said, about=node.name), acts=going)
 
 
-def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
-    """The refusal to replace an instance manager in which something runs."""
-    what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"
-    return refused(
-        "replacement_not_accepted",
-        f"The instance manager of node {node} would be replaced while {what} there, and nobody has verified that I/O"
-        " survives this on Longhorn 1.12.",
-        "Scale down the workloads until these volumes are detached: Longhorn then replaces the instance manager by"
-        f" itself. Or accept the step by its name with accept_unverified: [{REPLACEMENT}].",
-    )
-
-
-def judge_copies(seen: Longhorn, node: str) -> Verdict:
-    """Whether every attached volume with a replica on the node keeps a healthy one elsewhere, and none is busy."""
-    reasons = []
-    for volume in touched(seen, node):
-        held = healthy_nodes(seen, volume)
-        if not held - {node}:
-            said = f"Volume {volume.name} has no healthy replica outside node {node}."
-            remedy = "Wait until its replicas are rebuilt, or give it more replicas."
-            reasons.append(waiting("last_replica", said, remedy, about=volume.name))
-        reasons += busy(seen, volume)
-    return Verdict(tuple(reasons))
-
-
-def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
-    """The work on a volume during which its engine is left alone. Each of them ends by itself."""
-    engine = seen.engine_of.get(volume.name)
-    work = list(engine.busy) if engine else []
-    work += ["an expansion"] if volume.expanding or (engine and engine.expanding) else []
-    work += ["a migration"] if volume.migration_node or volume.at_migration_node else []
-    work += ["a restore"] if volume.restoring and not volume.standby else []
-    work += ["a clone"] if volume.cloning else []
-    backups = [each.name for each in seen.backups if each.volume == volume.name and each.state in UNDER_WAY]
-    work += [f"backup {each}" for each in backups]
-    if work:
-        said = f"Volume {volume.name} is busy with {', '.join(dict.fromkeys(work))}."
-        yield waiting("volume_busy", said, "Let it end, or stop it.", about=volume.name)
-    for place in rebuilding(seen, volume):
-        said = f"Volume {volume.name} rebuilds its replica on node {place}{_progress(seen, volume)}."
-        yield waiting("replica_rebuilds", said, about=volume.name)
-
-
-def _progress(seen: Longhorn, volume: Volume) -> str:
-    engine = seen.engine_of.get(volume.name)
-    rebuilds = engine.rebuilds.values() if engine else ()
-    return f" ({min(rebuilds)}%)" if rebuilds else ""
-
-
 def _switch_over(seen: Longhorn, node: Node) -> Step | None:
     """The step while an engine is on the node, or one that was moved away from it is not settled."""
     acts: list[Act] = []
@@ -276,33 +200,12 @@ def _switch_over(seen: Longhorn, node: Node) -> Step | None:
     return _waits(Stage.SWITCHING_OVER, *reasons, acts=tuple(acts)) if reasons or acts else None
 
 
-def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
-    """The wait for somebody to correct a name that Longhorn accepts, and never reaches."""
-    if volume.engine_node and volume.engine_node not in seen.nodes:
-        yield waiting(
-            "engine_node_unknown",
-            f"Volume {volume.name} wants its engine on node {volume.engine_node}, which Longhorn does not have.",
-            "Correct its engineNodeID; empty is the node of its workload.",
-            about=volume.name,
-        )
-
-
 def _switching(volume: Volume, node: str) -> Reason:
     if volume.switchover == "reverting":
         said = f"Longhorn reverts the switch of the engine of volume {volume.name} away from node {node}."
         return waiting("switch_reverts", said, "See the events of the volume for the cause.", about=volume.name)
     said = f"The engine of volume {volume.name} is being moved away from node {node}."
     return waiting("engine_moves", said, about=volume.name)
-
-
-def no_lender(volume: Volume, node: str) -> Reason:
-    """The wait for a node that can run the engine of the volume meanwhile."""
-    return waiting(
-        "no_other_node",
-        f"No node can run the engine of volume {volume.name} while node {node} is changed.",
-        "It takes a node with a healthy replica of the volume and a running v2 instance manager.",
-        about=volume.name,
-    )
 
 
 def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
@@ -347,48 +250,5 @@ def come_home(seen: Longhorn, node: str) -> Step | None:
     return _waits(Stage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)
 
 
-def engine_stays(volume: Volume, home: str) -> Reason:
-    """The refusal to bring an engine home where no instance manager runs."""
-    return refused(
-        "engine_stays",
-        f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
-        f" {home}, from which it was moved.",
-        "Bring that instance manager up, then settle or run again.",
-    )
-
-
 def _is_true(condition: object) -> bool:
     return getattr(condition, "status", "") == "True"
-
-
-def is_whole(seen: Longhorn, volume: Volume) -> bool:
-    """Whether an attached volume is healthy, with as many healthy replicas as it wants."""
-    replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.state == RUNNING and each.sound]
-    return (
-        volume.robustness == HEALTHY and not rebuilding(seen, volume) and (len(replicas) >= volume.number_of_replicas)
-    )
-
-
-def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
-    """The wait for an attached volume to be whole."""
-    engine = seen.engine_of.get(volume.name)
-    errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
-    said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
-    lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
-    shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
-    # A run has Longhorn wait for lost replicas, so that none is built elsewhere meanwhile.
-    remedy = (
-        f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
-        " Longhorn builds one elsewhere."
-        if shut
-        else "It takes rebuild slots, and disks with room."
-    )
-    return waiting("volume_degraded", said, remedy, about=volume.name)
-
-
-def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
-    """The amount that is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
-    ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
-    engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
-    percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)
-    return (float(len(ill)), float(percent))

@@ -11,7 +11,9 @@ from ...common.verdict import Reason, waiting
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import Upgrade
 from .copies import lenders
-from .stages import Stage, busy, is_whole, no_lender, rebuilds, touched
+from .reasons import no_lender
+from .stages import Stage
+from .volumes import busy, is_whole, rebuilds, touched
 
 ABORTS: Mapping[str, tuple[str, str]] = {
     "timeout": (

@@ -16,20 +16,10 @@ from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import AUTOMATIC, UNDEFINED, Kinds, NodeProgress, Upgrade, Upgrades, VolumeProgress
 from .leftovers import left_by_another, left_by_run
-from .stages import (
-    Act,
-    Stage,
-    Step,
-    Wanted,
-    add_replicas,
-    engine_stays,
-    is_whole,
-    judge_copies,
-    node_unknown,
-    rebuilds,
-    touched,
-)
+from .reasons import engine_stays, node_unknown
+from .stages import Act, Stage, Step, Wanted, add_replicas
 from .stalls import causes
+from .volumes import is_whole, judge_copies, rebuilds, touched
 
 STAGES: Mapping[str, Stage] = {
     UNDEFINED: Stage.UNDEFINED,

@@ -8,12 +8,8 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
-    REPLACEMENT,
-    Stage,
-    Wanted,
-    step,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import Stage, Wanted, step
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
 
 from tests.unit.plugins.module_utils.longhorn.world import (

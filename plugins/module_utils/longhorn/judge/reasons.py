@@ -1,0 +1,82 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences of reasons that more than one judge gives. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.verdict import Reason, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import Longhorn, Snapshot, Volume
+
+REPLACEMENT = "instance_manager_replacement"
+"""The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
+
+
+def node_unknown(name: str) -> Reason:
+    """The refusal of a node that Longhorn does not have."""
+    return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
+
+
+def system_not_upgraded(node: str, image: str) -> Reason:
+    """The refusal of a node for which Longhorn itself has made no instance manager of the image."""
+    return refused(
+        "system_not_upgraded",
+        f"Node {node} has no instance manager of image {image}, not even a stopped one.",
+        "Upgrade the Longhorn system first, and wait until longhorn-manager runs on this node.",
+    )
+
+
+def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
+    """The refusal to replace an instance manager in which something runs."""
+    what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"
+    return refused(
+        "replacement_not_accepted",
+        f"The instance manager of node {node} would be replaced while {what} there, and nobody has verified that I/O"
+        " survives this on Longhorn 1.12.",
+        "Scale down the workloads until these volumes are detached: Longhorn then replaces the instance manager by"
+        f" itself. Or accept the step by its name with accept_unverified: [{REPLACEMENT}].",
+    )
+
+
+def no_lender(volume: Volume, node: str) -> Reason:
+    """The wait for a node that can run the engine of the volume meanwhile."""
+    return waiting(
+        "no_other_node",
+        f"No node can run the engine of volume {volume.name} while node {node} is changed.",
+        "It takes a node with a healthy replica of the volume and a running v2 instance manager.",
+        about=volume.name,
+    )
+
+
+def engine_stays(volume: Volume, home: str) -> Reason:
+    """The refusal to bring an engine home where no instance manager runs."""
+    return refused(
+        "engine_stays",
+        f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
+        f" {home}, from which it was moved.",
+        "Bring that instance manager up, then settle or run again.",
+    )
+
+
+def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    """The wait for somebody to correct a name that Longhorn accepts, and never reaches."""
+    if volume.engine_node and volume.engine_node not in seen.nodes:
+        yield waiting(
+            "engine_node_unknown",
+            f"Volume {volume.name} wants its engine on node {volume.engine_node}, which Longhorn does not have.",
+            "Correct its engineNodeID; empty is the node of its workload.",
+            about=volume.name,
+        )
+
+
+def snapshot_failed(snapshot: Snapshot, node: str) -> Reason:
+    """The refusal after a snapshot that cannot be taken."""
+    return refused(
+        "snapshot_failed",
+        f"Snapshot {snapshot.name} of volume {snapshot.volume}, made before node {node} is changed, failed:"
+        f" {snapshot.error}.",
+        "Cure the cause it names, delete that snapshot, and run again.",
+    )

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The volumes of a node, and what can be said of each: whether it is whole, busy, or without a copy elsewhere. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.verdict import Reason, Verdict, waiting
+from ...common.words import enumerate_few
+from ..observe.state import HEALTHY, RUNNING, UNDER_WAY, Longhorn, Volume
+from .copies import healthy_nodes, rebuilding
+
+
+def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The attached v2 volumes with an engine or a replica on the node."""
+    return tuple(each for each in seen.volumes_on.get(node, ()) if each.attached)
+
+
+def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The volumes whose engine a run has moved away from the node."""
+    return seen.moved_from.get(node, ())
+
+
+def judge_copies(seen: Longhorn, node: str) -> Verdict:
+    """Whether every attached volume with a replica on the node keeps a healthy one elsewhere, and none is busy."""
+    reasons = []
+    for volume in touched(seen, node):
+        held = healthy_nodes(seen, volume)
+        if not held - {node}:
+            said = f"Volume {volume.name} has no healthy replica outside node {node}."
+            remedy = "Wait until its replicas are rebuilt, or give it more replicas."
+            reasons.append(waiting("last_replica", said, remedy, about=volume.name))
+        reasons += busy(seen, volume)
+    return Verdict(tuple(reasons))
+
+
+def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
+    """The work on a volume during which its engine is left alone. Each of them ends by itself."""
+    engine = seen.engine_of.get(volume.name)
+    work = list(engine.busy) if engine else []
+    work += ["an expansion"] if volume.expanding or (engine and engine.expanding) else []
+    work += ["a migration"] if volume.migration_node or volume.at_migration_node else []
+    work += ["a restore"] if volume.restoring and not volume.standby else []
+    work += ["a clone"] if volume.cloning else []
+    backups = [each.name for each in seen.backups if each.volume == volume.name and each.state in UNDER_WAY]
+    work += [f"backup {each}" for each in backups]
+    if work:
+        said = f"Volume {volume.name} is busy with {', '.join(dict.fromkeys(work))}."
+        yield waiting("volume_busy", said, "Let it end, or stop it.", about=volume.name)
+    for place in rebuilding(seen, volume):
+        said = f"Volume {volume.name} rebuilds its replica on node {place}{_progress(seen, volume)}."
+        yield waiting("replica_rebuilds", said, about=volume.name)
+
+
+def _progress(seen: Longhorn, volume: Volume) -> str:
+    engine = seen.engine_of.get(volume.name)
+    rebuilds = engine.rebuilds.values() if engine else ()
+    return f" ({min(rebuilds)}%)" if rebuilds else ""
+
+
+def is_whole(seen: Longhorn, volume: Volume) -> bool:
+    """Whether an attached volume is healthy, with as many healthy replicas as it wants."""
+    replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.state == RUNNING and each.sound]
+    return (
+        volume.robustness == HEALTHY and not rebuilding(seen, volume) and (len(replicas) >= volume.number_of_replicas)
+    )
+
+
+def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
+    """The wait for an attached volume to be whole."""
+    engine = seen.engine_of.get(volume.name)
+    errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
+    said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
+    lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
+    shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
+    # A run has Longhorn wait for lost replicas, so that none is built elsewhere meanwhile.
+    remedy = (
+        f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
+        " Longhorn builds one elsewhere."
+        if shut
+        else "It takes rebuild slots, and disks with room."
+    )
+    return waiting("volume_degraded", said, remedy, about=volume.name)
+
+
+def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
+    """The amount that is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
+    ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
+    engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
+    percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)
+    return (float(len(ill)), float(percent))
