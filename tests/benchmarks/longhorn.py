@@ -160,7 +160,7 @@ def calls(nodes: int) -> list[int]:
     volumes = tuple(
         Volume(f"v{number:02d}", tuple(ring[number : number + 3]), names[number]) for number in range(nodes)
     )
-    longhorn = Longhorn(Described(tuple(map(Machine, names)), volumes), pace=QUICK)
+    longhorn = Longhorn(Described(tuple(map(Machine, names)), volumes, frontends_outlive=True), pace=QUICK)
     driver = Driver(longhorn)
     found = []
     with ExitStack() as patched:

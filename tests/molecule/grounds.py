@@ -91,7 +91,8 @@ def longhorn() -> Iterator[Reached]:
     volumes = tuple(Volume(f"volume-{node}", PLACES, node) for node in PLACES)
     with Sandbox(FACTOR) as sandbox:
         with sandbox.listening.lock:
-            described = Described(tuple(Machine(each) for each in PLACES), volumes)
+            machines = tuple(Machine(each) for each in PLACES)
+            described = Described(machines, volumes, frontends_outlive=True)
             Longhorn(described, sandbox.kubernetes, Durations(rebuild=2.0, disk=0.5))
             sandbox.kubernetes.apply(shipped_rights(USER))
         yield {

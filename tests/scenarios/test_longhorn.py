@@ -35,7 +35,8 @@ def upgrades(
     request: pytest.FixtureRequest, lab: Lab, ansible_environment: Mapping[str, str], equipped: None
 ) -> Iterator[Upgrades]:
     """A Longhorn for all tests of a way: the first brings it to one version, the others to the next one."""
-    described = Described(tuple(Machine(each) for each in PLACES), VOLUMES, offers=WAYS[request.param])
+    machines = tuple(Machine(each) for each in PLACES)
+    described = Described(machines, VOLUMES, offers=WAYS[request.param], frontends_outlive=True)
     accepted = [] if described.offers else ["instance_manager_replacement"]
     with LonghornOnLab(lab, lab.directory / "logs", described) as longhorn:
         yield Upgrades(lab, longhorn, ansible_environment, accepted)

@@ -13,26 +13,30 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import State, Verdict, combine
+from ..common.verdict import Reason, State, Verdict, combine
 from ..common.waiting import Remaining
 from ..engine.lock_watch import Writers
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import lease_at
-from .act.changes import At, judge_runs, label_of
+from .act.changes import At, judge_runs
 from .act.putting_back import Return, remove_snapshots
+from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT
 from .judge.stages import Stage, Step, Wanted, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
-from .observe.kinds import NAMESPACE
+from .observe.kinds import NAMESPACE, label_of
 from .observe.look import image_of, look
-from .observe.state import Longhorn
+from .observe.state import Attached, Longhorn
 from .way import OUTSIDE, Way, offered_way
 
 UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
 """The steps that nobody has verified, by the names under which a user accepts them."""
 EARLY = frozenset({Stage.UNDEFINED, Stage.PENDING, Stage.INITIALIZING, Stage.SWITCHING_OVER})
 """The states in which a run may be stopped: all that it did can be put back at once."""
+
+BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
+"""The acts that replace an instance manager."""
 
 CONTRACT = Contract(
     argument_spec={
@@ -115,6 +119,10 @@ class _Switch:
     """The upgrades by Longhorn itself that were seen under way."""
     moved: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The volumes whose engines were seen away, as they were last seen there."""
+    earlier: dict[str, Attached] = field(default_factory=dict)
+    """See `before`: what was seen first of each volume counts."""
+    harmed: dict[str, Reason] = field(default_factory=dict)
+    """The volumes that were interrupted."""
 
     def again(self) -> tuple[Longhorn, Step, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
@@ -127,6 +135,9 @@ class _Switch:
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
         self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
+        if self._watch(seen) and (found.stage in EARLY or any(each.kind in BEGINNINGS for each in found.acts)):
+            # Nothing is begun that is not needed to bring what was begun to its end.
+            found = replace(found, acts=(), verdict=Verdict(tuple(self.harmed.values())))
         if found.stage in EARLY:
             self.task.may_look(stoppable=True)
         if self.stage is None:
@@ -139,6 +150,15 @@ class _Switch:
         self.acted |= bool(found.acts)
         return seen, found, combine((found.verdict, Verdict(tuple(refusals))))
 
+    def _watch(self, seen: Longhorn) -> bool:
+        """Note the volumes that were interrupted, each at once in the words of the run; whether there are any."""
+        self.earlier = {**before(seen, self.node), **self.earlier}
+        for name, reason in interrupted(seen, self.node, self.earlier):
+            if name not in self.harmed:
+                self.harmed[name] = reason
+                self.task.progress(reason.message)
+        return bool(self.harmed)
+
     def remaining(self, found: tuple[Longhorn, Step, Verdict]) -> Remaining:
         """The amount that is left to rebuild: less than ever begins the time anew."""
         left = left_to_rebuild(found[0], self.node)
@@ -149,7 +169,14 @@ class _Switch:
         return Verdict() if self.moved_on and found[2].state is State.WAITING else found[2]
 
     def finish(self) -> tuple[Longhorn, Verdict]:
-        """Wait through all states until the node is done or refused. Each state has the whole time."""
+        """Wait through all states until the node is done or refused, and refuse it if it has interrupted a volume."""
+        seen, verdict = self._finish()
+        if verdict.state is State.WAITING:
+            return seen, verdict
+        return seen, Verdict(tuple(dict.fromkeys((*self.harmed.values(), *verdict.reasons))))
+
+    def _finish(self) -> tuple[Longhorn, Verdict]:
+        """Each state has the whole time."""
         while True:
             (seen, _found, said), verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
             if verdict.state is State.REFUSED and self.task.params["state"] == "switched":

@@ -16,6 +16,7 @@ _VERBS = {
     "enginefrontends": ("list",),
     "replicas": ("list",),
     "backups": ("list",),
+    "volumeattachments": ("list",),
     "nodes": ("get", "list", "patch"),
     "volumes": ("get", "list", "patch"),
     "settings": ("get", "list", "patch"),

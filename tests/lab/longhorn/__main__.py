@@ -140,7 +140,7 @@ def main(kubeconfig: str, description: str, with_webhook: str = "") -> None:
             node = objects.get(NODES, name)
             return node is None or condition_of(node, "Ready").get("status") != "True"
 
-        controllers, observer = Controllers(Shared(objects, QUICK, dead), described.offers), Observer(objects)
+        controllers, observer = Controllers(Shared(objects, QUICK, dead), described), Observer(objects)
         remote.follow(objects)
         running = Running(remote, clock, Path(description).with_suffix(".faults"))
         bring_up(objects, controllers, described, running.until)

@@ -21,4 +21,4 @@ def read(found: dict[str, Any]) -> Described:
         Volume(**{**each, "replicas": tuple(each["replicas"]), "failed": tuple(each["failed"])})
         for each in found["volumes"]
     )
-    return Described(machines, volumes, found["settings"], found["offers"])
+    return Described(machines, volumes, found["settings"], found["offers"], found["frontends_outlive"])

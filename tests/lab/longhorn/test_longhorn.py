@@ -14,7 +14,9 @@ from tests.sandbox.longhorn.kinds import MANAGERS, NODES, VOLUMES
 from tests.sandbox.sandbox import Sandbox
 
 PLACES = ("node-a1", "node-b1", "node-c1")
-DESCRIBED = Described(tuple(Machine(each) for each in PLACES), (Volume("v", PLACES, "node-a1"),))
+DESCRIBED = Described(
+    tuple(Machine(each) for each in PLACES), (Volume("v", PLACES, "node-a1"),), frontends_outlive=True
+)
 
 
 def test_a_description_survives_being_written() -> None:

@@ -17,9 +17,12 @@ PLACES = ("n1", "n2", "n3")
 MACHINES = tuple(Machine(each) for each in PLACES)
 
 
-def built(*volumes: Volume, machines: tuple[Machine, ...] = MACHINES, **settings: str) -> Longhorn:
+def built(
+    *volumes: Volume, machines: tuple[Machine, ...] = MACHINES, frontends_outlive: bool = False, **settings: str
+) -> Longhorn:
     """A Longhorn of three Kubernetes nodes, or of others."""
-    return Longhorn(Described(machines, volumes, {key.replace("_", "-"): value for key, value in settings.items()}))
+    values = {key.replace("_", "-"): value for key, value in settings.items()}
+    return Longhorn(Described(machines, volumes, values, frontends_outlive=frontends_outlive))
 
 
 def spread(name: str = "v", attached: str = "n1", **more: object) -> Volume:

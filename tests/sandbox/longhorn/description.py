@@ -87,6 +87,8 @@ class Described:
     """Values that are not the defaults."""
     offers: str = ""
     """The unverified kinds that it has: `design`, `v1.13`, or none."""
+    frontends_outlive: bool = False
+    """Whether a frontend outlives the pod of its instance manager. Nobody has shown this; see the README."""
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,8 @@ class Faults:
         self._controllers.snapshots.stuck.add(volume)
 
     def frontends_die(self) -> None:
-        """From now on a frontend dies with the pod of its instance manager, as the sources of v1.12.0 expect it."""
-        self._controllers.frontends.die = True
+        """From now on a frontend dies with the pod of its instance manager, whatever the description says."""
+        self._controllers.frontends.outlive = False
 
     def upgrade_stalls(self, kind: Kind, state: str) -> None:
         """Upgrades of an unverified kind do not leave a state."""
@@ -168,7 +168,6 @@ class Faults:
         self._controllers.engines.stuck.clear()
         self._controllers.replicas.taken.clear()
         self._controllers.snapshots.stuck.clear()
-        self._controllers.frontends.die = False
         self._webhook.refusals.clear()
         for node in sorted(self._controllers.nodes.lost):
             self.disk_found(node)

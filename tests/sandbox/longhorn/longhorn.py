@@ -41,7 +41,7 @@ class Longhorn:
         self.objects = Objects(server)
         self.observer = Observer(self.objects)
         shared = Shared(self.objects, pace or Durations(), self.kubernetes.nodes.dead.__contains__)
-        self.controllers = Controllers(shared, described.offers)
+        self.controllers = Controllers(shared, described)
         self.webhook = Webhook(self.objects)
         self.faults = Faults(self.objects, self.controllers, self.observer, self.webhook, self.kubernetes.faults)
         server.follow(self.objects)

@@ -2,8 +2,9 @@
 """The observer: it sees every change, and knows at each moment what every attached volume still has.
 
 The invariant: no act leaves an attached volume without a healthy replica (RW in the modes of its active engine), or
-with an engine whose instance manager does not run. A loss that a fault alone made is named as such: all that went last
-was on Kubernetes nodes that a fault had taken. Until its volume is healthy again, such a part may come and go.
+with an engine whose instance manager does not run, and none interrupts it: an attached volume that is faulted, or
+that is detached while a ticket wants it where it was. A loss that a fault alone made is named as such: all that went
+last was on Kubernetes nodes that a fault had taken. Until its volume is healthy again, such a part may come and go.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.sandbox.kubernetes.objects import Json, Kind, seconds_of
-from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, REPLICAS, VOLUMES
+from tests.sandbox.longhorn.kinds import ATTACHMENTS, ENGINES, MANAGERS, REPLICAS, VOLUMES
 from tests.sandbox.longhorn.objects import Objects
+
+NO_REPLICA = "no healthy replica"
+INTERRUPTED = "interrupted"
+"""The loss of an attached volume that is faulted or detached without the will of its workload."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Loss:
     moment: float
     volume: str
     what: str
-    """`no healthy replica` or `no running instance manager`."""
+    """`no healthy replica`, `no running instance manager` or `interrupted`."""
     fault: str
     """The fault that alone took it; empty: it was an act."""
 
@@ -43,6 +48,8 @@ class Observer:
         self._given_back: dict[str, float] = {}
         self._places: dict[str, set[str]] = {}
         """The Kubernetes nodes of the healthy replicas of each volume, when it was last seen."""
+        self._attached: dict[str, tuple[str, ...]] = {}
+        """The Kubernetes node of the workload of each attached volume, then those of its engines."""
         objects.listeners.append(self._seen)
 
     @property
@@ -80,12 +87,21 @@ class Observer:
             for each in self._objects.of_node(ENGINES, node):
                 self._look(each["spec"].get("volumeName", ""))
             if not gone and self._started_anew(item):
+                # The loss of a frontend there may be found only now.
+                held = [name for name, places in self._attached.items() if node in places]
+                self._explained |= dict.fromkeys([(name, INTERRUPTED) for name in held], self.taken[node])
                 del self.taken[node], self._given_back[node]
 
     def _look(self, name: str) -> None:
         volume = self._objects.get(VOLUMES, name)
-        state = (volume or {}).get("status", {}).get("state")
-        if volume is None or "deletionTimestamp" in volume["metadata"] or state != "attached":
+        if volume is None or "deletionTimestamp" in volume["metadata"]:
+            self._attached.pop(name, None)
+            self._forget(name)
+            return
+        status = volume.get("status", {})
+        attached = status.get("state") == "attached"
+        well = attached and status.get("robustness") != "faulted"
+        if self._is_interrupted(name, well=well) or not attached:
             self._forget(name)
             return
         if not volume["spec"].get("nodeID"):
@@ -95,12 +111,26 @@ class Observer:
         active = [each for each in engines if each["spec"].get("active")]
         if not active:
             return
+        if well:
+            self._attached[name] = (volume["spec"]["nodeID"], *(each["spec"]["nodeID"] for each in active))
         self._check_replicas(name, active)
         self._check_manager(name, active)
         runs = all(each.get("status", {}).get("currentState") == "running" for each in active)
-        well = runs and volume["status"].get("robustness") == "healthy"
-        if well and not any(each[0] == name for each in self._lost):
+        healthy = runs and volume["status"].get("robustness") == "healthy"
+        if healthy and not any(each[0] == name for each in self._lost):
             self._explained = {key: each for key, each in self._explained.items() if key[0] != name}
+
+    def _is_interrupted(self, name: str, *, well: bool) -> bool:
+        """Whether the volume was attached and is not, though its workload has not let go of it; it is noted once."""
+        if well or name not in self._attached:
+            return False
+        held = self._attached.pop(name)
+        tickets = ((self._objects.get(ATTACHMENTS, name) or {}).get("spec", {}).get("attachmentTickets") or {}).values()
+        if not any(each.get("nodeID") == held[0] for each in tickets):
+            return False
+        fault = next((self.taken[each] for each in held if each in self.taken), "")
+        self._note(name, INTERRUPTED, lost=True, fault=fault or self._explained.get((name, NO_REPLICA), ""))
+        return True
 
     def _forget(self, name: str) -> None:
         self._lost -= {each for each in self._lost if each[0] == name}
@@ -119,7 +149,7 @@ class Observer:
         fault = next((self.taken[each] for each in sorted(gone) if each in self.taken), "")
         if not gone <= self.taken.keys():
             fault = ""
-        self._note(name, "no healthy replica", lost=not healthy, fault=fault)
+        self._note(name, NO_REPLICA, lost=not healthy, fault=fault)
 
     def _place(self, replica: str) -> str:
         item = self._objects.get(REPLICAS, replica)

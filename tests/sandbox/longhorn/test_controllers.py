@@ -116,7 +116,7 @@ def test_a_rebuild_reverts_a_switch() -> None:
 
 
 def test_a_whole_node_by_hand() -> None:
-    found = built(spread())
+    found = built(spread(), frontends_outlive=True)
     found.write(NODES, "n1", {"allowScheduling": False})
     moved(found, "n2")
     replaced(found, "n1")

@@ -35,6 +35,7 @@ from tests.sandbox.longhorn.kinds import (
     SNAPSHOTS,
     VOLUMES,
 )
+from tests.sandbox.longhorn.observer import INTERRUPTED
 
 
 def test_disks_are_found_again_after_a_restart_or_not() -> None:
@@ -97,7 +98,8 @@ def test_the_observer_names_the_fault_that_took_something_alone() -> None:
     found.faults.node_dies("n2")
     found.clock.advance(60)
     assert {(each.volume, each.what, each.fault) for each in found.observer.losses} == {
-        ("v", "no healthy replica", "node_dies")
+        ("v", "no healthy replica", "node_dies"),
+        ("v", INTERRUPTED, "node_dies"),
     }
     assert found.observer.by_acts == []
 
@@ -216,15 +218,24 @@ def test_a_cordoned_node_gets_no_pod_and_loses_its_budget_once_nothing_is_attach
     assert found.until(lambda: found.objects.get(BUDGETS, name) is None)
 
 
-def test_with_the_sources_rule_a_frontend_dies_with_its_manager_and_its_volume_is_faulted() -> None:
+def test_a_frontend_dies_with_its_manager_and_its_volume_is_faulted() -> None:
     found = built(spread())
-    found.faults.frontends_die()
     moved(found, "n2")
     seen = states_of(found, "robustness")
     found.objects.delete(MANAGERS, found.manager("n1")["metadata"]["name"])
     found.clock.advance(120)
     assert "faulted" in seen
     assert told(found)[0] == "attached"
+    assert [(each.volume, each.what) for each in found.observer.by_acts] == [("v", INTERRUPTED)]
+
+
+def test_a_workload_that_lets_go_of_its_volume_interrupts_nothing() -> None:
+    found = built(spread())
+    found.detach("v")
+    assert found.until(lambda: told(found)[0] == "detached")
+    found.attach("v", "n2")
+    assert found.until(lambda: told(found) == ("attached", "healthy"))
+    assert found.observer.losses == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.sandbox.longhorn.unverified.in_place import CONTROL, TIMEOUT
 
 
 def design(*volumes: Volume, machines: tuple[Machine, ...] = MACHINES) -> Longhorn:
-    return Longhorn(Described(machines, volumes, offers="design"))
+    return Longhorn(Described(machines, volumes, offers="design", frontends_outlive=True))
 
 
 def begin(found: Longhorn, **spec: object) -> None:
@@ -25,7 +25,8 @@ def begin(found: Longhorn, **spec: object) -> None:
 
 
 def newer(*volumes: Volume, minutes: int = 60) -> Longhorn:
-    return Longhorn(Described(MACHINES, volumes, {TIMEOUT: str(minutes)}, offers="v1.13"))
+    settings = {TIMEOUT: str(minutes)}
+    return Longhorn(Described(MACHINES, volumes, settings, offers="v1.13", frontends_outlive=True))
 
 
 def seen_states(found: Longhorn, kind: Kind) -> list[str]:

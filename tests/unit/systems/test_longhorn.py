@@ -20,7 +20,7 @@ from tests.sandbox.kubernetes.in_process import TOKEN
 from tests.sandbox.listening import Listening
 from tests.sandbox.longhorn.description import Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE
-from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, NODES_OF_THREE, SPREAD, Driver, three
+from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, NODES_OF_THREE, SPREAD, Driver, outliving
 from tests.unit.systems.playing import Playbooks
 
 SYSTEM = "stateful.upgrade.longhorn"
@@ -98,7 +98,7 @@ class Played(Playbooks):
 
 @pytest.fixture
 def played(ansible_environment: Mapping[str, str]) -> Iterator[Played]:
-    driver = Driver(three(Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n2")))
+    driver = Driver(outliving(Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n2")))
     with Listening(driver.longhorn.clock, FACTOR) as listening:
         yield Played(driver, listening, ansible_environment)
 

@@ -18,8 +18,10 @@ from ...engine.lock_watch import Writers
 from ...engine.undo import Change, Path
 from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.temporary_changes import change, judge_undo, put_back
-from ..judge.stages import Act, run_of
+from ..judge.interruptions import attached_now, run_of
+from ..judge.stages import Act
 from ..observe.kinds import (
+    ATTACHED_MARK,
     HOME_MARK,
     INSTANCE_MANAGERS,
     NODE_MARK,
@@ -30,6 +32,7 @@ from ..observe.kinds import (
     SNAPSHOTS,
     TARGET,
     VOLUMES,
+    label_of,
     path_of,
 )
 from ..observe.state import Longhorn
@@ -60,11 +63,6 @@ def is_known(made: Change) -> bool:
         return isinstance(was, str) and was.isdecimal() and set_to == str(LONG)
     named = {ENGINE, MARK, HOME}
     return made.path in named and isinstance(set_to, str) and (was is None or isinstance(was, str))
-
-
-def label_of(image: str) -> str:
-    """The image as the value of a label."""
-    return hashlib.sha256(image.encode()).hexdigest()[:16] if image else "maintenance"
 
 
 @dataclass(frozen=True)
@@ -156,10 +154,11 @@ def _snapshot(at: At, act: Act) -> None:
     run = run_of(at.seen.nodes[act.node])
     name = f"upgrade-{hashlib.sha256(f'{run} {act.node} {act.target}'.encode()).hexdigest()[:20]}"
     labels = {RUN: run, TARGET: label_of(at.image)}
+    annotations = {ATTACHED_MARK: attached_now(at.seen, at.seen.volumes[act.target]).text()}
     made: Json = {
         "apiVersion": "longhorn.io/v1beta2",
         "kind": "Snapshot",
-        "metadata": {"name": name, "namespace": at.seen.namespace, "labels": labels},
+        "metadata": {"name": name, "namespace": at.seen.namespace, "labels": labels, "annotations": annotations},
         "spec": {"volume": act.target, "createSnapshot": True, "labels": {RUN: run}},
     }
     at.still_wanted()

@@ -12,7 +12,7 @@ from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
 from .copies import at_rest, healthy_nodes
 from .reasons import node_unknown
-from .volumes import busy, is_whole
+from .volumes import busy, is_whole, unsettled
 
 
 def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Verdict:
@@ -66,6 +66,7 @@ def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterat
     elif not held:
         said = f"Volume {name} has no healthy replica at all."
         yield waiting("no_replica", said, "Wait until Longhorn has salvaged it, or restore it.", about=name)
+    yield from unsettled(volume)
     if not volume.attached:
         return
     if engine is not None and engine.node in batch and volume.node not in batch:
@@ -85,7 +86,10 @@ def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = 
     reasons = [*_nodes(seen, (), expected)]
     near = {each.name for node in names for each in seen.volumes_on.get(node, ())}
     for name, volume in sorted(seen.volumes.items()):
-        if not volume.attached or (names and name not in near):
+        if names and name not in near:
+            continue
+        reasons += unsettled(volume)
+        if not volume.attached:
             continue
         if not is_whole(seen, volume):
             said = f"Volume {name} is {volume.robustness or 'in an unknown state'}, or has replicas to rebuild."

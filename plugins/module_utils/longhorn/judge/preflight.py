@@ -14,8 +14,9 @@ from ...common.words import enumerate_few
 from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
+from .interruptions import interrupted_before
 from .reasons import REPLACEMENT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
-from .volumes import busy, touched
+from .volumes import busy, exposed, unsettled
 
 UNKNOWN_VERSIONS = "unknown_versions"
 UNLISTED_IMAGES = "unlisted_images"
@@ -99,9 +100,12 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     for each in old:
         yield from _of_versions(name, each.image, image, accepted)
     held = sorted({instance for each in old for instance in each.instances})
-    attached = [each.name for each in touched(seen, name)]
-    if old and (held or attached) and REPLACEMENT not in accepted:
-        yield not_accepted(name, attached, held)
+    attached = [each.name for each in exposed(seen, name)]
+    if old and (held or attached):
+        if REPLACEMENT not in accepted:
+            yield not_accepted(name, attached, held)
+        else:
+            yield from interrupted_before(seen, name, image)
     detached = [each.name for each in seen.volumes_on.get(name, ()) if not each.attached]
     if detached:
         said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
@@ -165,9 +169,7 @@ def _of_versions(name: str, old: str, new: str, accepted: Collection[str]) -> It
 def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_replicas: bool) -> Iterator[Reason]:
     name = volume.name
     if not volume.attached:
-        if volume.state not in {"detached", ""}:
-            said = f"Volume {name} is {volume.state}."
-            yield waiting("volume_in_between", said, "Wait until it is attached or detached.", about=name)
+        yield from unsettled(volume)
         return
     yield from _of_kind(volume)
     yield from engine_node_unknown(seen, volume)

@@ -17,6 +17,7 @@ from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
 from ..observe.state import InstanceManager, Longhorn, Node, Volume
 from .copies import at_rest, healthy_nodes, lenders
+from .interruptions import interrupted_before, run_of
 from .reasons import (
     REPLACEMENT,
     engine_node_unknown,
@@ -27,7 +28,7 @@ from .reasons import (
     snapshot_failed,
     system_not_upgraded,
 )
-from .volumes import busy, is_whole, judge_copies, moved_from, rebuilds, touched
+from .volumes import busy, exposed, is_whole, judge_copies, moved_from, rebuilds, touched
 
 
 class Stage(Enum):
@@ -115,7 +116,7 @@ def _begin(seen: Longhorn, node: Node) -> Step | None:
             acts=(Act("keep_replicas", node.name), Act("mark_node", node.name)),
         )
     found = {each.volume: each for each in seen.snapshots if each.run == run_of(node)}
-    missing = [each.name for each in touched(seen, node.name) if each.name not in found]
+    missing = [each.name for each in exposed(seen, node.name) if each.name not in found]
     unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
     failed = [each for each in unready if each.error]
     if failed:
@@ -140,11 +141,6 @@ def add_replicas(seen: Longhorn, node: str, stage: Stage = Stage.INITIALIZING) -
     return _waits(stage, waiting("replicas_grow", said, remedy, about=node), acts=acts)
 
 
-def run_of(node: Node) -> str:
-    """The run that has marked the node, as it stands on the snapshots made for it."""
-    return node.mark.split("@")[0]
-
-
 def _evacuate(seen: Longhorn, node: Node) -> Step:
     begun = _begin(seen, node)
     if begun is not None:
@@ -155,13 +151,16 @@ def _evacuate(seen: Longhorn, node: Node) -> Step:
 def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager]) -> Step:
     """The step while an instance manager of another image is there."""
     held = sorted({instance for each in old for instance in each.instances})
-    attached = touched(seen, node.name)
+    attached = exposed(seen, node.name)
     if not held and not attached:
         # Longhorn removes an instance manager without instances by itself, and starts the one of the new image.
         said = f"Longhorn replaces the instance manager of node {node.name} by itself, since nothing runs in it."
         return _waits(Stage.REPLACING, waiting("manager_swaps", said, about=node.name))
     if REPLACEMENT not in wanted.accepted:
         return _refused(not_accepted(node.name, [each.name for each in attached], held))
+    harmed = tuple(interrupted_before(seen, node.name, wanted.image))
+    if harmed:
+        return Step(Stage.ERROR, (), Verdict(harmed))
     begun = _begin(seen, node) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
         return begun

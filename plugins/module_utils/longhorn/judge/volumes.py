@@ -9,13 +9,19 @@ from collections.abc import Iterator
 
 from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
-from ..observe.state import HEALTHY, RUNNING, UNDER_WAY, Longhorn, Volume
+from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Volume
 from .copies import healthy_nodes, rebuilding
 
 
 def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     """The attached v2 volumes with an engine or a replica on the node."""
     return tuple(each for each in seen.volumes_on.get(node, ()) if each.attached)
+
+
+def exposed(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The attached v2 volumes with an engine, a replica or the frontend of their workload on the node."""
+    served = [each for each in seen.v2_volumes if each.attached and node in {each.node, each.at_node}]
+    return tuple(dict.fromkeys((*touched(seen, node), *served)))
 
 
 def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
@@ -34,6 +40,19 @@ def judge_copies(seen: Longhorn, node: str) -> Verdict:
             reasons.append(waiting("last_replica", said, remedy, about=volume.name))
         reasons += busy(seen, volume)
     return Verdict(tuple(reasons))
+
+
+def unsettled(volume: Volume) -> Iterator[Reason]:
+    """The wait for a volume that is not attached, and has not come to rest as detached either."""
+    if volume.attached:
+        return
+    if volume.robustness == FAULTED:
+        said = f"Volume {volume.name} is faulted, and {volume.state or 'of unknown state'}."
+        remedy = "Salvage it or restore it, as Longhorn's documentation says."
+        yield waiting("volume_faulted", said, remedy, about=volume.name)
+    elif volume.node or volume.state not in {"detached", ""}:
+        said = f"Volume {volume.name} is {volume.state or 'of unknown state'}."
+        yield waiting("volume_in_between", said, "Wait until it is attached or detached.", about=volume.name)
 
 
 def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:

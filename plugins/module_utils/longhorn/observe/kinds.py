@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from ...kubernetes.paths import in_namespace
 
 API = "/apis/longhorn.io/v1beta2"
@@ -19,6 +21,7 @@ INSTANCE_MANAGERS = "instancemanagers"
 SETTINGS = "settings"
 SNAPSHOTS = "snapshots"
 BACKUPS = "backups"
+ATTACHMENTS = "volumeattachments"
 
 DEFAULT_IMAGE = "default-instance-manager-image"
 """The setting with the image that every instance manager should run. Longhorn's own upgrade sets it."""
@@ -34,10 +37,17 @@ RUN = "upgrade.stateful/run"
 """The label on everything that a run makes."""
 TARGET = "upgrade.stateful/target"
 """The label that tells for which image it was made."""
+ATTACHED_MARK = "upgrade.stateful/attached"
+"""The annotation on a snapshot that a run has made: where its volume was attached then, and since when."""
 NODE_MARK = "upgrade.stateful/engine-switch"
 """The annotation on a Longhorn node whose engine is being switched: the name of the run that began it, and the time."""
 HOME_MARK = "upgrade.stateful/engine-home"
 """The annotation on a volume whose engine is away: the node from which a run has moved it."""
+
+
+def label_of(image: str) -> str:
+    """The image as the value of the label `TARGET`."""
+    return hashlib.sha256(image.encode()).hexdigest()[:16] if image else "maintenance"
 
 
 def path_of(namespace: str, kind: str, name: str = "") -> str:

@@ -18,6 +18,7 @@ from ...kubernetes.pods import pod_path
 from ...pools.pull_pod import Model
 from . import reading
 from .kinds import (
+    ATTACHMENTS,
     BACKUPS,
     DEFAULT_IMAGE,
     ENGINES,
@@ -45,6 +46,7 @@ _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
     INSTANCE_MANAGERS: ("InstanceManager", reading.instance_manager),
     SETTINGS: ("Setting", reading.setting),
     BACKUPS: ("Backup", reading.backup),
+    ATTACHMENTS: ("VolumeAttachment", reading.attachment),
 }
 
 
@@ -83,6 +85,7 @@ def look(client: KubernetesClient, namespace: str) -> Longhorn:
         settings={name: value for name, value, _undo in found[SETTINGS]},
         snapshots=ours,
         backups=found[BACKUPS],
+        attachments=found[ATTACHMENTS],
         kubernetes_nodes={each.name: each for each in of_kubernetes},
         settings_with_undo=frozenset(name for name, _value, undo in found[SETTINGS] if undo),
     )

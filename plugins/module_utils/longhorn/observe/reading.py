@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
 from ...kubernetes.answers import reading_object
 from ...kubernetes.undo_annotation import UNDO
-from .kinds import HOME_MARK, NODE_MARK, RUN, TARGET
+from .kinds import ATTACHED_MARK, HOME_MARK, NODE_MARK, RUN, TARGET
 from .state import (
     RUNNING,
+    Attached,
+    Attachment,
     Backup,
     Condition,
     Disk,
@@ -115,6 +117,7 @@ def volume(name: str, item: Json) -> Volume:
         cloning=clone in {"initiated", "copy-completed-awaiting-healthy"},
         workloads=within(status, "kubernetesStatus", _workloads, {}),
         carries_undo=carries_undo(item),
+        remounted=text(status, "remountRequestedAt", ""),
     )
 
 
@@ -227,7 +230,7 @@ def _version(status: Json) -> int:
 def snapshot(name: str, item: Json) -> Snapshot:
     """A snapshot that a run has made."""
     metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
-    labels = text_map(metadata, "labels")
+    labels, notes = text_map(metadata, "labels"), text_map(metadata, "annotations")
     return Snapshot(
         name=name,
         uid=text(metadata, "uid"),
@@ -236,6 +239,7 @@ def snapshot(name: str, item: Json) -> Snapshot:
         target=labels.get(TARGET, ""),
         ready=flag(status, "readyToUse", default=False),
         error=text(status, "error", ""),
+        attached=Attached.of(notes.get(ATTACHED_MARK, "")),
     )
 
 
@@ -245,6 +249,29 @@ def backup(name: str, item: Json) -> Backup:
     status = part(item, "status", {})
     volume_name = text(status, "volumeName", "") or labels.get("backup-volume", "")
     return Backup(name, volume_name, text(status, "state", ""))
+
+
+def attachment(_name: str, item: Json) -> Attachment:
+    """A volume attachment: its tickets that are satisfied, and since when."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    wanted = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "nodeID", ""), {})
+    told = named(status, "attachmentTicketStatuses", _satisfied_since, {})
+    since: dict[str, frozenset[str]] = {}
+    for ticket, node_name in wanted.items():
+        if told.get(ticket):
+            since[node_name] = since.get(node_name, frozenset()) | {told[ticket]}
+    return Attachment(text(spec, "volume", ""), since)
+
+
+def _satisfied_since(_ticket: str, status: Json) -> str:
+    """The time since which a ticket is satisfied; empty if it is not."""
+    times = listed(
+        status,
+        "conditions",
+        lambda each: (text(each, "type", ""), text(each, "status", ""), text(each, "lastTransitionTime", "")),
+        (),
+    )
+    return next((since for kind, state, since in times if (kind, state) == ("Satisfied", "True")), "")
 
 
 def setting(name: str, item: Json) -> tuple[str, str, bool]:

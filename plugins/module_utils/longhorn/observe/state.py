@@ -15,6 +15,7 @@ from .upgrades import Upgrades
 V2 = "v2"
 ATTACHED = "attached"
 HEALTHY = "healthy"
+FAULTED = "faulted"
 RUNNING = "running"
 READ_WRITE = "RW"
 REBUILDING = "WO"
@@ -100,6 +101,8 @@ class Volume:
     workloads: tuple[str, ...] = ()
     """The pods that use it, as Longhorn knows them."""
     carries_undo: bool = False
+    remounted: str = ""
+    """The time at which Longhorn last asked for a new mount, which it does after each interruption."""
 
     @property
     def home(self) -> str:
@@ -110,6 +113,40 @@ class Volume:
     def attached(self) -> bool:
         """Whether it is attached."""
         return self.state == ATTACHED
+
+
+@dataclass(frozen=True)
+class Attached:
+    """The node that a volume is attached to, and the times since then."""
+
+    node: str
+    remounted: str
+    """The time at which Longhorn last asked for a new mount."""
+    since: frozenset[str]
+    """The times since which the tickets of this node are satisfied."""
+
+    def text(self) -> str:
+        """It as an annotation."""
+        return f"{self.node} {self.remounted or '-'} {','.join(sorted(self.since))}"
+
+    @classmethod
+    def of(cls, text: str) -> Attached | None:
+        """It from an annotation; None if this is none."""
+        node, _space, rest = text.partition(" ")
+        remounted, space, since = rest.partition(" ")
+        if not (node and space):
+            return None
+        times = frozenset(filter(None, since.split(",")))
+        return cls(node, "" if remounted == "-" else remounted, times)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """The tickets of a volume that are satisfied."""
+
+    volume: str
+    since: Mapping[str, frozenset[str]]
+    """The times since which they are, by the node that they want the volume on."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +231,8 @@ class Snapshot:
     target: str
     ready: bool
     error: str
+    attached: Attached | None = None
+    """The attachment of its volume when the run made it; None if that is not noted."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +273,7 @@ class Longhorn:
     backups: tuple[Backup, ...] = ()
     kubernetes_nodes: Mapping[str, KubernetesNode] = field(default_factory=dict)
     settings_with_undo: frozenset[str] = frozenset()
+    attachments: tuple[Attachment, ...] = ()
     upgrades: Upgrades = field(default_factory=Upgrades)
     """The upgrades that Longhorn makes by itself."""
 
@@ -241,6 +281,11 @@ class Longhorn:
     def engine_of(self) -> Mapping[str, Engine]:
         """The engine that counts of each volume, by the volume's name."""
         return {each.volume: each for each in self.engines if each.active}
+
+    @cached_property
+    def attachment_of(self) -> Mapping[str, Attachment]:
+        """The attachment of each volume, by the volume's name."""
+        return {each.volume: each for each in self.attachments}
 
     @cached_property
     def replicas_of(self) -> Mapping[str, tuple[Replica, ...]]:

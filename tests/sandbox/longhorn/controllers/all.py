@@ -17,6 +17,7 @@ from tests.sandbox.longhorn.controllers.shares import Shares
 from tests.sandbox.longhorn.controllers.snapshots import Backups, Snapshots
 from tests.sandbox.longhorn.controllers.volumes import Volumes
 from tests.sandbox.longhorn.controllers.work import Queue, Shared
+from tests.sandbox.longhorn.description import Described
 from tests.sandbox.longhorn.kinds import ENGINES, FRONTENDS, REPLICAS
 from tests.sandbox.longhorn.unverified.control import Control
 from tests.sandbox.longhorn.unverified.design import OneNode, Whole
@@ -34,13 +35,14 @@ class Controller(Protocol):
 
 
 class Controllers:
-    """Each looks at what it is told of, a moment later. `offers` names the unverified kinds that there are."""
+    """Each looks at what it is told of, a moment later."""
 
-    def __init__(self, shared: Shared, offers: str = "") -> None:
+    def __init__(self, shared: Shared, described: Described) -> None:
         self._objects = shared.objects
         self.instances = Instances(shared)
         self.engines = Engines(shared, self.instances)
         self.frontends = Frontends(shared, self.instances)
+        self.frontends.outlive = described.frontends_outlive
         self.replicas = Replicas(shared, self.instances)
         self.managers = Managers(shared)
         self.nodes = Nodes(shared)
@@ -52,9 +54,9 @@ class Controllers:
         self.troubles = Troubles()
         self._each: list[Controller] = [self.engines, self.frontends, self.replicas, self.managers, self.nodes]
         self._each += [self.volumes, self.attachments, self.snapshots, self.backups, self.shares]
-        if offers == "design":
+        if described.offers == "design":
             self._each += [Whole(shared, self.troubles), OneNode(shared, self.troubles)]
-        elif offers == "v1.13":
+        elif described.offers == "v1.13":
             self.managers.restart_policy, self.nodes.beside = "Always", False
             self._each += [OneManager(shared, self.managers, self.troubles), Control(shared, self.troubles)]
         shared.objects.listeners.append(self._seen)

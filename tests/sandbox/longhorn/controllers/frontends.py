@@ -20,8 +20,8 @@ class Frontends:
     def __init__(self, shared: Shared, instances: Instances) -> None:
         self._shared, self._objects, self._instances = shared, shared.objects, instances
         self.queue = shared.queue(self._look)
-        self.die = False
-        """Whether a frontend dies with the pod of its instance manager. See the README."""
+        self.outlive = False
+        """Whether a frontend outlives the pod of its instance manager. See the README."""
 
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
         """Take note of a change."""
@@ -42,7 +42,7 @@ class Frontends:
         frontend = drafts.take(FRONTENDS, item)
         spec, status = frontend["spec"], frontend["status"]
         before = status.get("currentState")
-        lives = not self.die and not self._shared.dead(spec.get("nodeID", ""))
+        lives = self.outlive and not self._shared.dead(spec.get("nodeID", ""))
         if before == "running" and spec.get("desireState") == "running" and lives:
             self._outlive(frontend)
         else:

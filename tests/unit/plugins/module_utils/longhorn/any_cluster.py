@@ -128,7 +128,7 @@ def cases(draw: st.DrawFn, offers: str = "") -> Case:
         Machine(name, image=NEW_IMAGE if name in done else OLD_IMAGE, schedulable=name not in closed) for name in nodes
     )
     return Case(
-        Described(machines, found, offers=offers),
+        Described(machines, found, offers=offers, frontends_outlive=draw(st.booleans())),
         draw(st.sampled_from([each for each in (*FAULTS, *BY_LONGHORN[offers]) if each not in UNHEEDED[offers]])),
         draw(st.sampled_from(nodes)),
         draw(st.sampled_from(found)).name,
@@ -160,4 +160,5 @@ def large(nodes: int, count: int, chosen: int, fault: str, seed: int = 0, killed
         for number in range(count)
     )
     machines = tuple(Machine(name, image=OLD_IMAGE if name in names[:chosen] else NEW_IMAGE) for name in names)
-    return Case(Described(machines, found), fault, names[-1], found[0].name, 8.0, killed_before)
+    described = Described(machines, found, frontends_outlive=True)
+    return Case(described, fault, names[-1], found[0].name, 8.0, killed_before)

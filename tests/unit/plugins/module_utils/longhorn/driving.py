@@ -28,10 +28,19 @@ QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
 
 
 def three(
-    *volumes: Volume, nodes: tuple[str, ...] = NODES_OF_THREE, settings: dict[str, str] | None = None
+    *volumes: Volume,
+    nodes: tuple[str, ...] = NODES_OF_THREE,
+    settings: dict[str, str] | None = None,
+    frontends_outlive: bool = False,
 ) -> Longhorn:
     """A Longhorn of some nodes with these volumes."""
-    return Longhorn(Described(tuple(Machine(name) for name in nodes), volumes, settings or {}), pace=QUICK)
+    machines = tuple(Machine(name) for name in nodes)
+    return Longhorn(Described(machines, volumes, settings or {}, frontends_outlive=frontends_outlive), pace=QUICK)
+
+
+def outliving(*volumes: Volume, **more: Any) -> Longhorn:
+    """The same where frontends outlive their instance manager, which nobody has shown: for what is tested besides."""
+    return three(*volumes, frontends_outlive=True, **more)
 
 
 class Killed(BaseException):
@@ -75,6 +84,8 @@ class Driver:
         self.lock = "stateful-upgrade"
         """The name of the lock of the run."""
         self.guard: Killing | None = None
+        self.interrupted: list[str] = []
+        """The refusals after an interruption, which a person has read."""
 
     def connect(self, _options: object) -> Any:
         """The client of the collection."""

@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease 
 
 from tests.sandbox.longhorn.description import Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE
-from tests.unit.plugins.module_utils.longhorn.driving import SPREAD, Driver, Killed, Killing, three
+from tests.unit.plugins.module_utils.longhorn.driving import SPREAD, Driver, Killed, Killing, outliving
 
 ACTS_BEFORE_THE_END = 8
 """Node, setting, snapshots and engines are changed, and the instance manager is still there."""
@@ -54,7 +54,7 @@ WAYS: list[tuple[str, Callable[[Driver], Outcome]]] = [
 
 @pytest.mark.parametrize("act", [each[1] for each in WAYS], ids=[each[0] for each in WAYS])
 def test_the_changes_of_a_run_that_lives_are_its_own(drive: type[Driver], act: Callable[[Driver], Outcome]) -> None:
-    driver = drive(three(Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n1")))
+    driver = drive(outliving(Volume("vol-1", SPREAD, "n1"), Volume("vol-2", SPREAD, "n1")))
     night = Living(driver)
     left, managers = driver.leftovers(), driver.images()
     driver.run, driver.lock = "run-2", "stateful-upgrade"

@@ -11,7 +11,15 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 
 from tests.sandbox.longhorn.description import Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, VOLUMES
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, three
+from tests.unit.plugins.module_utils.longhorn.driving import (
+    NODES_OF_THREE,
+    SPREAD,
+    Driver,
+    Killed,
+    Killing,
+    outliving,
+    three,
+)
 
 S1 = tuple(Volume(f"vol-{number}", SPREAD, "n1") for number in (1, 2, 3))
 S2 = tuple(Volume(f"vol-{number}", ("n2", "n3"), "n1") for number in (1, 2, 3))
@@ -20,7 +28,7 @@ S3 = tuple(Volume(f"vol-{number}", SPREAD, f"n{number}") for number in (1, 2, 3)
 
 @pytest.mark.parametrize("volumes", [S1, S2, S3], ids=["S1", "S2", "S3"])
 def test_the_succeeding_cases_of_the_design_are_completed(drive: type[Driver], volumes: tuple[Volume, ...]) -> None:
-    driver = drive(three(*volumes))
+    driver = drive(outliving(*volumes))
     planned = driver.plan()
     assert planned.verdict.reasons == ()
     assert [batch["members"] for batch in planned.more["batches"]] == [["n1"], ["n2"], ["n3"]]
@@ -53,7 +61,7 @@ F2 = (Volume("vol-1", ("n2",), "n1"), Volume("vol-2", SPREAD, "n1"))
 def test_the_failing_cases_of_the_design_are_refused_and_nothing_is_touched(
     drive: type[Driver], volumes: tuple[Volume, ...]
 ) -> None:
-    driver = drive(three(*volumes))
+    driver = drive(outliving(*volumes))
     planned = driver.plan()
     assert [each.code for each in planned.verdict.deciding()] == ["single_replica"]
     assert "Volume vol-1 has a single replica" in planned.verdict.reasons[0].message
@@ -62,7 +70,7 @@ def test_the_failing_cases_of_the_design_are_refused_and_nothing_is_touched(
 
 @pytest.mark.parametrize("volumes", [F1, F2], ids=["F1", "F2"])
 def test_with_an_extra_replica_for_a_while_they_are_completed(drive: type[Driver], volumes: tuple[Volume, ...]) -> None:
-    driver = drive(three(*volumes))
+    driver = drive(outliving(*volumes))
     assert driver.plan(extra_replicas=True).verdict.passed
     done = driver.switch("n1", "n2", extra_replicas=True)
     assert done.verdict.passed, done.verdict
@@ -90,7 +98,7 @@ def switched_but_killed(driver: Driver, acts: int) -> bool:
 
 def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]) -> None:
     for acts in range(MOST_ACTS):
-        driver = drive(three(*TWO))
+        driver = drive(outliving(*TWO))
         killed = switched_but_killed(driver, acts)
         driver.run, driver.guard = "run-2", None
         done = driver.switch("n1")
@@ -108,7 +116,7 @@ def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]
 
 def test_what_a_killed_run_leaves_is_put_back_before_any_act(drive: type[Driver]) -> None:
     for acts in range(MOST_ACTS):
-        driver = drive(three(*TWO))
+        driver = drive(outliving(*TWO))
         killed = switched_but_killed(driver, acts)
         driver.run, driver.guard = "run-2", None
         assert driver.manager_runs("n1")
@@ -122,7 +130,7 @@ def test_what_a_killed_run_leaves_is_put_back_before_any_act(drive: type[Driver]
 
 
 def test_one_pass_at_a_time_comes_to_the_same_end(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     for number in range(60):
         driver.run = f"run-{number}"
         done = driver.switch("n1", wait=False)
@@ -136,14 +144,14 @@ def test_one_pass_at_a_time_comes_to_the_same_end(drive: type[Driver]) -> None:
 
 
 def test_check_mode_asks_for_the_acts_that_are_due_and_makes_none(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     done = driver.switch("n1", check_mode=True)
     assert (done.verdict.state, done.changed) == (State.WAITING, True)
     assert driver.leftovers() == ["vol-2: engine on n1"]
 
 
 def test_engines_are_moved_away_for_maintenance_and_brought_home(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     gone = driver.switch("n1", state="evacuated", accept_unverified=[])
     assert gone.verdict.passed, gone.verdict
     assert {driver.longhorn.engine(name)["spec"]["nodeID"] for name in ("vol-1", "vol-2")} <= {"n2", "n3"}
@@ -186,7 +194,7 @@ def faults() -> list[tuple[str, Callable[[Driver], None]]]:
 
 @pytest.mark.parametrize("spoil", [each[1] for each in faults()], ids=[each[0] for each in faults()])
 def test_a_fault_that_passes_is_waited_for(drive: type[Driver], spoil: Callable[[Driver], None]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     spoil(driver)
     done = driver.switch("n1")
     assert done.verdict.passed, (done.verdict, driver.said)
@@ -195,7 +203,7 @@ def test_a_fault_that_passes_is_waited_for(drive: type[Driver], spoil: Callable[
 
 
 def test_a_step_that_fails_brings_the_engines_home_that_were_moved(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     driver.longhorn.faults.switch_reverts("vol-1")
     done = driver.switch("n1", wait_timeout=30)
     assert "timed_out" in {each.code for each in done.verdict.deciding()}
@@ -210,7 +218,7 @@ def test_a_step_that_fails_brings_the_engines_home_that_were_moved(drive: type[D
 
 
 def test_a_manager_that_never_runs_stops_the_run_and_the_engines_that_stay_are_named(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     driver.longhorn.faults.manager_never_runs("n1")
     done = driver.switch("n1", wait_timeout=30)
     assert {"manager_starts", "timed_out", "engine_stays"} == {each.code for each in done.verdict.deciding()}
@@ -226,7 +234,7 @@ def test_a_manager_that_never_runs_stops_the_run_and_the_engines_that_stay_are_n
 
 
 def test_a_rebuild_that_is_stuck_is_named_with_its_volume(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     driver.longhorn.faults.rebuild_stuck("vol-1")
     done = driver.switch("n1", wait_timeout=30)
     assert "timed_out" in {each.code for each in done.verdict.deciding()}
@@ -234,7 +242,7 @@ def test_a_rebuild_that_is_stuck_is_named_with_its_volume(drive: type[Driver]) -
 
 
 def test_a_run_that_is_asked_to_stop_stops_before_the_manager_goes(drive: type[Driver]) -> None:
-    driver = drive(three(*TWO))
+    driver = drive(outliving(*TWO))
     driver.guard = Killing(stopped=True)
     done = driver.switch("n1")
     assert [each.code for each in done.verdict.deciding()] == ["stopped_by_request"]
@@ -244,7 +252,7 @@ def test_a_run_that_is_asked_to_stop_stops_before_the_manager_goes(drive: type[D
 
 
 def test_the_gate_answers_for_other_tools(drive: type[Driver]) -> None:
-    driver = drive(three(*S2))
+    driver = drive(outliving(*S2))
     assert driver.gate("before_batch", batch=["n2"], expected=list(NODES_OF_THREE)).verdict.passed
     both = driver.gate("before_batch", batch=["n2", "n3"], expected=list(NODES_OF_THREE))
     assert {each.code for each in both.verdict.deciding()} == {"last_replica"}

@@ -58,7 +58,8 @@ OUTER = set(OUTSIDE.kinds)
 
 
 def offering(kinds: str, *volumes: Volume) -> Longhorn:
-    return Longhorn(Described(tuple(Machine(name) for name in NODES_OF_THREE), volumes, offers=kinds))
+    machines = tuple(Machine(name) for name in NODES_OF_THREE)
+    return Longhorn(Described(machines, volumes, offers=kinds, frontends_outlive=True))
 
 
 def made(driver: Driver, kinds: str) -> list[Json]:

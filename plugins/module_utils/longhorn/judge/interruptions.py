@@ -1,0 +1,108 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Attached volumes that were interrupted since a run has begun with them. Pure.
+
+Longhorn detaches a volume as faulted whose engine or frontend has died, and attaches it again. It can be over between
+two looks, and be of no trace in the volume. What stays is the time since which its attachment ticket is satisfied
+(`controller/volume_attachment_controller.go` of v1.12) and, if Longhorn asks the workload for a new mount, the time of
+that (`remountRequestedAt`, `controller/volume_controller.go`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...common.verdict import Reason, refused
+from ...common.words import enumerate_few
+from ..observe.kinds import label_of
+from ..observe.state import FAULTED, Attached, Longhorn, Node, Snapshot, Volume
+from .reasons import REPLACEMENT
+from .volumes import exposed
+
+Before = Mapping[str, Attached]
+"""The attachment of each volume while it was still well, by its name."""
+
+
+def attached_now(seen: Longhorn, volume: Volume) -> Attached:
+    """The attachment of a volume as it is now."""
+    attachment = seen.attachment_of.get(volume.name)
+    since = attachment.since.get(volume.node, frozenset()) if attachment else frozenset()
+    return Attached(volume.node, volume.remounted, since)
+
+
+def run_of(node: Node) -> str:
+    """The run that has marked the node, as it stands on the snapshots made for it."""
+    return node.mark.split("@")[0]
+
+
+def before(seen: Longhorn, name: str) -> Before:
+    """The volumes that the change of a node may interrupt, as they were when the run that has begun it saw them first.
+
+    It is noted on the snapshots of that run. Volumes without one are as they are now.
+    """
+    node = seen.nodes.get(name)
+    run = run_of(node) if node else ""
+    noted = {each.volume: each.attached for each in seen.snapshots if run and each.run == run and each.attached}
+    now = {each.name: attached_now(seen, each) for each in exposed(seen, name) if each.robustness != FAULTED}
+    return {**now, **noted}
+
+
+def interrupted(seen: Longhorn, node: str, earlier: Before) -> Iterator[tuple[str, Reason]]:
+    """The volumes that have been interrupted since, by name. One that its workload has let go of is none."""
+    for name, then in sorted(earlier.items()):
+        volume = seen.volumes.get(name)
+        how = _interruption(seen, volume, then) if volume is not None else ""
+        if volume is not None and how:
+            yield name, _interrupted(volume, node, how)
+
+
+def _interruption(seen: Longhorn, volume: Volume, then: Attached) -> str:
+    """The way in which the volume was interrupted since then; empty if it was not."""
+    now = attached_now(seen, volume)
+    if volume.robustness == FAULTED:
+        return "it is faulted"
+    if now.remounted != then.remounted:
+        return f"Longhorn asked for a new mount at {now.remounted}"
+    if now.node != then.node:
+        # Its workload has let go of it, or is on another node by now.
+        return ""
+    if not volume.attached:
+        return f"it is {volume.state}"
+    anew = then.since and then.since.isdisjoint(now.since)
+    return f"it was detached, and attached again at {min(now.since, default='this time')}" if anew else ""
+
+
+def _interrupted(volume: Volume, node: str, how: str) -> Reason:
+    pods = f" ({enumerate_few(volume.workloads)})" if volume.workloads else ""
+    return refused(
+        "volume_interrupted",
+        f"Volume {volume.name} was interrupted while node {node} was changed: {how}. No further node is begun.",
+        f"See that its workload{pods} is well. Scale down the workloads on the nodes that are left until their volumes"
+        " are detached: Longhorn then replaces the instance managers by itself.",
+    )
+
+
+def interrupted_before(seen: Longhorn, node: str, image: str) -> Iterator[Reason]:
+    """The refusal to replace an instance manager after a run to this image has interrupted a volume.
+
+    To accept the unverified step is not to accept this.
+    """
+    found = [each for each in seen.snapshots if each.target == label_of(image) and _is_evidence(seen, each)]
+    if found:
+        snapshots = enumerate_few(sorted(each.name for each in found))
+        yield refused(
+            "interrupted_before",
+            f"Volumes were interrupted since a run to this image has begun with them:"
+            f" {enumerate_few(sorted({each.volume for each in found}))}. So {REPLACEMENT} does not count as accepted"
+            f" for node {node}.",
+            "Scale down the workloads whose volumes are attached there: Longhorn then replaces the instance manager by"
+            f" itself. If the interruption had another cause, remove the snapshots that say so: kubectl delete -n"
+            f" {seen.namespace} snapshots.longhorn.io {snapshots}.",
+        )
+
+
+def _is_evidence(seen: Longhorn, snapshot: Snapshot) -> bool:
+    volume = seen.volumes.get(snapshot.volume)
+    then = snapshot.attached
+    return volume is not None and then is not None and bool(_interruption(seen, volume, then))
