@@ -238,6 +238,7 @@ def test_the_commands_of_the_documentation_put_everything_back(cluster: Cluster,
     assert cluster.fingerprint() == before
 
 
+@pytest.mark.soak
 def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun_meanwhile_is_waited_for(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

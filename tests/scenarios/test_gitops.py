@@ -115,6 +115,7 @@ def runs(lab: Lab) -> Iterator[Runs]:
     cluster.remove()
 
 
+@pytest.mark.soak
 def test_a_job_upgrades_the_cluster_it_lives_beside(
     runs: Runs, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -35,6 +35,7 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
     cluster.remove()
 
 
+@pytest.mark.soak
 def test_a_stranger_with_a_release_of_the_chart_comes_to_a_first_plan_by_the_commands_of_the_readme(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_stranger_with_a_release_of_the_chart_comes_to_a_first_plan_by_the_com
     assert cluster.fingerprint() == before
 
 
+@pytest.mark.soak
 def test_releases_of_the_official_chart_go_zone_by_zone(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

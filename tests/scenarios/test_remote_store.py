@@ -42,6 +42,7 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
     cluster.remove()
 
 
+@pytest.mark.soak
 def test_nothing_is_lost_and_a_pool_keeps_its_strategy(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

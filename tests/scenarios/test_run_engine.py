@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.lab import Lab
 from tests.lab.monitoring.servers import Alertmanager, alertmanager, prometheus
 from tests.lab.monitoring.test_metrics import values
@@ -38,6 +40,7 @@ CAREFULLY: dict[str, Any] = {
 MOST_PASSES = 30
 
 
+@pytest.mark.soak
 def test_an_upgrade_with_all_that_stands_around_it(
     lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -13,7 +13,7 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import KILLS, Siege, conclude
 
 FROM, TO = "2.19.6", "3.8.0"
-RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "12"))
+RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "4"))
 """The number of runs that are killed at random."""
 LONGEST = 11.0
 """Seconds that a whole run takes about, so that kills fall anywhere in it."""

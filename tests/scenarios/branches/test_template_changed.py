@@ -101,6 +101,7 @@ def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
     upgraded_once(siege, VERSION)
 
 
+@pytest.mark.soak
 def test_killed_at_its_acts_each_pod_is_replaced_once(cluster: Cluster, ansible_environment: Mapping[str, str]) -> None:
     change(cluster, template=RESTARTED)
     siege = Siege.lay(cluster, VERSION, ansible_environment)
@@ -133,7 +134,7 @@ def test_a_narrowed_run_leaves_the_others_on_the_older_template(
     assert "Plan: 2 to replace (template changed), 1 already on 2.19.6." in rest.output
 
 
-@pytest.mark.parametrize("strategy", ["OnDelete", "RollingUpdate"])
+@pytest.mark.parametrize("strategy", [pytest.param("OnDelete", marks=pytest.mark.soak), "RollingUpdate"])
 def test_a_pool_that_a_partition_holds_gets_it_back(
     strategy: str, cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:

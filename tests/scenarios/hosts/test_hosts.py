@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.fixtures import lab_directory
 from tests.lab.traffic import Traffic, seed
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
@@ -97,6 +99,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
     tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
