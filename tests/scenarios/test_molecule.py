@@ -41,12 +41,16 @@ def played(names: set[str], folder: Path) -> None:
     environment = {**os.environ, OWNER: str(os.getpid()), "ANSIBLE_HOME": str(folder), "NO_COLOR": "1"}
     chosen = [argument for name in sorted(names | OTHER_NAMES) for argument in ("--scenario-name", name)]
     command = [sys.executable, "-m", "tests.molecule", "test", "--report", *chosen]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, check=False, capture_output=True, text=True, timeout=PATIENCE
-    )
-    said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
-    print(said)
-    assert done.returncode == 0, said[-3000:]
+    output = folder / "molecule.log"
+    with output.open("wb") as log:
+        done = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            code = done.wait(PATIENCE)
+        finally:
+            done.kill()
+            said = re.sub(r"\x1b\[[0-9;]*m", "", output.read_text(encoding="utf-8"))
+            print(said)
+    assert code == 0, said[-3000:]
     passed = set(re.findall(r"^(\w+) (?:➜|>) (\w+): Executed: Successful", said, re.M))
     wanted = {(name, step) for name in names for step in ("converge", "idempotence", "verify")}
     wanted -= {(name, "idempotence") for name in RESTARTING}
