@@ -91,6 +91,13 @@ class BatchProof:
         known = self.former.keys() >= {*names}
         return known and judge_back(observe_members(self._client, names), names, self._target, self.former).passed
 
+    def on_target(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these members that are seen to run the target version; all of them if there is none."""
+        if self._target is None:
+            return frozenset(names)
+        seen = observe_members(self._client, names)
+        return frozenset(name for name, member in seen.items() if name in names and member.version == self._target)
+
     def joined(self, names: Collection[str]) -> Verdict:
         """Whether these members are in the cluster, on the target version if there is one."""
         return judge_back(observe_members(self._client, names), names, self._target)

@@ -8,10 +8,12 @@ The side of Kubernetes is in `..pools.pod_roll`, the questions to OpenSearch are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
+from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
@@ -66,4 +68,26 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
     )
     cluster = kubernetes.connect(params["kubernetes"])
     outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
-    return replace(outcome, verdict=combine((outcome.verdict, Verdict(batch.remarks))))
+    members = _kept_by_another(outcome.more["members"], batch)
+    return replace(
+        outcome,
+        verdict=combine((outcome.verdict, Verdict(batch.remarks))),
+        more={**outcome.more, "members": members},
+    )
+
+
+def _kept_by_another(members: Sequence[Mapping[str, Any]], batch: BatchProof) -> list[dict[str, Any]]:
+    """The results of the members. `kept` says that another has upgraded one, so its version must be seen to be new.
+
+    The pod of one that is not upgraded is as its pool wants it, too, where something has put the image of the pool
+    back: that member was not touched.
+    """
+    kept = [each["name"] for each in members if each["action"] == "kept"]
+    try:
+        upgraded = batch.on_target(kept) if kept else frozenset[str]()
+    except (Refusal, Unreachable):
+        upgraded = frozenset()
+    return [
+        {**each, "action": "untouched"} if each["action"] == "kept" and each["name"] not in upgraded else {**each}
+        for each in members
+    ]

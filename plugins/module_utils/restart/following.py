@@ -256,10 +256,10 @@ class Follower:
         return round(max(ended) - min(trail.begun for trail in self._trails.values()), 2)
 
     def action(self, name: str) -> str:
-        """The deed of this task with a pod: restarted, followed, stopped, or kept."""
+        """The deed of this task with a pod: restarted, followed, stopped, or none."""
         trail = self._trails.get(name)
         if trail is None:
-            return "kept"
+            return "untouched"
         return "stopped" if trail.stays else "followed" if trail.followed else "restarted"
 
     def result(self, name: str, verdict: Verdict) -> dict[str, Any]:

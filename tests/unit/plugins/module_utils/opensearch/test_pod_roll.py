@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import batch_proof, pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import (
     judge_ephemeral,
 )
@@ -228,3 +229,32 @@ class TestOfAPoolWithoutVolumes:
         )
         there.roll("data-2")
         assert [name for name, _uid in there.world.deleted] == ["data-2"]
+
+
+def actions_on(result: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each["action"] for each in result["members"]}
+
+
+def test_only_a_member_that_runs_the_target_counts_as_upgraded_by_another(there: Cluster) -> None:
+    """Something has put the image of the pool back: its pods are as it wants them, and were not upgraded."""
+    there.world = World(outdated=())
+    there.servers.nodes[identity("data-1")] = info("data-1", "3.8.0")
+    result = there.roll("data-1", "data-2", target_version="3.8.0")
+    assert actions_on(result) == {"data-1": "kept", "data-2": "untouched"}
+    assert there.world.deleted == []
+    assert "wrong_version" in codes(result)
+    # Without a version nothing says that one was upgraded, and nothing that it was not.
+    assert set(actions_on(there.roll("data-1", "data-2")).values()) == {"kept"}
+
+
+def test_without_an_answer_no_member_counts_as_upgraded_by_another(
+    there: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.world = World(outdated=())
+    there.servers.nodes[identity("data-1")] = info("data-1", "3.8.0")
+
+    def silent(*_asked: Any) -> Any:
+        raise Unreachable.because("opensearch_unreachable", "It does not answer.", "Wait.")
+
+    monkeypatch.setattr(batch_proof, "observe_members", silent)
+    assert actions_on(there.roll("data-1", target_version="3.8.0")) == {"data-1": "untouched"}

@@ -42,7 +42,7 @@ def test_a_process_is_restarted_once_and_its_pod_stays(there: World) -> None:
 
 def test_a_pod_without_a_phase_is_left_alone(there: World) -> None:
     result = there.restart("data-1")
-    assert (codes(result), actions(result), result["changed"]) == ([], ["kept"], False)
+    assert (codes(result), actions(result), result["changed"]) == ([], ["untouched"], False)
     assert there.stopped == []
 
 
