@@ -131,8 +131,9 @@ notes:
   - The update strategy must be C(OnDelete), or C(RollingUpdate) with a partition that lets through nothing but the
     batch. M(stateful.upgrade.pool_image) sets it.
   - "Kubernetes rights needed in the namespace: C(get) and C(list) of C(statefulsets) (group C(apps)); C(list) and
-    C(delete) of C(pods). Optional are C(list) of C(events) and C(get) of C(pods/log), by which causes are named better,
-    and C(list) of C(poddisruptionbudgets) (group C(policy)), by which PodDisruptionBudgets are respected. With
+    C(delete) of C(pods). Optional are C(create) of C(pods), by which a dry run asks whether the namespace admits the
+    pods when they come back, C(list) of C(events) and C(get) of C(pods/log), by which causes are named better, and
+    C(list) of C(poddisruptionbudgets) (group C(policy)), by which PodDisruptionBudgets are respected. With
     O(configuration) also C(patch) of C(pods), and C(get), C(create) and C(patch) of C(secrets)."
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info); with O(allocation)
     C(cluster:admin/settings/update). For the elected manager to hand over C(cluster:admin/settings/update),

@@ -46,6 +46,13 @@ class Expired(Unreachable):
     """The moment of a list that is given in pages is forgotten (410), so that the list has to begin anew."""
 
 
+class NotAdmitted(Refusal):
+    """The server does not let an object in: its admission, a quota or its validation refuses it."""
+
+    said = ""
+    """The sentence of the server."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One request, in the words of an RBAC rule."""
@@ -149,11 +156,17 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
         return _passing(host, request, status, said, retry)
     if status < HTTPStatus.BAD_REQUEST:
         return not_understood(f"to {request.sentence()}", f"the server at {host} redirects the request ({status})")
-    return refusal(
-        "kubernetes_refused",
+    return _not_admitted(
+        said,
         f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",
         "Cure the cause it names and run again.",
     )
+
+
+def _not_admitted(said: str, message: str, remedy: str) -> NotAdmitted:
+    found = NotAdmitted.because("kubernetes_refused", message, remedy)
+    found.said = said
+    return found
 
 
 def _passing(host: str, request: Request, status: int, said: str, retry: bool) -> Refusal:
@@ -188,8 +201,8 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
     match = _NO_RIGHT.search(said)
     if match is None:
         # Admission and quotas answer 403, too, and no role would help against that.
-        return refusal(
-            "kubernetes_refused",
+        return _not_admitted(
+            said,
             f"The Kubernetes API at {host} refused to {request.sentence()}: {said}.",
             "Cure the cause it names (a quota, an admission policy) and run again.",
         )

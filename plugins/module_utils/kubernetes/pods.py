@@ -69,6 +69,7 @@ def pod(item: Json) -> Pod:
             created=text(metadata, "creationTimestamp", ""),
             owner=owner,
             annotations=text_map(metadata, "annotations"),
+            spec=spec,
         )
 
 

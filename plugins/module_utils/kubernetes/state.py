@@ -52,6 +52,8 @@ class StatefulSet:
     """The spec of the pod template as it is."""
     template_marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False, compare=False)
     """The labels and annotations of the pod template."""
+    service_name: str = ""
+    """The name of its headless Service."""
 
     @property
     def strategy(self) -> str:
@@ -132,6 +134,8 @@ class Pod:
     owner: str = ""
     """The kind and the name of its controller."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    spec: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Its spec as it is."""
 
     @property
     def restart_count(self) -> int:

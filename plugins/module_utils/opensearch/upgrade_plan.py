@@ -16,7 +16,7 @@ from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..machines import extra_machines
-from ..pools import image_pull
+from ..pools import admission, image_pull
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .observe.client import connect
 from .observe.cluster import uuid_for
@@ -42,6 +42,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
     if more["batches"] and not more["commenced"] and order.verdict.passed:
         yield from _capacity(params)
+    if not params["groups"] and order.verdict.passed:
+        yield Part(admission.run, {**params, "planned": _returning(more)})
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if params["prove_images"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
@@ -55,6 +57,16 @@ def _capacity(params: Mapping[str, Any]) -> Iterator[Part]:
     if params["extra_machines"]:
         own = {"state": "planned", "machine_deployments": params["extra_machines"]}
         yield Part(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
+
+
+def _returning(more: Mapping[str, Any]) -> list[admission.Planned]:
+    """The pools with members whose pods are made again, each with its new image."""
+    going = {name for batch in more["batches"] for name in batch["members"]}
+    return [
+        admission.Planned(pool["name"], members, pool["container"], pool["target_image"])
+        for pool in _changing(more)
+        if (members := [name for name in pool["members"] if name in going])
+    ]
 
 
 def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import NotUnderstood, Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
-from ..kubernetes.answers import name_in
+from ..kubernetes.answers import NotAdmitted, name_in
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.pods import list_pods, pod, pod_path, pods_of
 from ..kubernetes.state import Pod, StatefulSet
@@ -29,7 +29,9 @@ from .pull_pod import (
     judge_pulls,
     labels_for,
     model_of,
+    not_admitted,
     pull_pod,
+    with_other_amounts,
 )
 
 CONTRACT = Contract(
@@ -100,13 +102,13 @@ def prove(
     before = {"kubernetes_nodes": list(nodes)}
     if task.check_mode:
         for target in targets:
-            client.post(pod_path(model.namespace), target.manifest, dry_run=True)
+            _post(client, model, image, target.manifest, dry_run=True)
         unproven = f"It is not proven that image {image} can be pulled: check mode makes no pod."
         return Outcome(Verdict((remark("image_not_proven", unproven),)), before=before, after=before)
     verdict = Verdict()
     try:
         # A request that was turned away is made again. A pod that it made all the same is found by its labels.
-        made = task.ask(lambda: _present(task, client, model, targets))
+        made = task.ask(lambda: _present(task, client, model, image, targets))
         verdict = _wait(task, client, model, made, lambda seen: judge_pulls(seen, image, model.owner, question))
     finally:
         if verdict.state is not State.WAITING:
@@ -125,7 +127,9 @@ def _kubernetes_nodes(client: KubernetesClient, pool: StatefulSet) -> list[str]:
     return sorted({each.kubernetes_node for each in pods_of(client, pool).values() if each.kubernetes_node})
 
 
-def _present(task: Task, client: KubernetesClient, model: Model, targets: list[_Target]) -> dict[str, FailingPull]:
+def _present(
+    task: Task, client: KubernetesClient, model: Model, image: str, targets: list[_Target]
+) -> dict[str, FailingPull]:
     """Make the missing pods, and take over those of an earlier pass. The result holds their UIDs."""
     there = {
         each.labels.get(TARGET_LABEL): each
@@ -136,14 +140,31 @@ def _present(task: Task, client: KubernetesClient, model: Model, targets: list[_
     for target in targets:
         present = there.get(target.labels[TARGET_LABEL])
         if present is None:
-            present = _create(task, client, model, target)
+            present = _create(task, client, model, image, target)
         made[present.uid] = FailingPull()
     return made
 
 
-def _create(task: Task, client: KubernetesClient, model: Model, target: _Target) -> Pod:
+def _post(
+    client: KubernetesClient, model: Model, image: str, manifest: Mapping[str, Any], dry_run: bool = False
+) -> dict[str, Any]:
+    """Make the pod, with other amounts of cpu and memory if the namespace does not admit it as it is."""
+    path = pod_path(model.namespace)
+    try:
+        return client.post(path, manifest, dry_run=dry_run)
+    except NotAdmitted as error:
+        said = error.said
+    for other in with_other_amounts(manifest, model, said):
+        try:
+            return client.post(path, other, dry_run=dry_run)
+        except NotAdmitted:
+            continue
+    raise Refusal(not_admitted(image, said))
+
+
+def _create(task: Task, client: KubernetesClient, model: Model, image: str, target: _Target) -> Pod:
     task.still_wanted()
-    answer = client.post(pod_path(model.namespace), target.manifest)
+    answer = _post(client, model, image, target.manifest)
     # The act is noted before the answer is read: the pod was made, whatever the answer says of it.
     name = name_in(answer) or str(target.manifest["metadata"]["generateName"])
     task.journal.did("create_pod", name, kubernetes_node=target.kubernetes_node)

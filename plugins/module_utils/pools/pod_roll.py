@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..common.attempts import proven_and_prepared, until_unchanged
@@ -24,6 +25,7 @@ from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
+from .admission import judge_successors
 from .crash_log import with_cause
 from .disruption import judge_budgets
 from .follow import Follower, View, pool_named_in, verdict_of
@@ -160,7 +162,11 @@ def _observe(
     ]
     budgets = judge_budgets(list_budgets(client, namespace), batch.outdated)
     alone = combine([*strategies, judge_others(pools, pods, members), budgets])
-    return replace(batch, verdict=questions.proof(pools, there, deleted) if alone.passed else alone)
+    verdict = questions.proof(pools, there, deleted) if alone.passed else alone
+    if verdict.passed:
+        # A member that goes has to be let in again.
+        verdict = combine((verdict, judge_successors(client, batch.homes, batch.outdated)))
+    return replace(batch, verdict=verdict)
 
 
 def _planned(task: Task, batch: Batch, questions: Questions, done: Done) -> Outcome:
@@ -220,14 +226,17 @@ def _delete(
         if pod.name in done.let_through:
             done.deleted.append(pod.name)
             continue
+        verdict = Verdict()
         if task.clock.now() - proven_at >= PROOF_AGE:
-            verdict = _as_it_is(observe)
-            if not verdict.passed:
-                done.left = [each.name for each in batch.outdated[number:]]
-                why = " ".join(reason.message for reason in verdict.deciding())
-                task.progress(f"The rest of the batch stays up for now: {enumerate_few(done.left)}. {why}")
-                return verdict
+            verdict = _answer_now(lambda: observe().verdict)
             proven_at = task.clock.now()
+        elif number:
+            verdict = _answer_now(partial(judge_successors, client, batch.homes, [pod]))
+        if not verdict.passed:
+            done.left = [each.name for each in batch.outdated[number:]]
+            why = " ".join(reason.message for reason in verdict.deciding())
+            task.progress(f"The rest of the batch stays up for now: {enumerate_few(done.left)}. {why}")
+            return verdict
         task.still_wanted()
         questions.before(pod)
         # The deletion is noted first: if the answer is lost, it may have been made all the same.
@@ -255,10 +264,10 @@ def _green_before(task: Task) -> str:
     return "" if seconds is None else f", green within {duration(seconds)} of the batch before"
 
 
-def _as_it_is(observe: Callable[[], Batch]) -> Verdict:
-    """The verdict of the proof now. While members are down it is not waited for, and no answer is not a pass."""
+def _answer_now(ask: Callable[[], Verdict]) -> Verdict:
+    """The verdict of a proof now. While members are down it is not waited for, and no answer is not a pass."""
     try:
-        return observe().verdict
+        return ask()
     except Unreachable as error:
         return error.as_waiting()
 

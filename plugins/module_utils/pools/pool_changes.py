@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..engine.undo import Change, Path, Undo, Writer, judge_kept
@@ -88,12 +89,28 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
     judge_kept(undo.changes, _is_known, lambda _each: f"The update strategy of StatefulSet {pool.name}")
     patch = undo_annotation.patch_of(as_object(pool), undo, {} if same_strategy else {STRATEGY: wanted})
     if not same_image:
-        following = [{"name": name, "image": image} for name, each in pool.init_images.items() if each == was]
+        following = [{"name": name, "image": image} for name in _following(pool, container)]
         template: Patch = {"containers": [{"name": container, "image": image}]}
         if following:
             template["initContainers"] = following
         patch.setdefault("spec", {})["template"] = {"spec": template}
     return patch
+
+
+def _following(pool: StatefulSet, container: str) -> list[str]:
+    """The init containers that run the image of this container, and get another one with it."""
+    return [name for name, image in pool.init_images.items() if image == pool.images[container]]
+
+
+def template_with(pool: StatefulSet, container: str, image: str) -> Patch:
+    """The spec of the pool's pods as the patch of `changes_to` leaves it."""
+    changed = {container, *_following(pool, container)}
+
+    def renewed(containers: Iterable[Patch] | None) -> list[Patch]:
+        return [{**each, "image": image} if each["name"] in changed else each for each in containers or ()]
+
+    lists = {name: renewed(pool.template[name]) for name in ("containers", "initContainers") if name in pool.template}
+    return {**pool.template, **lists}
 
 
 def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:

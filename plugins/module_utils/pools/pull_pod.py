@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,11 @@ _COPIED = (
     "schedulerName",
 )
 _HOPELESS_CAUSE = re.compile(r"not found|manifest unknown|does not exist|no match for platform", re.IGNORECASE)
+_REQUESTS: Mapping[str, str] = {"cpu": "1m", "memory": "16Mi"}
+_LIMITS: Mapping[str, str] = {"cpu": "100m", "memory": "64Mi"}
+_OF_LIMIT = r"(?P<resource>\S+) %s per (?:Container|Pod) is (?P<amount>[^\s,\]]*[^\s,.\]])"
+_LEAST = re.compile("minimum " + _OF_LIMIT % "usage")
+_RATIO = re.compile(_OF_LIMIT % "max limit to request ratio")
 _HERE = "<here>"
 """The mark in a message that is replaced by the names of the Kubernetes nodes."""
 _BEGINNING = frozenset({"", "ContainerCreating", "PodInitializing"})
@@ -78,6 +83,12 @@ def model_of(pool: StatefulSet, container: str) -> Model:
     return Model(pool.namespace, pool.name, pool.uid, pool.template, container)
 
 
+def container_in(model: Model) -> Mapping[str, Any]:
+    """The container of the model that is to run the image; empty if there is none of its name."""
+    containers = model.spec.get("containers") or []
+    return next((each for each in containers if each["name"] == model.container), {})
+
+
 def labels_for(model: Model, image: str, kubernetes_node: str, command: tuple[str, ...] = NOTHING) -> dict[str, str]:
     """Labels that find the pod of an earlier pass, and that no selector of the pool or of a Service matches."""
     target = hashlib.sha256(" ".join((image, kubernetes_node, *command)).encode()).hexdigest()[:16]
@@ -91,9 +102,7 @@ def pull_pod(
 
     If a Kubernetes node is given, the scheduler may place the pod only there, as it does for a DaemonSet.
     """
-    template = model.spec
-    containers = template.get("containers") or []
-    own: Mapping[str, Any] = next((each for each in containers if each["name"] == model.container), {})
+    template, own = model.spec, container_in(model)
     shared = {key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own}
     spec: dict[str, Any] = {
         **{key: template[key] for key in _COPIED if key in template},
@@ -108,7 +117,7 @@ def pull_pod(
                 "name": _CONTAINER,
                 "image": image,
                 "command": list(command),
-                "resources": {"requests": {"cpu": "1m", "memory": "16Mi"}, "limits": {"cpu": "100m", "memory": "64Mi"}},
+                "resources": {"requests": _REQUESTS, "limits": _LIMITS},
             }
         ],
     }
@@ -119,6 +128,36 @@ def pull_pod(
         "labels": labels_for(model, image, kubernetes_node, command),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def with_other_amounts(manifest: Mapping[str, Any], model: Model, said: str) -> Iterator[dict[str, Any]]:
+    """The same pod with more cpu and memory, for a namespace that does not admit it as it is.
+
+    First it keeps to the limits that the server names in its refusal (the sentences of the admission plugin
+    LimitRanger); then it asks for as much as the members, whose amounts the namespace admits.
+    """
+    least = {found["resource"]: found["amount"] for found in _LEAST.finditer(said)}
+    ratios = {found["resource"] for found in _RATIO.finditer(said)}
+    if least or ratios:
+        requests = {**_REQUESTS, **{name: _LIMITS[name] for name in ratios if name in _LIMITS}, **least}
+        yield _with_amounts(manifest, {"requests": requests, "limits": {**_LIMITS, **least}})
+    yield _with_amounts(manifest, container_in(model).get("resources") or {})
+
+
+def _with_amounts(manifest: Mapping[str, Any], amounts: Mapping[str, Any]) -> dict[str, Any]:
+    containers = [{**each, "resources": amounts} for each in manifest["spec"]["containers"]]
+    return {**manifest, "spec": {**manifest["spec"], "containers": containers}}
+
+
+def not_admitted(image: str, said: str) -> Reason:
+    """The refusal if the namespace admits no throw-away pod. It says nothing of the members, which are judged apart."""
+    return refused(
+        "image_not_proven",
+        f"It cannot be proven that image {image} can be pulled, because the namespace does not admit the pod that would"
+        f" pull it: {' '.join(said.split()).rstrip('.')}.",
+        "Let the namespace admit a small pod more while the plan is made (for a quota, raise it by one pod); or set"
+        " prove_images (upgrade_skip_image_check) so that the image is not proven.",
+    )
 
 
 def _only_on(kubernetes_node: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from ..pools.judge import is_down
+from ..pools import admission
 from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
@@ -246,6 +247,14 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
     if not params["groups"]:
         yield Part(_rights, {**params, "batches": more["batches"]})
+        yield Part(admission.run, {**params, "planned": _returning(more)})
+
+
+def _returning(more: Mapping[str, Any]) -> list[admission.Planned]:
+    """The pools with pods that are replaced, which come back from the template that is there."""
+    going = {name for batch in more["batches"] if batch["by"] == "pod" for name in batch["members"]}
+    found = {pool["name"]: [name for name in pool["members"] if name in going] for pool in more["pools"]}
+    return [admission.Planned(name, members) for name, members in found.items() if members]
 
 
 def _rights(task: Task) -> Outcome:

@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
+from tests.sandbox.kubernetes.admission import limits, quotas
 from tests.sandbox.kubernetes.objects import Json
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -178,6 +179,8 @@ _FILLERS: dict[str, Callable[[Json], None]] = {
     "ReplicaSet": _deployment,
     "DaemonSet": lambda item: _template(item.setdefault("spec", {})),
     "Service": _service,
+    "LimitRange": limits.defaults,
+    "ResourceQuota": quotas.defaults,
     "PersistentVolumeClaim": _claim,
     "Secret": _secret,
     "Namespace": _namespace,

@@ -23,7 +23,7 @@ from websocket import ABNF, WebSocketBadStatusException
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer
 from tests.sandbox.kubernetes.defaults import fill
-from tests.sandbox.kubernetes.kinds import NAMESPACES
+from tests.sandbox.kubernetes.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from tests.sandbox.kubernetes.objects import Json, Kind, copied
 from tests.sandbox.kubernetes.requests import Target, target_of
 from tests.sandbox.kubernetes.rights import ADMIN
@@ -57,6 +57,7 @@ class InProcess:
         for name in self.namespaces:
             if self.server.store.get(NAMESPACES, "", name) is None:
                 self.server.resources.create(NAMESPACES, "", {"metadata": {"name": name}})
+                self.server.resources.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": "default"}})
 
     def client(self) -> KubernetesClient:
         """The client of the collection."""
@@ -106,7 +107,7 @@ class _Objects(MutableMapping[str, Json]):
     def __iter__(self) -> Iterator[str]:
         for kind in self.server.kinds:
             for item in self.server.store.each(kind):
-                if kind != NAMESPACES:
+                if kind not in {NAMESPACES, SERVICE_ACCOUNTS}:
                     yield kind.path(item["metadata"].get("namespace", ""), item["metadata"]["name"])
 
     def __len__(self) -> int:

@@ -17,6 +17,10 @@ CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SECRETS = Kind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNTS = Kind("", "v1", "serviceaccounts", "ServiceAccount")
 QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota", status=True)
+LIMIT_RANGES = Kind("", "v1", "limitranges", "LimitRange")
+PRIORITY_CLASSES = Kind(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False, generations=True
+)
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", status=True)
 VOLUMES = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, status=True)
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet", status=True, scale=True, generations=True)
@@ -50,7 +54,7 @@ _BUILT_IN = (
     VOLUMES,
     Kind("", "v1", "endpoints", "Endpoints"),
     QUOTAS,
-    Kind("", "v1", "limitranges", "LimitRange"),
+    LIMIT_RANGES,
     STATEFUL_SETS,
     REVISIONS,
     Kind("apps", "v1", "deployments", "Deployment", status=True, scale=True, generations=True),
@@ -68,7 +72,7 @@ _BUILT_IN = (
     CLUSTER_ROLE_BINDINGS,
     STORAGE_CLASSES,
     Kind("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", namespaced=False, status=True),
-    Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False, generations=True),
+    PRIORITY_CLASSES,
     Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", generations=True),
     Kind("networking.k8s.io", "v1", "ingresses", "Ingress", status=True, generations=True),
     DEFINITIONS,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.sandbox.kubernetes import defaults, deletion, ownership, quotas, schemas, validation
+from tests.sandbox.kubernetes import defaults, deletion, ownership, schemas, validation
+from tests.sandbox.kubernetes.admission import chain
 from tests.sandbox.kubernetes.kinds import CLAIMS, NAMESPACES, SERVICES, STORAGE_CLASSES, Kinds
 from tests.sandbox.kubernetes.objects import (
     Json,
@@ -73,9 +74,6 @@ class Resources:
         """Make an object."""
         item = self._accepted(kind, namespace, body)
         metadata = item["metadata"]
-        name = metadata["name"]
-        if self.store.get(kind, metadata.get("namespace", ""), name) is not None:
-            raise already_exists(kind, name)
         if metadata.get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         if kind.status:
@@ -86,9 +84,13 @@ class Resources:
         if kind.generations:
             metadata["generation"] = 1
         self._complete(kind, item, writing)
+        chain.change(self.store, kind, item)
         self._admit(kind, None, item)
         validation.check(kind, item, None)
-        quotas.check(self.store, kind, namespace, name)
+        chain.validate(self.store, kind, item)
+        # A name that is taken is looked at last, also in a dry run (registry/generic/registry/store.go).
+        if self.store.get(kind, metadata.get("namespace", ""), metadata["name"]) is not None:
+            raise already_exists(kind, metadata["name"])
         if writing.manager:
             who = ownership.Manager(writing.manager)
             metadata["managedFields"] = ownership.updated({}, self._said(item, body), who, self._now())

@@ -25,6 +25,7 @@ class Asking:
         self.clock = Clock()
         self.server = ApiServer(self.clock, {ADMINS: ADMIN, "other": User("upgrader")})
         self("POST", "/api/v1/namespaces", {"metadata": {"name": "here"}})
+        self("POST", "/api/v1/namespaces/here/serviceaccounts", {"metadata": {"name": "default"}})
 
     def __call__(
         self, method: str, path: str, body: Any = None, *, patch: str = "", token: str = ADMINS, **query: str

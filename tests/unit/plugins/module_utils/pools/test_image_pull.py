@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubern
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes
 from tests.sandbox.kubernetes.in_process import InProcess
-from tests.sandbox.kubernetes.kinds import PODS, STATEFUL_SETS
+from tests.sandbox.kubernetes.kinds import LIMIT_RANGES, PODS, QUOTAS, STATEFUL_SETS
 
 Json = dict[str, Any]
 PODS_MADE = r"/namespaces/search/pods$"
@@ -47,6 +47,40 @@ def pulled(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, **more: Any)
 def left_over(kubernetes: Kubernetes) -> list[str]:
     kubernetes.clock.advance(120)
     return [str(each["metadata"]["name"]) for each in kubernetes.server.store.list(PODS, "search")]
+
+
+LEAST = {"type": "Container", "min": {"cpu": "100m", "memory": "99Mi"}, "maxLimitRequestRatio": {"cpu": "10"}}
+
+
+def limit(kubernetes: Kubernetes, **limits: Any) -> None:
+    body = {"metadata": {"name": "limits"}, "spec": {"limits": [{"type": "Container", **limits}]}}
+    kubernetes.server.resources.create(LIMIT_RANGES, "search", body)
+
+
+@pytest.mark.parametrize("limits", [LEAST, {"min": {"cpu": "50m"}}, {"maxLimitRequestRatio": {"memory": "1"}}])
+def test_limits_that_the_members_keep_to_refuse_no_proof(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, limits: Json
+) -> None:
+    limit(kubernetes, **limits)
+    assert pulled(kubernetes, monkeypatch)["verdict"] == {"state": "passed", "reasons": []}
+    assert left_over(kubernetes) == []
+
+
+def test_a_pod_may_ask_for_as_much_as_the_members(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A limit of its own is above this one; that of the members is what a container gets that asks for nothing.
+    limit(kubernetes, max={"memory": "32Mi"}, min={"memory": "20Mi"})
+    assert pulled(kubernetes, monkeypatch)["verdict"] == {"state": "passed", "reasons": []}
+
+
+def test_a_namespace_without_room_for_the_proof_says_the_way_out(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quota = {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "0"}}}
+    kubernetes.server.resources.create(QUOTAS, "search", quota)
+    (reason,) = pulled(kubernetes, monkeypatch)["verdict"]["reasons"]
+    assert (reason["state"], reason["code"]) == ("refused", "image_not_proven")
+    assert "exceeded quota: full" in reason["message"]
+    assert "upgrade_skip_image_check" in reason["remedy"]
 
 
 @pytest.mark.parametrize("times", [1, 4])

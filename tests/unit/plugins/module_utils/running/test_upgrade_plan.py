@@ -25,7 +25,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
     pool_order,
     upgrade_plan,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.pools import image_pull
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools import admission, image_pull
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import (
     runs,
     start,
@@ -67,7 +67,7 @@ MORE: Json = {
         {"name": "b2", "pools": ["data"], "members": ["data-0"], "cures": False},
     ],
 }
-ASKED = ("cluster_health_gate", "image_plugins", "upgrade_lock")
+ASKED = ("admission", "cluster_health_gate", "image_plugins", "upgrade_lock")
 
 
 class Modules:
@@ -84,6 +84,8 @@ class Modules:
             ("upgrade_lock", upgrade_lock),
         ):
             monkeypatch.setattr(room, "run", self._standing_for(name, room.CONTRACT))
+        offering = Contract({"planned": {"type": "list"}})
+        monkeypatch.setattr(admission, "run", self._standing_for("admission", offering))
         on_hosts = self._standing_for("run_on_hosts", image_plugins.CONTRACT)
         monkeypatch.setattr(image_plugins, "run_on_hosts", on_hosts)
         self.records: dict[str, Record] = {}
@@ -134,6 +136,9 @@ def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(module
     image = asked["image_plugins"]
     assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 7)
     assert image["target_version"] == "3.8.0"
+    assert asked["admission"]["planned"] == [
+        admission.Planned("data", ["data-0", "data-1"], "opensearch", "opensearch:3.8.0")
+    ]
     lock = asked["upgrade_lock"]
     assert (lock["state"], lock["cluster_uuid"], lock["take_over"], lock["lease_duration"]) == (
         "free",
@@ -168,7 +173,7 @@ def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modul
 
 def test_without_the_check_of_plugins_the_images_are_only_pulled(modules: Modules) -> None:
     modules.plan(skip_checks=["plugins"])
-    assert modules.names() == sorted(["pool_order", "cluster_health_gate", "image_pull", "upgrade_lock"])
+    assert modules.names() == sorted(["pool_order", "admission", "cluster_health_gate", "image_pull", "upgrade_lock"])
 
 
 def test_on_plain_hosts_there_is_no_image_and_the_plugins_are_named(modules: Modules) -> None:
@@ -235,6 +240,7 @@ def test_one_pass_waits_for_what_another_pass_would_begin_anew(modules: Modules)
     modules.plan(wait=False)
     asked = dict(modules.asked)
     assert {name: asked[name]["wait"] for name in ASKED} == {
+        "admission": False,
         "cluster_health_gate": False,
         "image_plugins": True,
         "upgrade_lock": True,

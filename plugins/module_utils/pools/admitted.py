@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The answer of admission to the pod that would come back, and the verdict on it. Pure.
+
+A dry run goes through all of admission and is looked at by quotas last (server source, plugins.go of the API server,
+AllOrderedPlugins), so a refusal by a quota says that everything else admits the pod. The name is compared after that
+(registry/generic/registry/store.go), so that a pod whose name is taken is admitted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ..common.verdict import Reason, as_verdict, refused, remark
+from ..kubernetes.pod_usage import quantity, usage_of
+from ..kubernetes.state import Pod, StatefulSet
+
+_SUBJECT = re.compile(r'^pods? "[^"]*" is (?:forbidden|invalid): ', re.IGNORECASE)
+_QUOTA = re.compile(
+    r"exceeded quota: (?P<name>[^,]+), requested: (?P<new>.*), used: (?P<used>.*), limited: (?P<hard>.*)"
+)
+_NO_DRY_RUN = "does not support dry run"
+_ENDED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A pod that was offered to admission, and the answer."""
+
+    pool: StatefulSet
+    member: str
+    spec: Mapping[str, Any]
+    """The spec of the pod that would come back."""
+    old: Pod | None
+    """The pod that is there now, and that goes before the new one comes."""
+    said: str = ""
+    """The sentence of the server that refuses it; empty if it is admitted."""
+    denied: str = ""
+    """The sentence that says why the user may not ask; empty if an answer came."""
+    members: int = 1
+    """The number of pods of the pool that are to come back like this one."""
+
+
+@as_verdict
+def judge_offered(offered: Offered) -> Iterator[Reason]:
+    """Whether admission lets the pod come back."""
+    pool, member = offered.pool, offered.member
+    if offered.denied:
+        yield _unknown(offered, offered.denied.rstrip("."))
+        return
+    said = " ".join(_SUBJECT.sub("", offered.said).split()).rstrip(".")
+    if not said or _fits_without_old(offered):
+        return
+    if _NO_DRY_RUN in said:
+        yield _unknown(offered, said)
+        return
+    yield refused(
+        "member_not_admitted",
+        f"If pod {member} is deleted, StatefulSet {pool.name} cannot make it again, because namespace"
+        f" {pool.namespace} does not admit it: {said}.",
+        f"Change what it names, or the pod template of StatefulSet {pool.name}, so that the pod is admitted: the level"
+        " of Pod Security, the PriorityClass, the ServiceAccount, the LimitRange, the ResourceQuota or the policy."
+        " Then run again.",
+    )
+
+
+def _unknown(offered: Offered, why: str) -> Reason:
+    return remark(
+        "member_admission_unknown",
+        f"It is not known whether namespace {offered.pool.namespace} admits the pods of StatefulSet"
+        f" {offered.pool.name} when they come back: {why}.",
+        "Check that Pod Security, PriorityClasses, limits, quotas and webhooks admit them.",
+    )
+
+
+def _fits_without_old(offered: Offered) -> bool:
+    """Whether a quota refuses the pod only because the one that is there still counts.
+
+    A quota may count the pods of one priority alone: where the new pod is of another one than the old pod, it is not
+    known that the old pod counts in that quota.
+    """
+    found, old = _QUOTA.search(offered.said), offered.old
+    if found is None or old is None or old.phase in _ENDED:
+        return False
+    if (offered.spec.get("priorityClassName") or old.spec.get("priorityClassName")) != old.spec.get(
+        "priorityClassName"
+    ):
+        return False
+    new, used, hard = (_amounts(found[name]) for name in ("new", "used", "hard"))
+    if new is None or used is None or hard is None or not new.keys() == used.keys() == hard.keys():
+        return False
+    there = usage_of(old.spec)
+    return all(used[name] + offered.members * (new[name] - there.get(name, Decimal(0))) <= hard[name] for name in new)
+
+
+def _amounts(text: str) -> Mapping[str, Decimal] | None:
+    """The amounts in a sentence about a quota, such as `limits.cpu=1,pods=3`; None if they cannot be read."""
+    found = {}
+    for each in text.split(","):
+        name, of, written = each.rpartition("=")
+        amount = quantity(written)
+        if not of or amount is None:
+            return None
+        found[name.strip()] = amount
+    return found

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plugins of admission that every API server has switched on, in its order, as far as pods meet them.
+
+Server source, pkg/kubeapiserver/options/plugins.go: those that change a pod come before its validation, those that only
+refuse after it, and quotas are the last.
+"""
+
+from __future__ import annotations
+
+from tests.sandbox.kubernetes.admission import limits, quotas, references, security
+from tests.sandbox.kubernetes.kinds import NAMESPACES, PODS
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, details_of
+from tests.sandbox.kubernetes.store import Store
+
+
+def change(store: Store, kind: Kind, item: Json) -> None:
+    """Fill in what the plugins fill in. Raises Refused (403)."""
+    if kind != PODS:
+        return
+    namespace = item["metadata"]["namespace"]
+    limits.fill(store, namespace, item)
+    _forbid(item, references.account(store, namespace, item["spec"]))
+    _forbid(item, references.priority(store, item["spec"]))
+
+
+def validate(store: Store, kind: Kind, item: Json) -> None:
+    """Raises Refused (403) where a plugin does not let an object in."""
+    if kind != PODS:
+        return
+    namespace = item["metadata"]["namespace"]
+    _forbid(item, limits.broken(store, namespace, item))
+    labels = (store.get(NAMESPACES, "", namespace) or {}).get("metadata", {}).get("labels", {})
+    _forbid(item, security.violated(labels, item["spec"]))
+    _forbid(item, quotas.exceeded(store, namespace, item))
+
+
+def _forbid(item: Json, why: str) -> None:
+    if why:
+        name = item["metadata"]["name"]
+        raise Refused(403, "Forbidden", f'{PODS.resource} "{name}" is forbidden: {why}', details_of(PODS, name))
