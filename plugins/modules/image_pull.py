@@ -14,6 +14,8 @@ description:
   - Makes a throw-away pod with the image on each Kubernetes node that runs a member of the pool, waits until the image
     is there or the pull has failed, and removes the pods, even after a failure. So a wrong tag, a missing pull secret
     or an unreachable registry is found before the first member goes down.
+  - The images of the pool's other containers and init containers are proven with it, each by its own pull policy, since
+    a pod starts only if all of them are there.
   - The image is on the Kubernetes nodes afterwards, so the members need not wait for it when they are replaced.
   - The pods do nothing (C(true)) and mount nothing. They use the service account, pull secrets, placement and security
     context of the pool, and no label that a selector of the pool or a Service could match.

@@ -76,7 +76,7 @@ def prove_for_pool(
 ) -> Outcome:
     """Pull the image of the task on the Kubernetes nodes of a pool, and have the question answered on each."""
     params = task.params
-    model = model_of(pool, container_of(pool, params["image"], params["container"]))
+    model = model_of(pool, container_of(pool, params["image"], params["container"]), params["image"])
     nodes = _kubernetes_nodes(client, pool) if params["kubernetes_nodes"] == "every" else []
     return prove(task, client, model, params["image"], nodes, question)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.verdict import Reason, Verdict, refused, waiting
 from ..kubernetes.state import Container, Pod, StatefulSet
+from .pool_changes import template_with
 from .replacement import CONFIGURATION_FAILURES, PULL_FAILURES, PULL_HOPELESS, pull_cause
 
 POOL_LABEL = "upgrade.stateful/image-pull"
@@ -28,6 +29,7 @@ MESSAGE = "/dev/termination-log"
 `terminationMessagePath`). It is read with the pod, so that no right to read logs is needed."""
 
 _CONTAINER = "image-pull"
+_FURTHER = f"{_CONTAINER}-"
 _COPIED = (
     "serviceAccountName",
     "imagePullSecrets",
@@ -62,6 +64,8 @@ class Model:
     """The container whose pull policy and security context are taken."""
     owner: str = "the pool"
     """The owner of the pull secrets, in sentences."""
+    also: tuple[Mapping[str, Any], ...] = ()
+    """Further containers of these pods, whose images have to be there, too, by their own pull policies."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,18 @@ NOTHING = ("true",)
 """The command of a pod that is asked nothing."""
 
 
-def model_of(pool: StatefulSet, container: str) -> Model:
-    """The pods of a pool as a model."""
-    return Model(pool.namespace, pool.name, pool.uid, pool.template, container)
+def model_of(pool: StatefulSet, container: str, image: str) -> Model:
+    """The pods of a pool as a model, with all the images that they have once the container has this one.
+
+    A pod starts only if the images of its init containers and sidecars are there, too, which may be lost meanwhile.
+    """
+    template = template_with(pool, container, image)
+    every = [*(template.get("initContainers") or ()), *(template.get("containers") or ())]
+    also: dict[tuple[object, ...], Mapping[str, Any]] = {}
+    for each in every:
+        if each.get("image") != image:
+            also.setdefault((each.get("image"), each.get("imagePullPolicy"), str(each.get("securityContext"))), each)
+    return Model(pool.namespace, pool.name, pool.uid, template, container, also=tuple(also.values()))
 
 
 def container_in(model: Model) -> Mapping[str, Any]:
@@ -91,7 +104,8 @@ def container_in(model: Model) -> Mapping[str, Any]:
 
 def labels_for(model: Model, image: str, kubernetes_node: str, command: tuple[str, ...] = NOTHING) -> dict[str, str]:
     """Labels that find the pod of an earlier pass, and that no selector of the pool or of a Service matches."""
-    target = hashlib.sha256(" ".join((image, kubernetes_node, *command)).encode()).hexdigest()[:16]
+    images = (image, *(str(each.get("image")) for each in model.also))
+    target = hashlib.sha256(" ".join((*images, kubernetes_node, *command)).encode()).hexdigest()[:16]
     return {"app.kubernetes.io/managed-by": "stateful.upgrade", POOL_LABEL: model.key, TARGET_LABEL: target}
 
 
@@ -102,8 +116,7 @@ def pull_pod(
 
     If a Kubernetes node is given, the scheduler may place the pod only there, as it does for a DaemonSet.
     """
-    template, own = model.spec, container_in(model)
-    shared = {key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own}
+    template = model.spec
     spec: dict[str, Any] = {
         **{key: template[key] for key in _COPIED if key in template},
         "affinity": _only_on(kubernetes_node) if kubernetes_node else _placement(template),
@@ -112,13 +125,11 @@ def pull_pod(
         "terminationGracePeriodSeconds": 1,
         "activeDeadlineSeconds": deadline,
         "containers": [
-            {
-                **shared,
-                "name": _CONTAINER,
-                "image": image,
-                "command": list(command),
-                "resources": {"requests": _REQUESTS, "limits": _LIMITS},
-            }
+            _container(container_in(model), _CONTAINER, image, command),
+            *(
+                _container(each, f"{_FURTHER}{number}", each["image"], NOTHING)
+                for number, each in enumerate(model.also, 1)
+            ),
         ],
     }
     # A name is cut so that the five characters the server adds still fit into 63.
@@ -128,6 +139,17 @@ def pull_pod(
         "labels": labels_for(model, image, kubernetes_node, command),
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _container(own: Mapping[str, Any], name: str, image: str, command: tuple[str, ...]) -> dict[str, Any]:
+    """A container that needs an image as `own` does, and does nothing else than its command."""
+    return {
+        **{key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own},
+        "name": name,
+        "image": image,
+        "command": list(command),
+        "resources": {"requests": _REQUESTS, "limits": _LIMITS},
+    }
 
 
 def with_other_amounts(manifest: Mapping[str, Any], model: Model, said: str) -> Iterator[dict[str, Any]]:
@@ -140,13 +162,14 @@ def with_other_amounts(manifest: Mapping[str, Any], model: Model, said: str) -> 
     ratios = {found["resource"] for found in _RATIO.finditer(said)}
     if least or ratios:
         requests = {**_REQUESTS, **{name: _LIMITS[name] for name in ratios if name in _LIMITS}, **least}
-        yield _with_amounts(manifest, {"requests": requests, "limits": {**_LIMITS, **least}})
-    yield _with_amounts(manifest, container_in(model).get("resources") or {})
+        yield _with_amounts(manifest, [{"requests": requests, "limits": {**_LIMITS, **least}}] * (1 + len(model.also)))
+    yield _with_amounts(manifest, [each.get("resources") or {} for each in (container_in(model), *model.also)])
 
 
-def _with_amounts(manifest: Mapping[str, Any], amounts: Mapping[str, Any]) -> dict[str, Any]:
-    containers = [{**each, "resources": amounts} for each in manifest["spec"]["containers"]]
-    return {**manifest, "spec": {**manifest["spec"], "containers": containers}}
+def _with_amounts(manifest: Mapping[str, Any], amounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    spec = manifest["spec"]
+    containers = [{**each, "resources": own} for each, own in zip(spec["containers"], amounts, strict=True)]
+    return {**manifest, "spec": {**spec, "containers": containers}}
 
 
 def not_admitted(image: str, said: str) -> Reason:
@@ -179,11 +202,24 @@ def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str, quest
     """
     places: dict[Reason, list[str]] = {}
     for pod, failing in seen:
-        reason = _judge(pod, image, owner, failing)
-        reasons = _answered(pod, image, question) if reason is None and question else filter(None, [reason])
-        for each in reasons:
+        for each in _judge_all(pod, image, owner, failing, question):
             places.setdefault(each, []).append(pod.kubernetes_node or "none")
     return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
+
+
+def _judge_all(pod: Pod, image: str, owner: str, failing: float, question: Question | None) -> Iterator[Reason]:
+    """One pod: its image, then the answer of its container, then the images of its further containers."""
+    reason = _judge(pod, _CONTAINER, image, owner, failing)
+    if reason is not None:
+        yield reason
+    elif question:
+        yield from _answered(pod, image, question)
+    if not pod.kubernetes_node:
+        return
+    for name, further in pod.images.items():
+        other = _judge(pod, name, further, owner, failing) if name.startswith(_FURTHER) else None
+        if other is not None:
+            yield other
 
 
 def _answered(pod: Pod, image: str, question: Question) -> Iterable[Reason]:
@@ -200,8 +236,8 @@ def _placed(message: str, kubernetes_nodes: list[str]) -> str:
     return message.replace(_HERE, f"Kubernetes node{'s' if len(names) > 1 else ''} {', '.join(names)}")
 
 
-def _judge(pod: Pod, image: str, owner: str, failing: float) -> Reason | None:
-    container = next((each for each in pod.containers if each.name == _CONTAINER), None)
+def _judge(pod: Pod, name: str, image: str, owner: str, failing: float) -> Reason | None:
+    container = next((each for each in pod.containers if each.name == name), None)
     state = container.state if container else ""
     if state in {"running", "terminated"}:
         return None

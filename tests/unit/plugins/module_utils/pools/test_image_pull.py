@@ -26,14 +26,22 @@ class Turning:
         self.now, self.sleep = clock.now, clock.advance
 
 
-@pytest.fixture
-def kubernetes() -> Kubernetes:
+def with_pool(**of_template: Any) -> Kubernetes:
+    """A pool without pods, whose template has these further fields."""
     there = Kubernetes(Clock())
     InProcess(there.server)
     pool = pool_json(replicas=0)
     pool["metadata"].pop("resourceVersion", None)
+    spec = pool["spec"]["template"]["spec"]
+    spec["containers"] += of_template.pop("containers", [])
+    spec |= of_template
     there.server.resources.create(STATEFUL_SETS, "search", pool)
     return there
+
+
+@pytest.fixture
+def kubernetes() -> Kubernetes:
+    return with_pool()
 
 
 def pulled(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Json:
@@ -47,6 +55,31 @@ def pulled(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, **more: Any)
 def left_over(kubernetes: Kubernetes) -> list[str]:
     kubernetes.clock.advance(120)
     return [str(each["metadata"]["name"]) for each in kubernetes.server.store.list(PODS, "search")]
+
+
+LOST = {"name": "permissions", "image": "registry.example.com/tools/shell:missing", "imagePullPolicy": "IfNotPresent"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"initContainers": [LOST]}, {"containers": [LOST]}, {"initContainers": [{**LOST, "restartPolicy": "Always"}]}],
+)
+def test_an_image_that_its_registry_lost_is_found_whatever_container_needs_it(
+    monkeypatch: pytest.MonkeyPatch, spec: Json
+) -> None:
+    kubernetes = with_pool(**spec)
+    reasons = pulled(kubernetes, monkeypatch, container="server")["verdict"]["reasons"]
+    (reason,) = (each for each in reasons if each["state"] == "refused")
+    assert reason["code"] == "image_not_pulled"
+    assert "Image registry.example.com/tools/shell:missing cannot be pulled" in reason["message"]
+    assert left_over(kubernetes) == []
+
+
+def test_images_of_all_containers_that_are_there_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = {"name": "exporter", "image": "exporter:7"}
+    kubernetes = with_pool(initContainers=[{**LOST, "image": "tools:1"}], containers=[beside])
+    assert pulled(kubernetes, monkeypatch, container="server")["verdict"] == {"state": "passed", "reasons": []}
+    assert left_over(kubernetes) == []
 
 
 LEAST = {"type": "Container", "min": {"cpu": "100m", "memory": "99Mi"}, "maxLimitRequestRatio": {"cpu": "10"}}

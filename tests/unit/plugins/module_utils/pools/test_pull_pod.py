@@ -44,7 +44,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def test_the_pod_is_placed_and_allowed_like_the_pools_own() -> None:
-    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server"), IMAGE, "worker-1", 360)
+    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server", IMAGE), IMAGE, "worker-1", 360)
     spec, container = made["spec"], made["spec"]["containers"][0]
     for key in ("serviceAccountName", "imagePullSecrets", "nodeSelector", "tolerations", "securityContext"):
         assert spec[key] == TEMPLATE[key]
@@ -56,7 +56,7 @@ def test_the_pod_is_placed_and_allowed_like_the_pools_own() -> None:
 
 
 def test_the_pod_takes_nothing_with_it_that_it_does_not_need() -> None:
-    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server"), IMAGE, "", 360)
+    made = pull_pod(model_of(pool(template={"spec": TEMPLATE}), "server", IMAGE), IMAGE, "", 360)
     assert "volumes" not in made["spec"]
     assert "secret" not in str(made)
     assert made["spec"]["automountServiceAccountToken"] is False
@@ -64,8 +64,26 @@ def test_the_pod_takes_nothing_with_it_that_it_does_not_need() -> None:
     assert "app" not in made["metadata"]["labels"]
 
 
+def test_every_image_of_the_pod_is_asked_for_by_its_own_policy() -> None:
+    first = {"name": "sysctl", "image": "tools:1", "imagePullPolicy": "Never", "securityContext": {"privileged": True}}
+    same = {"name": "keystore", "image": "opensearch:2.19.6"}
+    beside = {"name": "exporter", "image": "exporter:7"}
+    containers = [*TEMPLATE["containers"], beside]
+    spec = {**TEMPLATE, "initContainers": [first, {**first, "name": "again"}, same], "containers": containers}
+    made = pull_pod(model_of(pool(template={"spec": spec}), "server", IMAGE), IMAGE, "", 360)
+    found = [(each["image"], each.get("imagePullPolicy"), each["command"]) for each in made["spec"]["containers"]]
+    # An init container of the server's image gets the new one with it.
+    assert found == [(IMAGE, "Always", ["true"]), ("tools:1", "Never", ["true"]), ("exporter:7", None, ["true"])]
+    assert made["spec"]["containers"][1]["securityContext"] == {"privileged": True}
+    other = pull_pod(
+        model_of(pool(template={"spec": {**spec, "containers": containers[:1]}}), "server", IMAGE), IMAGE, "", 1
+    )
+    # A pod of a killed run with other images is not taken over.
+    assert other["metadata"]["labels"] != made["metadata"]["labels"]
+
+
 def test_a_long_pool_name_leaves_room_for_what_the_server_adds() -> None:
-    made = pull_pod(model_of(pool("d" * 60), "server"), IMAGE, "", 360)
+    made = pull_pod(model_of(pool("d" * 60), "server", IMAGE), IMAGE, "", 360)
     assert len(made["metadata"]["generateName"]) + 5 <= 63
 
 
