@@ -41,7 +41,7 @@ def pod(item: Json) -> Pod:
         labels = text_map(metadata, "labels")
         conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
         owners = listed(metadata, "ownerReferences", _controller, ())
-        owner_uid, owner = next(filter(None, owners), ("", ""))
+        owner_uid, owner, owner_version = next(filter(None, owners), ("", "", ""))
         scheduled = conditions.get("PodScheduled") or {}
         return Pod(
             namespace=text(metadata, "namespace"),
@@ -68,16 +68,18 @@ def pod(item: Json) -> Pod:
             owner_uid=owner_uid,
             created=text(metadata, "creationTimestamp", ""),
             owner=owner,
+            owner_version=owner_version,
             annotations=text_map(metadata, "annotations"),
             spec=spec,
         )
 
 
-def _controller(reference: Part) -> tuple[str, str] | None:
-    """The UID of a controller, and its kind and name; None for an owner that is no controller."""
+def _controller(reference: Part) -> tuple[str, str, str] | None:
+    """The UID of a controller, its kind and name, and its apiVersion; None for an owner that is no controller."""
     if not flag(reference, "controller", default=False):
         return None
-    return text(reference, "uid"), f"{text(reference, 'kind', '')} {text(reference, 'name', '')}".strip()
+    named = f"{text(reference, 'kind', '')} {text(reference, 'name', '')}".strip()
+    return text(reference, "uid"), named, text(reference, "apiVersion", "")
 
 
 def _is_true(condition: Part | None) -> bool:

@@ -133,6 +133,8 @@ class Pod:
     created: str
     owner: str = ""
     """The kind and the name of its controller."""
+    owner_version: str = ""
+    """The apiVersion of its controller."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Its spec as it is."""

@@ -14,7 +14,7 @@ from ..common.errors import NobodyThere, Refusal, Unreachable
 from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
-from ..kubernetes.owners import judge_owned, missing, pods_left
+from ..kubernetes.owners import is_left_alone, judge_owned, missing, pods_left, unsupported
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import judge_namespace, missing_rights
 from ..kubernetes.state import Budget, Namespace, StatefulSet
@@ -61,7 +61,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     pods = {name: tuple(pod for _name, pod in sorted(of.items())) for name, (_set, of) in lasting.items()}
     named = sets if params["pools"] else tuple(s for s in sets if belongs(pods[s.name], state))
     if not named:
-        troubles.append(Verdict((_no_pool(params["namespace"], sets),)))
+        troubles.append(Verdict((_no_pool(namespace, sets, state),)))
         return None, troubles
     others = tuple(s for s in every if s.name not in {one.name for one in named})
     return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
@@ -188,10 +188,14 @@ def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None
     )
 
 
-def _no_pool(namespace: str, sets: Sequence[StatefulSet]) -> Reason:
-    there = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
+def _no_pool(there: Namespace, sets: Sequence[StatefulSet], state: ClusterState) -> Reason:
+    standing = Standing(state, there.pods)
+    members = [pod for pod in there.pods if standing.of(pod) is not None and is_left_alone(pod)]
+    if members:
+        return unsupported(members)
+    found = ", ".join(sorted(stateful_set.name for stateful_set in sets)) or "none"
     return refused(
         "no_pools",
-        f"No StatefulSet in namespace {namespace} holds members of this OpenSearch cluster (it has: {there}).",
+        f"No StatefulSet in namespace {there.name} holds members of this OpenSearch cluster (it has: {found}).",
         "Check namespace, label_selector and opensearch.hosts: they must name the same cluster.",
     )

@@ -26,8 +26,8 @@ from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
-from ..pools.judge import is_down
 from ..pools import admission
+from ..pools.judge import is_down
 from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES

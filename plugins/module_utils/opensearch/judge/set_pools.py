@@ -11,6 +11,7 @@ from typing import Any
 
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
+from ...kubernetes.owners import controllers_of, is_left_alone
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
 from ...pools.extra import extra_member_of
@@ -150,7 +151,14 @@ def judge_membership(seen: Seen) -> Iterator[Reason]:
     strangers = sorted(member.name for member in seen.state.members.values() if member.name not in names)
     if strangers:
         said = f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}."
-        yield remark("members_outside", said)
+        alone = [pod for pod in seen.everyone if is_left_alone(pod) and pod.name not in names and standing.of(pod)]
+        if not alone:
+            yield remark("members_outside", said)
+            return
+        # A pod of a Deployment is a member as well, and no plan upgrades it.
+        controlled = controllers_of(alone)
+        said += f" Only pods of StatefulSets are upgraded, and these have another controller or none: {controlled}."
+        yield remark("members_outside", said, "Upgrade them by the means of their controller, after all others.")
 
 
 def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:

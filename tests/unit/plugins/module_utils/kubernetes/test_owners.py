@@ -109,3 +109,31 @@ def test_a_set_that_never_was_is_told_as_before() -> None:
         turn(world, "data-2", pools=["warm"])
     (reason,) = caught.value.verdict.reasons
     assert reason.message == "There is no StatefulSet warm in namespace search."
+
+
+KRUISE: Json = {**ANOTHER, "apiVersion": "apps.kruise.io/v1beta1", "name": "data"}
+DEPLOYED: Json = {**ANOTHER, "kind": "ReplicaSet", "name": "data-5d8f7"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "pods", "says"),
+    [
+        (KRUISE, ("data-0", "data-1"), "data-0, data-1 (StatefulSet data of apps.kruise.io/v1beta1)"),
+        (DEPLOYED, ("data-5d8f7-x2k4p",), "data-5d8f7-x2k4p (ReplicaSet data-5d8f7)"),
+        ({**KRUISE, "kind": "CloneSet"}, ("data-b7k2p",), "data-b7k2p (CloneSet data of apps.kruise.io/v1beta1)"),
+    ],
+)
+def test_pods_of_another_kind_of_controller_are_named_as_that(owner: Json, pods: tuple[str, ...], says: str) -> None:
+    world = World()
+    world.pools.clear()
+    world.pods.clear()
+    for name in pods:
+        give(world, name, owner)
+    with pytest.raises(Refusal) as caught:
+        turn(world, "data-2")
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "controller_unsupported"
+    assert says in reason.message
+    # A manifest that is applied again would be a second owner.
+    assert "Make no StatefulSet of its name" in reason.remedy
+    assert "manifest" not in reason.remedy

@@ -109,6 +109,34 @@ def test_a_set_that_was_deleted_without_its_pods_is_told_as_that(room: Room) -> 
     assert "pods of it are still there: clients-0 (without a controller)" in message(result, "pool_missing")
 
 
+def give(room: Room, pod: str, **owner: str) -> None:
+    """The pod has this controller; without one, none."""
+    owners = [{"apiVersion": "apps/v1", "uid": "u", "controller": True, **owner}] if owner else []
+    room.api.objects[f"{PODS}/{pod}"]["metadata"]["ownerReferences"] = owners
+
+
+def test_members_of_another_kind_of_controller_are_named_with_it(room: Room) -> None:
+    for name, replicas in (("data", 2), ("managers", 3), ("clients", 1)):
+        del room.api.objects[f"{SETS}/{name}"]
+        for number in range(replicas):
+            give(room, f"{name}-{number}", apiVersion="apps.kruise.io/v1beta1", kind="StatefulSet", name=name)
+    give(room, "clients-0")
+    result = room.plan()
+    assert said(result) == [("controller_unsupported", "refused")]
+    named = message(result, "controller_unsupported")
+    assert "data-0, data-1 (StatefulSet data of apps.kruise.io/v1beta1)" in named
+    assert "clients-0 (no controller)" in named
+    assert said(room.plan(pools=["data"])) == [("controller_unsupported", "refused")]
+
+
+def test_a_member_of_a_deployment_is_named_in_the_plan_of_the_others(room: Room) -> None:
+    del room.api.objects[f"{SETS}/clients"]
+    give(room, "clients-0", kind="ReplicaSet", name="clients-5d8f7")
+    result = room.plan()
+    assert ("members_outside", "passed") in said(result)
+    assert "clients-0 (ReplicaSet clients-5d8f7)" in message(result, "members_outside")
+
+
 def test_a_pool_that_keeps_no_data_may_hold_the_only_copy_in_a_pod_that_is_no_member(room: Room) -> None:
     room.copies = ({**copy("lone", None, primary=True), "unassigned_info": {"reason": "NODE_LEFT"}},)
     room.out("data-1")
