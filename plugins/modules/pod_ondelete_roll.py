@@ -200,7 +200,7 @@ before:
 members:
   description:
     - The members of the batch, each with what was done and the seconds of each phase.
-    - C(action) is V(replaced) by this task, V(followed) on its way, V(kept) as another has upgraded it, or V(untouched).
+    - C(action) is V(replaced) by this task, V(followed) on its way, V(kept) as another upgraded it, or V(untouched).
     - C(stop_seconds) last from the deletion until the old pod was gone, C(schedule_seconds) until the new pod was made
       and had a Kubernetes node, C(image_seconds) until its container had started, C(start_seconds) until it was Ready,
       and C(join_seconds) until OpenSearch said that the batch has joined. C(total_seconds) are the sum.
