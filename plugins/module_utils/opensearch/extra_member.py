@@ -25,6 +25,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.client import Json, KubernetesClient
 from ..kubernetes.lease import lease_at
 from ..kubernetes.paths import CORE, in_namespace
+from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
 from ..kubernetes.temporary_changes import ATTEMPTS
@@ -50,6 +51,7 @@ from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe
 from .observe.state import ClusterState
 from .removal import judge_gone, remove_member
+from .rights import EXTRA_MEMBER
 
 CONTRACT = Contract(
     argument_spec={
@@ -83,7 +85,11 @@ def run(task: Task) -> Outcome:
 def _foreseen(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> Outcome:
     """The verdict on making the member. One that is there already was judged before."""
     pool = get_stateful_set(cluster, task.params["namespace"], task.params["pool"])
-    verdict = Verdict() if mark_of(pool) is not None else _judged(task, cluster, pool, observe(search))
+    if mark_of(pool) is not None:
+        return Outcome(Verdict(), before={"replicas": pool.replicas})
+    # The member could be made without these rights, and its claims would stay.
+    rights = missing_rights(cluster, pool.namespace, EXTRA_MEMBER) if claims_of(pool, next_member(pool)) else Verdict()
+    verdict = _judged(task, cluster, pool, observe(search)) if rights.passed else rights
     return Outcome(verdict, before={"replicas": pool.replicas})
 
 

@@ -19,10 +19,9 @@ ROLE = (
 )
 """All rights that the modules of this collection use in a namespace."""
 
-OPTIONAL = (
-    Right("delete", "", "configmaps"),
-    *(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "delete")),
-)
+EXTRA_MEMBER = tuple(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "delete"))
+"""The further rights for one member more in a pool with claims: those of that member are removed with it."""
+OPTIONAL = (Right("delete", "", "configmaps"), *EXTRA_MEMBER)
 """The further rights that single variables need, which are those of the second shipped Role."""
 
 _PROOF = Right("create", "", "pods")
