@@ -114,7 +114,8 @@ class InProcessAction(ActionBase):
         result: Result = super().run(tmp, variables)
         if not self._belongs_here(variables):
             return self._run_shipped(result, variables)
-        if self._connection.become is not None:
+        # A variable such as ansible_become in group_vars/all is meant for hosts, and this is the controller itself.
+        if self._connection.become is not None and self._task.become:
             sentence = (
                 f"{self._task.action} asks an API from the controller process and cannot become another user there:"
                 " set become: false for this task."

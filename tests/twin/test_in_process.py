@@ -39,6 +39,12 @@ def test_become_of_the_play_can_be_turned_off(stage: Stage) -> None:
     assert played.results["talk"]["status"] == "ok"
 
 
+def test_become_that_a_variable_says_of_all_hosts_does_not_concern_the_controller(stage: Stage) -> None:
+    """Such as ansible_become in group_vars/all, which no keyword of a play overrides."""
+    played = stage.play([TALK], become=False, vars={"ansible_become": True})
+    assert played.results["talk"]["status"] == "ok"
+
+
 def test_delegation_from_elsewhere_runs_here(stage: Stage) -> None:
     played = stage.play([{**TALK, "delegate_to": HERE}], ELSEWHERE)
     assert "[elsewhere] two lines" in played.lines

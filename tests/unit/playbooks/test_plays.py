@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each play says its own course, so that no ansible.cfg and no variable of the environment says it instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def plays() -> Iterator[Any]:
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        for play in yaml.safe_load(path.read_text(encoding="utf-8")):
+            yield pytest.param(play, id=f"{path.stem}-{play['name']}")
+
+
+@pytest.mark.parametrize("play", plays())
+def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: dict[str, Any]) -> None:
+    # With the strategy free, hosts would not wait for one another, and add_host is refused.
+    assert play["strategy"] == "ansible.builtin.linear"
+    # The failure of one cluster of a fleet ends the others only where nothing was begun.
+    assert play["any_errors_fatal"] is (play["name"] == "Plan" and "fleet" in str(play))
+    # A task waits for a member for as long as its options say, whatever task_timeout says of all tasks.
+    assert play["timeout"] == 0
+    assert play["gather_facts"] is False
+
+
+@pytest.mark.parametrize("play", plays())
+def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
+    local = play.get("connection") == "local"
+    assert local or "upgrade_groups" in play["hosts"] or play["hosts"] == "stateful_upgrade_batches"
+    assert play.get("become") is (False if local else None)
