@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
-from .errors import refusal, root_cause
+from .errors import Refusal, refusal, root_cause
 from .packages import needed
 from .proxies import proxy_for
+from .proxy_faults import Way
 from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 
 AGENT = "stateful.upgrade"
@@ -96,7 +98,7 @@ def _asked(
     except ValueError as error:
         remedy = "Correct HTTPS_PROXY or HTTP_PROXY in the environment."
         raise refusal("proxy_unusable", f"The proxy of the environment cannot be used: {error}.", remedy) from None
-    tls = trust.options()
+    way, tls = Way(proxy, urlsplit(url).netloc.rpartition("@")[2], "HTTPS_PROXY"), trust.options()
     manager = (
         urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **tls) if proxy else urllib3.PoolManager(**tls)
     )
@@ -117,7 +119,16 @@ def _asked(
         )
         content = answer.read(longest)
     except (urllib3.exceptions.HTTPError, OSError) as error:  # such as a file of certificates that is not there
-        raise NoAnswer(root_cause(error)) from error
+        fault = way.fault(error)
+        raise NoAnswer(_in_words(fault) if fault else root_cause(error)) from error
     finally:
         manager.clear()
+    if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        raise NoAnswer(_in_words(way.answered(answer.status)))
     return Answer(int(answer.status), str(content.decode("utf-8", "replace")))
+
+
+def _in_words(fault: Refusal) -> str:
+    """A refusal in the middle of a sentence."""
+    said = fault.verdict.reasons[0].message.rstrip(".")
+    return said[:1].lower() + said[1:]

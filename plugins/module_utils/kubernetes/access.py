@@ -20,6 +20,7 @@ from ..common.credentials import judge_way, refuse_in_address, refuse_no_url, se
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
+from ..common.proxy_faults import Way
 from ..common.verdict import Verdict
 from .identity import Given, Impersonation, from_environment, impersonated_by
 from .kubeconfig import Chosen, choose, unusable
@@ -58,6 +59,8 @@ class Access:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
         self._proxy = proxy
+        self.way = Way(proxy, self.host, "kubernetes.proxy")
+        """The proxy, for refusals."""
         self.impersonated = impersonation.headers() if impersonation else ()
         """The headers that name the user in whose place requests are made; some may stand several times."""
         # The package puts back the value of the kubeconfig whenever it looks at the token.

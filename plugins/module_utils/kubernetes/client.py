@@ -11,13 +11,14 @@ from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+from ..common.errors import Refusal
 from ..common.packages import needed
 from ..common.reading import listed, part, text
 from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from ..common.words import shortened
 from .access import Access, access
-from .answers import Expired, not_understood, reading, refusal_of, request_of, unreachable
+from .answers import Expired, Request, not_understood, reading, refusal_of, request_of, unreachable
 from .paths import CORE, in_namespace
 
 Json = dict[str, Any]
@@ -166,7 +167,7 @@ class KubernetesClient:
             content = _json(said) or {"message": shortened(said, _LONGEST)}
             raise refusal_of(self.host, request, error.status_code, content, retry=False) from error
         except (OSError, library.WebSocketException) as error:
-            raise unreachable(self.host, request, error, self._limit.seconds) from error
+            raise self._unreachable(request, error) from error
 
     def _ask(
         self,
@@ -205,7 +206,7 @@ class KubernetesClient:
                 headers.add(name, value)
         self._limit.begin()
         try:
-            return self._access.pool.request(
+            answer = self._access.pool.request(
                 method,
                 self.host + path + _query(params),
                 body=None if body is None else json.dumps(body),
@@ -215,7 +216,13 @@ class KubernetesClient:
                 redirect=False,
             )
         except self._failure as error:
-            raise unreachable(self.host, request_of(method, path), error, self._limit.seconds) from error
+            raise self._unreachable(request_of(method, path), error) from error
+        if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            raise self._access.way.answered(answer.status)
+        return answer
+
+    def _unreachable(self, request: Request, error: BaseException) -> Refusal:
+        return self._access.way.fault(error) or unreachable(self.host, request, error, self._limit.seconds)
 
 
 def connect(options: Mapping[str, Any]) -> KubernetesClient:

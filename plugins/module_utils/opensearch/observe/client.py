@@ -21,6 +21,7 @@ from ...common.credentials import judge_way, refuse_in_address, refuse_no_url
 from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import Proxy, basic, proxy_for
+from ...common.proxy_faults import Way
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
 from ...common.verdict import Verdict, combine
@@ -85,6 +86,8 @@ class OpenSearchClient:
         self._username = username
         self._failures = (OSError, needed("urllib3.exceptions", "urllib3").HTTPError)
         self.where = ", ".join(hosts)
+        self.proxy: Proxy | None = None
+        """The proxy on the way to it, for refusals."""
 
     @property
     def product(self) -> Product | None:
@@ -150,9 +153,11 @@ class OpenSearchClient:
                 self._connection.transport.mark_dead(silent)
             # The name of the host is useful only if it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
-            raise _unreachable(self._asked, where, error, errors, seconds or self._limit.seconds) from error
+            fault = Way(self.proxy, where, "opensearch.proxy").fault(error.info)
+            late = seconds or self._limit.seconds
+            raise fault or _unreachable(self._asked, where, error, errors, late) from error
         except errors.TransportError as error:
-            raise _answered(self._asked, self.where, method, path, error, self._username) from error
+            raise self._answered(method, path, error) from error
         except (errors.SerializationError, *FOREIGN) as error:
             raise not_understood(f"{method} {path}", f"the server at {self.where} does not send JSON") from error
         if may_be_empty and not answer:
@@ -161,6 +166,11 @@ class OpenSearchClient:
             raise not_understood(f"{method} {path}", f"the server at {self.where} does not send a JSON object")
         self._asked.note_members(answer.get("nodes") if path.startswith("/_nodes") else None)
         return answer
+
+    def _answered(self, method: str, path: str, error: Any) -> Refusal:
+        if error.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            return Way(self.proxy, self.where, "opensearch.proxy").answered(error.status_code)
+        return _answered(self._asked, self.where, method, path, error, self._username)
 
 
 def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:
@@ -204,9 +214,12 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             f"The connection to OpenSearch cannot be set up: {error}.",
             "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
         ) from error
-    return OpenSearchClient(
+    client = OpenSearchClient(
         connection, [forward.where] if forward else hosts, library, limit, username or "", shown, asked
     )
+    if forward is None:
+        client.proxy = next(filter(None, (_proxy_for(options, host) for host in hosts)), None)
+    return client
 
 
 def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:

@@ -28,8 +28,8 @@ class Proxying:
 
 
 @contextmanager
-def proxying(server_port: int, refuses: bool = False) -> Iterator[Proxying]:
-    """The proxy, which leads to a port of this machine; or `refuses` everybody, as one that wants a password does."""
+def proxying(server_port: int, refuses: int = 0) -> Iterator[Proxying]:
+    """The proxy, which leads to a port of this machine; or `refuses` everybody with this status, such as 407."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     class Handler(BaseHTTPRequestHandler):
@@ -41,7 +41,7 @@ def proxying(server_port: int, refuses: bool = False) -> Iterator[Proxying]:
         def _noted(self) -> bool:
             known.credentials.append(self.headers.get("Proxy-Authorization", ""))
             if refuses:
-                self.send_response(407)
+                self.send_response(refuses)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return False

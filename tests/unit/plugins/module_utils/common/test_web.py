@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.web import NoAnswer, fetch
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.tls_server import member
 
 
@@ -20,6 +21,17 @@ def test_an_answer_is_read_up_to_its_limit(tmp_path: Path) -> None:
     with member(tmp_path, tls=False) as server:
         answer = fetch(f"http://127.0.0.1:{server.port}/page", 5, 5)
     assert (answer.status, answer.content) == (200, '{"pat')
+
+
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_a_proxy_that_refuses_is_the_cause(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with proxying(9, refuses=407) as proxy:
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", proxy.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(
+            NoAnswer, match=r"^the proxy http.* refuses the way to search\.example\.com: it answers 407"
+        ):
+            fetch(f"{scheme}://search.example.com/", 5, 100)
 
 
 def test_nobody_there_is_a_cause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Denied, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 from cryptography import x509
@@ -159,6 +159,20 @@ def test_a_client_without_the_certificate_that_is_asked_for(server: Server, tmp_
     with pytest.raises(Refusal) as caught:
         client.get(POD)
     assert caught.value.verdict.reasons[0].code in {"kubernetes_certificate", "kubernetes_unreachable"}
+
+
+@pytest.mark.parametrize("asks", ["object", "websocket"])
+def test_a_proxy_that_refuses_is_named_and_not_the_api_server(server: Server, tmp_path: Path, asks: str) -> None:
+    file = kubeconfig(tmp_path, server, server.own, server.client)
+    with proxying(9, refuses=403) as proxy:
+        client = connect({"kubeconfig": file, "proxy": proxy.url})
+        with pytest.raises(Denied) as caught:
+            client.get(POD) if asks == "object" else client.websocket(f"{POD}/exec", {}, "v5.channel.k8s.io")
+    assert caught.value.verdict.reasons[0].code == "proxy_refuses"
+    assert f"The proxy {proxy.url} refuses the way to {server.url}: it answers 403 (Forbidden)." in str(caught.value)
+    assert f"Have it allow CONNECT to {server.url}, or leave it out for this host (NO_PROXY, kubernetes" in str(
+        caught.value
+    )
 
 
 def test_tls_goes_through_a_proxy_and_is_verified_as_ever(server: Server, tmp_path: Path) -> None:

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Denied,
+    NobodyThere,
+    Refusal,
+    Unreachable,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect as connect_kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import connect
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
@@ -70,13 +75,27 @@ def test_what_is_spared_is_reached_directly(tmp_path: Path, monkeypatch: pytest.
         assert proxy.asked == []
 
 
-def test_a_proxy_that_refuses_is_named_without_the_password(tmp_path: Path) -> None:
-    with member(tmp_path, tls=True) as server, proxying(server.port, refuses=True) as proxy:
+@pytest.mark.parametrize("scheme", ["https", "http"])
+def test_a_proxy_that_refuses_is_named_without_the_password(tmp_path: Path, scheme: str) -> None:
+    with member(tmp_path, tls=scheme == "https") as server, proxying(server.port, refuses=407) as proxy:
         url = proxy.url.replace("//", "//me:secret@")
-        client = connect({"hosts": [f"https://{NAME}:9200"], "ca_cert": server.authority, "proxy": url})
-        with pytest.raises(Unreachable, match="407") as caught:
+        client = connect({"hosts": [f"{scheme}://{NAME}:9200"], "proxy": url})
+        with pytest.raises(Denied) as caught:
             client.get(PATH)
-        assert "secret" not in str(caught.value)
+        assert caught.value.verdict.reasons[0].code == "proxy_refuses"
+        assert str(caught.value) == (
+            f"The proxy {proxy.url} refuses the way to {scheme}://{NAME}:9200: it answers 407 (Proxy Authentication"
+            " Required). Write a user and a password that it takes into its URL (opensearch.proxy), or leave it out for"
+            " this host (NO_PROXY, opensearch.no_proxy)."
+        )
+
+
+def test_a_proxy_that_is_not_there_or_has_no_way_is_named(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"hosts": [f"https://{NAME}:9200"], "proxy": "http://127.0.0.1:9"}
+    with pytest.raises(NobodyThere, match=rf"The proxy http://127\.0\.0\.1:9 to https://{NAME}:9200 cannot be reached"):
+        connect(options).get(PATH)
+    with proxying(9, refuses=503) as proxy, pytest.raises(Unreachable, match=r"has no way to .*: it answers 503"):
+        connect({**options, "proxy": proxy.url}).get(PATH)
 
 
 def test_a_proxy_of_another_kind_is_refused() -> None:
