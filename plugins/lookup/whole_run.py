@@ -24,7 +24,9 @@ options:
     elements: str
     required: true
   limit:
-    description: Whether C(--limit) may be given, since each host is upgraded by itself.
+    description:
+      - Whether each host of the inventory is a cluster, which is upgraded by itself. Then C(--limit) may be given, and
+        the value is a pattern that has to match a host, since Ansible ends a playbook without hosts with exit code 0.
     type: bool
     default: false
 """
@@ -47,8 +49,13 @@ from typing import Any
 
 from ansible import context
 from ansible.errors import AnsibleLookupError
+from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
+from ..module_utils.common.words import enumerate_few
+
+BUILT_IN = ("all", "ungrouped")
+"""The groups of every inventory."""
 ALL_TASKS = "all"
 """The tag that runs every task. Ansible itself gives it if the user gives none."""
 
@@ -60,7 +67,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         """The terms.
 
         Raises:
-            AnsibleLookupError: an option would skip parts of the run.
+            AnsibleLookupError: an option would skip parts of the run, or there is no host.
         """
         self.set_options(var_options=variables, direct=kwargs)
         given = dict(context.CLIARGS)
@@ -70,7 +77,32 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."
                 " To upgrade only some members name them in upgrade_members; to see the plan alone use --check."
             )
+        if self.get_option("limit"):
+            refuse_no_cluster(str(terms[0]), (variables or {}).get("groups") or {}, given.get("subset"), self._loader)
         return list(terms)
+
+
+def refuse_no_cluster(pattern: str, groups: Mapping[str, Sequence[str]], subset: str | None, loader: Any) -> None:
+    """See that a pattern matches a host of these groups within `--limit`.
+
+    Raises:
+        AnsibleLookupError: it does not.
+    """
+    inventory = InventoryManager(loader=loader, parse=False)
+    for group, hosts in groups.items():
+        inventory.add_group(group)
+        for host in hosts:
+            inventory.add_host(host, group)
+    inventory.subset(subset)
+    if inventory.list_hosts(f"{pattern}:!localhost"):
+        return
+    named = enumerate_few(name for name in groups if name not in BUILT_IN)
+    there = f"It has {len(groups.get('all') or ())} hosts, and the groups {named}" if named else "It has no groups"
+    limit = f" within --limit {subset}" if subset else ""
+    raise AnsibleLookupError(
+        f"The fleet has no cluster: {pattern} matches no host of the inventory{limit}. {there}."
+        " Give an inventory whose hosts are clusters with -i, or correct upgrade_fleet_clusters."
+    )
 
 
 def skipping_options(arguments: Mapping[str, Any]) -> list[str]:

@@ -19,7 +19,7 @@ from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PATIENCE, Played, Playing
+from tests.scenarios.playbook import PATIENCE, Played, Playing, play
 
 FLEET = "stateful.upgrade.fleet"
 FROM, TO = "2.19.6", "3.8.0"
@@ -140,3 +140,12 @@ def _processes() -> list[str]:
         with contextlib.suppress(OSError):
             found.append(path.read_bytes().decode(errors="replace"))
     return [each for each in found if "stateful-upgrade-" in each and "variables.json" in each]
+
+
+@pytest.mark.parametrize("variable", ["upgrade_fleet_clusters", "upgrade_fleet_clsters"])
+def test_a_fleet_without_a_cluster_is_refused(
+    variable: str, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    played = play(FLEET, {variable: "production", "upgrade_fleet_path": str(tmp_path)}, ansible_environment)
+    assert played.code != 0
+    assert "The fleet has no cluster:" in played.output

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import skipping_options
+from ansible.errors import AnsibleLookupError
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import refuse_no_cluster, skipping_options
 
 
 @pytest.mark.parametrize(
@@ -25,3 +27,33 @@ from ansible_collections.stateful.upgrade.plugins.lookup.whole_run import skippi
 )
 def test_options_that_skip_parts_of_a_run(arguments: dict[str, Any], found: list[str]) -> None:
     assert skipping_options(arguments) == found
+
+
+GROUPS = {"all": ["staging", "north", "localhost"], "ungrouped": ["localhost"], "production": ["staging", "north"]}
+
+
+@pytest.mark.parametrize(("pattern", "subset"), [("all", None), ("production", "north"), ("nor*,localhost", None)])
+def test_a_fleet_with_clusters_begins(pattern: str, subset: str | None) -> None:
+    refuse_no_cluster(pattern, GROUPS, subset, DataLoader())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "groups", "subset", "said"),
+    [
+        ("all", {"all": [], "ungrouped": []}, None, "all matches no host of the inventory. It has no groups."),
+        ("all", {"all": ["localhost"], "ungrouped": ["localhost"]}, None, "all matches no host of the inventory."),
+        (
+            "prodution",
+            GROUPS,
+            None,
+            "prodution matches no host of the inventory. It has 3 hosts, and the groups product",
+        ),
+        ("production:!north", GROUPS, "north", "matches no host of the inventory within --limit north."),
+    ],
+)
+def test_a_fleet_without_a_cluster_is_refused(
+    pattern: str, groups: dict[str, list[str]], subset: str | None, said: str
+) -> None:
+    with pytest.raises(AnsibleLookupError) as caught:
+        refuse_no_cluster(pattern, groups, subset, DataLoader())
+    assert said in str(caught.value)
