@@ -48,6 +48,12 @@ options:
       - Only members whose configuration differs are due then, and those that an interrupted run has left.
     type: dict
     default: {}
+  agreed:
+    description:
+      - The digest of a plan that the user has agreed to before. A consent covers one request once, so no member is due
+        if the last restart was that of this plan. Marked members and those with another configuration are due anyhow.
+      - The last request is noted in the cluster setting C(cluster.metadata.stateful_upgrade.restart_request).
+    type: str
   target_version:
     description: It has no effect, since a restart changes no version.
     type: str
@@ -244,6 +250,11 @@ broken:
   type: list
   elements: str
   sample: []
+restart_request:
+  description: The request as the run notes it in the cluster. C(base) is the digest of what is wanted alone.
+  returned: unless O(state=ended)
+  type: dict
+  sample: {digest: p5f0c1d2e3a4, base: p1f0c33a9b21, replaced: [], completed: ''}
 course:
   description:
     - The way of the run. V(nothing) means that nobody is due, and V(dynamic) that the members take all changes while

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST
 from kubernetes import client
 
 from tests.lab.proxy import ANNOTATION
@@ -41,7 +42,7 @@ class Fingerprint:
     pools: dict[str, Any]
     """Name → spec, labels and annotations of the StatefulSet."""
     settings: str
-    """`GET _cluster/settings`, byte for byte."""
+    """`GET _cluster/settings`, but for the note of the last restart, which stays."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,8 @@ class Cluster:
                 )
                 for one in sets
             }
-        return Fingerprint({pod.metadata.name: pod.metadata.uid for pod in pods}, pools, self.ask("/_cluster/settings"))
+        uids = {pod.metadata.name: pod.metadata.uid for pod in pods}
+        return Fingerprint(uids, pools, _settings(self.ask("/_cluster/settings")))
 
     def remove(self) -> None:
         """End the cluster and wait until its pods are gone; its namespace goes by itself, which takes longer."""
@@ -219,3 +221,16 @@ def bound(role_file: Path, namespace: str) -> list[dict[str, Any]]:
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
     }
     return [role, binding]
+
+
+def _settings(answer: str) -> str:
+    """The settings without the note of the last restart, and without what it alone was in."""
+    found = json.loads(answer)
+    above, names = [found["persistent"]], REQUEST.split(".")
+    for name in names[:-1]:
+        above.append(above[-1].get(name) or {})
+    if above[-1].pop(names[-1], None) is not None:
+        for outer, name in zip(above[-2::-1], names[-2::-1], strict=True):
+            if not outer.get(name, True):
+                del outer[name]
+    return json.dumps(found)

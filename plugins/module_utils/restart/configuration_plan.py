@@ -70,7 +70,7 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
         pool = pools[wanted.pool]
         secret = task.ask(partial(read_secret, client, params["namespace"], wanted.secret))
         compared[wanted.pool] = _Compared(params, pool, wanted, secret, by_name)
-    conditions = tuple(_condition(wanted, pools[wanted.pool]) for wanted in wanted_in(given).values())
+    conditions = tuple(each.condition for each in compared.values())
     return PlannedConfiguration(
         frozenset(name for each in compared.values() for name in each.due),
         combine(verdict for each in compared.values() for verdict in each.judged()),
@@ -113,6 +113,23 @@ class _Compared:
             yield judge_read(self._pool.name, self._wanted.secret, self.mounted)
             yield judge_from_pod(self._pool.name, self._from_pod)
 
+    @property
+    def condition(self) -> str:
+        """The words that consent covers: the contents, and those that they take the place of.
+
+        Both stay the same while the run goes on, since the contents of before are kept until it is completed.
+        """
+        pool, wanted = self._pool, self._wanted
+        if wanted.previous:
+            # The contents that are put back become fewer as members are done.
+            return f"previous configuration of {wanted.pool} in {wanted.secret}"
+        before = {**self._present, **(self._secret.previous if self._secret else {})}
+        contents = wanted.contents(pool.member_names(), None)
+        # A member without a key gets it when the run begins.
+        both = (f"{name} {checksum(before.get(name, each))} {checksum(each)}" for name, each in contents.items())
+        sums = "\n".join(sorted(both))
+        return f"configuration of {wanted.pool} in {wanted.secret}: {hashlib.sha256(sums.encode()).hexdigest()}"
+
     def changes(self) -> dict[str, Changes]:
         """The changes of settings of each member that is due or marked; those with the same contents compare once."""
         known: dict[tuple[bytes | None, bytes], Changes] = {}
@@ -151,12 +168,3 @@ def judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:
 
 def _container(params: Mapping[str, Any], pool: StatefulSet) -> str:
     return container_for(pool.name, pool.images, params["container"], server_in(pool.images))
-
-
-def _condition(wanted: Wanted, pool: StatefulSet) -> str:
-    if wanted.previous:
-        # The contents that are put back become fewer as members are done.
-        return f"previous configuration of {wanted.pool} in {wanted.secret}"
-    contents = wanted.contents(pool.member_names(), None)
-    sums = "".join(f"{name} {checksum(each)}\n" for name, each in sorted(contents.items()))
-    return f"configuration of {wanted.pool} in {wanted.secret}: {hashlib.sha256(sums.encode()).hexdigest()}"

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
-from ..engine.undo import document_of
 from ..opensearch import pool_order
-from ..opensearch.act.settings_change import removed_remarks, removing, to_remove, write
 from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.observe.cluster import observe, read_settings
-from ..opensearch.observe.settings import Settings
 from .judge.choice import Asked, lines_of
 from .judge.on_hosts import (
     NOTE,
@@ -31,9 +27,11 @@ from .judge.on_hosts import (
     noted_in,
     process_of,
 )
+from .judge.once import carried_in
 from .judge.request import Request, judge_request
 from .judge.setting_rules import Way
 from .judge.settings_table import Changes, judge_changes, ways_in
+from .once import agreed_to, note_completed, note_request, once, write_note
 
 
 def order_on_hosts(task: Task) -> Outcome:
@@ -42,7 +40,11 @@ def order_on_hosts(task: Task) -> Outcome:
     state, names = drawn.state, {member.name for pool in drawn.pools for member in pool.members}
     settings = task.ask(lambda: read_settings(_search(task)))
     configurations = configurations_in(task.params["configurations"])
-    due = due_on_hosts(names, noted_in(settings, state.uuid), configurations, state)
+    noted, last = noted_in(settings, state.uuid), carried_in(settings, state.uuid)
+    due = due_on_hosts(names, noted, configurations, state)
+    wishes = (noted is not None and bool(due), bool(configurations and due))
+    used_up = agreed_to(task, last) and not any(wishes)
+    due = frozenset() if used_up else due
     asked = _asked(drawn.pools, configurations, due, ways_in(task.params["setting_ways"]))
     every = Changes(
         tuple(dict.fromkeys(one for each in asked for found in each.changes.values() for one in found.changes))
@@ -59,7 +61,8 @@ def order_on_hosts(task: Task) -> Outcome:
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
     lines = [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
     told = {"batches": batches, "outdated": [], "told": lines}
-    return replace(planned, more={**planned.more, **told})
+    goes_on = noted is not None or bool(configurations)
+    return once(replace(planned, more={**planned.more, **told}), last, goes_on=goes_on, used_up=used_up)
 
 
 def note_on_hosts(task: Task, order: Outcome) -> Outcome:
@@ -72,9 +75,10 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
     noted = noted_in(settings, state.uuid)
     left = noted.left(state) if noted else frozenset()
     note = Noted({name: process_of(state, name) for name in going | left})
-    if noted == note:
-        return Outcome(Verdict())
-    return _write(task, search, settings, note.text(state.uuid), going)
+    written = Outcome(Verdict())
+    if noted != note:
+        written = write_note(task, search, settings, (NOTE, note.text(state.uuid)), {"members": sorted(going)})
+    return _both(written, note_request(task, order))
 
 
 def forget_on_hosts(task: Task) -> Outcome:
@@ -84,21 +88,17 @@ def forget_on_hosts(task: Task) -> Outcome:
     noted = noted_in(settings, state.uuid)
     if settings.persistent.get(NOTE) is None or (noted and noted.left(state)):
         return Outcome(Verdict())
-    return _write(task, search, settings, None, ())
+    # A run that is killed between the two leaves no member that is due, and its consent is used up by either.
+    gone = write_note(task, search, settings, (NOTE, None), {"members": []})
+    return _both(gone, note_completed(task))
 
 
 def _search(task: Task) -> OpenSearchClient:
     return connect(task.params["opensearch"], task.params["kubernetes"])
 
 
-def _write(
-    task: Task, search: OpenSearchClient, settings: Settings, note: str | None, names: Collection[str]
-) -> Outcome:
-    removed = to_remove(task, settings)
-    gone: dict[tuple[str, ...], Any] = {each.path: None for each in removed}
-    act = ("set", f"persistent {NOTE}", {"members": sorted(names)})
-    write(task, search, document_of({("persistent", NOTE): note, **gone}), [act, *removing(removed)])
-    return Outcome(Verdict(removed_remarks(removed)), changed=True)
+def _both(one: Outcome, other: Outcome) -> Outcome:
+    return Outcome(combine((one.verdict, other.verdict)), one.changed or other.changed)
 
 
 def _asked(

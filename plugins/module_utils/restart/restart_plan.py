@@ -34,12 +34,14 @@ from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .judge.choice import Asked, Choice, Course, Line, RunBy, chosen_way, judge_course, together_of
 from .judge.configuration_diff import settings_diff
+from .judge.once import carried_in
 from .judge.phases import UNDER_WAY, Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
 from .judge.pod_spec import Mounted
 from .judge.request import Request, judge_all_ready, judge_request, judge_stops, request_of
 from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
+from .once import agreed_to, note_completed, note_request, once, settings_of
 from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
 from .size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
@@ -67,6 +69,11 @@ def _order(task: Task) -> Outcome:
     params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
     given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
     found = {one.name: pool_of_set(one, seen, params, target) for one in seen.sets if seen.pods[one.name]}
+    last = carried_in(settings_of(task), seen.state.uuid)
+    outdated = by is not RunBy.PROCESS and any(each.outdated for pool in found.values() for each in pool.members)
+    wishes = (any(mark.phase for mark in marks), request.to_stop, configuration.due, outdated)
+    used_up = agreed_to(task, last) and not any(wishes)
+    request = replace(request, names=frozenset()) if used_up else request
     sizes = plan_sizes(task, seen)
     stay = [mark for mark in marks if mark.name not in sizes.removed]
     asked = [_asked(pool, request, stay, configuration, by) for pool in found.values()]
@@ -75,13 +82,15 @@ def _order(task: Task) -> Outcome:
     templates = changed_templates(task, seen, choice.replaced)
     at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen, choice.replaced)
     unsure = frozenset(each.pool for each in asked if not each.same_version)
-    wishes = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once, unsure)
-    verdict = combine((*troubles, judge_request(request, marks, versions), *wishes.judged(task, seen, marks)))
+    every = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once, unsure)
+    verdict = combine((*troubles, judge_request(request, marks, versions), *every.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
-    conditions = (f"by {task.params['way']}", f"restart_by {by.value}", *wishes.conditions())
-    planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, wishes.at_once)
-    return wishes.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
+    conditions = (f"by {task.params['way']}", f"restart_by {by.value}", *every.conditions())
+    planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, every.at_once)
+    planned = every.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
+    goes_on = configuration.due is not None or any(mark.phase for mark in marks)
+    return once(planned, last, goes_on=goes_on, used_up=used_up)
 
 
 @dataclass(frozen=True)
@@ -272,9 +281,16 @@ def _put_back(task: Task) -> Outcome:
 
 
 def _schedule(task: Task, order: Outcome) -> Outcome:
-    """Mark all pods of the plan, so that a run that is killed is gone on with."""
+    """Mark all pods of the plan, so that a run that is killed is gone on with, and note the request."""
     if task.params["groups"]:
         return note_on_hosts(task, order)
+    marked_all = _marked_all(task, order)
+    # A note without marks says that nothing of the request is left.
+    noted = note_request(task, order) if marked_all.verdict.passed else Outcome(Verdict())
+    return Outcome(combine((marked_all.verdict, noted.verdict)), marked_all.changed or noted.changed)
+
+
+def _marked_all(task: Task, order: Outcome) -> Outcome:
     batches = [batch for batch in order.more["batches"] if batch["by"] != REMOVAL]
     grown = [
         each["pool"] for each in task.params["configuration"] or () if each.get("replicas") and order.more["added"]
@@ -294,7 +310,7 @@ def _schedule(task: Task, order: Outcome) -> Outcome:
 
 
 def _last(task: Task) -> Outcome:
-    return forget_on_hosts(task) if task.params["groups"] else Outcome(Verdict())
+    return forget_on_hosts(task) if task.params["groups"] else note_completed(task)
 
 
 _PLAN = pool_order.CONTRACT.argument_spec
@@ -314,6 +330,7 @@ SYSTEM = System(
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
         "allow_full_restart": {"type": "bool", "default": False},
+        "agreed": {"type": "str"},
         **AGENT,
         **CONFIGURATION,
         "setting_ways": {"type": "dict", "default": {}},

@@ -108,6 +108,14 @@ def test_the_playbook_restarts_all_members_one_after_the_other(
     after = processes(standing)
     assert {name for name in MEMBERS if after[name] == first[name]} == set()
     assert marks(standing) == {name: [] for name in MEMBERS}
+    # A consent covers one request once, whether by a whole run or by the next pass of a timer.
+    again = play(RESTART, {**variables, "upgrade_confirm": digest[1], "upgrade_wait": False}, ansible_environment)
+    assert again.code == 0, again.message
+    assert "Nothing to do" in again.output, again.output
+    assert processes(standing) == after
+    another = play(RESTART, variables, ansible_environment)
+    assert (another.code != 0, f"Plan {digest[1]}" in another.output) == (True, False), another.output
+    assert processes(standing) == after
 
 
 def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_environment: Mapping[str, str]) -> None:

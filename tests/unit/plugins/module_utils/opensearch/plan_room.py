@@ -12,7 +12,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides, pool_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import restart_plan
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -46,6 +48,8 @@ class Room:
     expands: str = ""
     """`auto_expand_replicas` of the index logs."""
     addresses: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    """The persistent settings of the cluster, as a restart reads them."""
     api: InProcess = field(default_factory=InProcess)
     clock: World = field(default_factory=World)
 
@@ -110,6 +114,7 @@ def furnished(monkeypatch: pytest.MonkeyPatch) -> Room:
     """The room in the place of both APIs."""
     made = Room()
     monkeypatch.setattr(kubernetes, "connect", lambda _options: made.api.client())
+    monkeypatch.setattr(restart_plan, "settings_of", lambda _task: Settings(made.settings, {}))
     monkeypatch.setattr(both_sides, "missing_rights", lambda *_asked: Verdict())
     monkeypatch.setattr(both_sides, "connect", lambda *_options: None)
     monkeypatch.setattr(both_sides, "observe", lambda _client: made.state)

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Move
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import size_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST, Carried
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
 from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy
@@ -62,6 +63,13 @@ def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
     if added is not None:
         given["configuration"] = [{"pool": "data", "content": BASE + added}]
     return perform(SYSTEM.order, Task({**given, **params}, clock=room.clock))
+
+
+def begun(room: Room, result: Mapping[str, Any], completed: str = "") -> None:
+    """The note of a run that has begun with this plan."""
+    noted = result["restart_request"]
+    note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed)
+    room.settings[REQUEST] = note.text(room.state.uuid)
 
 
 def codes(result: Mapping[str, Any]) -> dict[str, str]:
@@ -234,7 +242,8 @@ def test_the_digest_covers_contents_and_demand_and_stays_while_the_plan_is_carri
     first = plan(room, "http.port: 9201\n")["digest"]
     others = [plan(room, "http.port: 9202\n"), plan(room, "http.port: 9201\n", restart_by="pod"), plan(room)]
     assert first not in [each["digest"] for each in others]
-    keep(room, {"data-0": BASE, "data-1": f"{BASE}http.port: 9201\n"})
+    begun(room, plan(room, "http.port: 9201\n"))
+    keep(room, {"data-0": BASE, "data-1": f"{BASE}http.port: 9201\n", "data-1.previous": BASE})
     later = plan(room, "http.port: 9201\n")
     assert (order_of(later), later["digest"]) == (["data-0"], first)
 
@@ -306,6 +315,7 @@ def test_members_get_back_what_they_had_before_a_run_that_was_not_completed(room
     back = [{"pool": "data", "previous": True}]
     result = plan(room, configuration=back)
     assert (groups(result), [one["name"] for one in result["changes"]]) == ([["data-0"]], ["a"])
+    begun(room, result)
     keep(room, {"data-0": BASE, "data-1": BASE})
     annotate(room, "data-0", configuration=checksum(BASE.encode()))
     done = plan(room, configuration=back)

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A consent to a restart covers one request once: what is wanted, how, in which order, and since when. Pure.
+
+An upgrade is over when all members run its version. A restart leaves no such trace, so the last request is noted in a
+free setting of the cluster, which outlives pods, records and controllers. The digest of a plan covers the digest of
+the request before it. So the same words are another request once that was carried out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.reading import Unreadable, text, texts
+from ...common.verdict import Reason, as_verdict, remark
+from ...engine.undo import UNREADABLE
+from ...opensearch.observe.settings import Settings
+
+REQUEST = "cluster.metadata.stateful_upgrade.restart_request"
+"""The setting of the cluster that holds the note."""
+
+Batches = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The request that the last restart of a cluster has begun to carry out."""
+
+    digest: str
+    """The digest of its plan, which was agreed to."""
+    base: str
+    """The digest of what was wanted alone, which is the same when it is wanted again."""
+    replaced: tuple[str, ...] = ()
+    """The members whose pods it replaces. No other one is replaced by the same consent."""
+    completed: str = ""
+    """The time at which it was completed; empty before."""
+
+    def text(self, cluster: str) -> str:
+        """The note as the cluster with this UUID carries it."""
+        return json.dumps({"cluster": cluster, **asdict(self)})
+
+
+def carried_in(settings: Settings, cluster: str) -> Carried | None:
+    """The note that the cluster with this UUID carries, if any. One that came with a snapshot of another is none.
+
+    Raises:
+        Refusal: it carries one that cannot be read.
+    """
+    found = settings.persistent.get(REQUEST)
+    if found is None:
+        return None
+    try:
+        note = json.loads(found)
+        digest, base = text(note, "digest"), text(note, "base")
+        read = Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""))
+        return read if text(note, "cluster") == cluster else None
+    except (Unreadable, *UNREADABLE) as error:
+        raise refusal(
+            "restart_note_unreadable",
+            f"The cluster setting {REQUEST} holds a note of the last restart that cannot be read"
+            f" ({type(error).__name__}).",
+            "Set it to null, and look at the new plan.",
+        ) from error
+
+
+def request_of_plan(base: str, batches: Batches, last: Carried | None, *, goes_on: bool) -> Carried:
+    """The request of a plan, with its digest; `base` is the digest of what is wanted.
+
+    `goes_on` says whether anything of the last request is left. If it is the same one it keeps its digest while its
+    members become fewer, so that one consent is enough. Another member may be elected meanwhile, so that those that are
+    left may go in another order.
+    """
+    replaced = tuple(sorted(name for batch in batches if batch.get("by") == "pod" for name in batch["members"]))
+    same = last is not None and goes_on and not last.completed and last.base == base
+    if last is not None and same and {*replaced} <= {*last.replaced}:
+        return last
+    order = [[batch.get("by", ""), *batch["members"]] for batch in batches]
+    since = last.digest if last else ""
+    return Carried(f"p{_sum([base, order, since])[:11]}", base, replaced)
+
+
+def _sum(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+@as_verdict
+def judge_used_up(last: Carried | None, *, used_up: bool) -> Iterator[Reason]:
+    """A remark on a consent that was used up."""
+    if last is not None and used_up:
+        at = f" at {last.completed}" if last.completed else ""
+        yield remark(
+            "restart_carried_out",
+            f"The restart that upgrade_confirm consents to was completed{at}, and a consent covers one restart once.",
+            "Leave out upgrade_confirm to see the plan of another restart.",
+        )

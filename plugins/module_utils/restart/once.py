@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The note of the last restart in the cluster: read for a plan, written as a run begins and as it is completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..common.moments import now_text
+from ..common.task import Outcome, Task
+from ..common.verdict import Verdict, combine
+from ..engine.approvals import covered, points_in
+from ..engine.undo import document_of
+from ..opensearch.act.settings_change import removed_remarks, removing, to_remove, write
+from ..opensearch.observe.client import OpenSearchClient, connect
+from ..opensearch.observe.cluster import cluster_uuid, read_settings
+from ..opensearch.observe.settings import Settings
+from .judge.once import REQUEST, Carried, carried_in, judge_used_up, request_of_plan
+
+
+def settings_of(task: Task) -> Settings:
+    """The settings of the cluster now."""
+    search = _search(task)
+    return task.ask(lambda: read_settings(search))
+
+
+def agreed_to(task: Task, last: Carried | None) -> bool:
+    """Whether the user has agreed to the plan of the last request, with the points to approve."""
+    agreed = task.params["agreed"]
+    return bool(last and agreed) and agreed == covered(last.digest if last else "", points_in(task.params["approvals"]))
+
+
+def once(planned: Outcome, last: Carried | None, *, goes_on: bool, used_up: bool) -> Outcome:
+    """The plan with the digest of its request, see `judge.once`."""
+    more = planned.more
+    request = request_of_plan(str(more["digest"]), more["batches"], last, goes_on=goes_on)
+    if used_up and last is not None:
+        request = last
+    own = {"digest": request.digest, "restart_request": asdict(request)}
+    verdict = combine((planned.verdict, judge_used_up(last, used_up=used_up)))
+    return replace(planned, verdict=verdict, more={**more, **own})
+
+
+def note_request(task: Task, order: Outcome) -> Outcome:
+    """Note the request of a plan that is about to be carried out, once all its members are marked."""
+    # The digest of the plan also covers the points to approve, which are no part of the request.
+    noted = order.more["restart_request"]
+    request = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]))
+    if task.check_mode or not order.more["batches"]:
+        return Outcome(Verdict())
+    return _note(task, lambda last: None if last == request else request)
+
+
+def note_completed(task: Task) -> Outcome:
+    """Note that the last request was carried out."""
+    return _note(task, lambda last: replace(last, completed=now_text()) if last and not last.completed else None)
+
+
+def _note(task: Task, change: Callable[[Carried | None], Carried | None]) -> Outcome:
+    search = _search(task)
+    settings, uuid = task.ask(lambda: (read_settings(search), cluster_uuid(search)))
+    request = change(carried_in(settings, uuid))
+    if request is None:
+        return Outcome(Verdict())
+    return write_note(task, search, settings, (REQUEST, request.text(uuid)), {"plan": request.digest})
+
+
+def write_note(
+    task: Task, search: OpenSearchClient, settings: Settings, note: tuple[str, str | None], details: Mapping[str, Any]
+) -> Outcome:
+    """Write one note into the settings of the cluster, without archived settings, which would have it refused."""
+    name, value = note
+    removed = to_remove(task, settings)
+    gone: dict[tuple[str, ...], Any] = {each.path: None for each in removed}
+    body = document_of({("persistent", name): value, **gone})
+    write(task, search, body, [("set", f"persistent {name}", details), *removing(removed)])
+    return Outcome(Verdict(removed_remarks(removed)), changed=True)
+
+
+def _search(task: Task) -> OpenSearchClient:
+    return connect(task.params["opensearch"], task.params["kubernetes"])

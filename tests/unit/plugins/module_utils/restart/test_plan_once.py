@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Plans of restarts after the same one was agreed to: one consent covers one request once."""
+
+from __future__ import annotations
+
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import Room, order_of
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.test_restart_plan import (
+    BASE,
+    annotate,
+    begun,
+    codes,
+    groups,
+    keep,
+    plan,
+    room,
+    ways,
+)
+
+__all__ = ["room"]
+
+
+def test_the_digest_covers_the_contents_that_are_replaced(room: Room) -> None:
+    first = plan(room, "http.port: 9201\n")
+    begun(room, first)
+    keep(room, {"data-0": f"{BASE}edited.by: another\n", "data-1": BASE})
+    assert plan(room, "http.port: 9201\n")["digest"] != first["digest"]
+
+
+def test_the_digest_covers_the_way_and_the_order_of_each_member(room: Room) -> None:
+    """Three pods that are replaced are another request than three processes that restart."""
+    first = plan(room)
+    assert plan(room, order=["clients", "managers", "data"])["digest"] != first["digest"]
+    room.pod("data-0", "2.19.6", revision="data-old")
+    assert plan(room)["digest"] != first["digest"]
+
+
+def test_a_consent_is_used_up_once_its_request_was_carried_out(room: Room) -> None:
+    first = plan(room)
+    begun(room, first, completed="2026-11-25T02:00:00Z")
+    again = plan(room, agreed=first["digest"])
+    assert (groups(again), codes(again)) == ([], {"restart_carried_out": "passed"})
+    # Without that consent it is another request, which is agreed to anew.
+    assert (len(order_of(plan(room))), plan(room)["digest"] != first["digest"]) == (6, True)
+    # A person who marks a pod wants that one.
+    annotate(room, "data-0", restart_phase="schedule")
+    marked = plan(room, agreed=first["digest"])
+    assert (order_of(marked), marked["digest"] != first["digest"]) == (["data-0"], True)
+
+
+def test_a_run_that_goes_on_keeps_its_digest_and_one_that_was_killed_at_its_end_has_used_it_up(room: Room) -> None:
+    first = plan(room)
+    begun(room, first)
+    for name in ("data-0", "managers-1"):
+        annotate(room, name, restart_phase="schedule-rolling", restart_run="of-before")
+    later = plan(room, agreed=first["digest"])
+    assert (sorted(order_of(later)), later["digest"]) == (["data-0", "managers-1"], first["digest"])
+    for name in ("data-0", "managers-1"):
+        annotate(room, name)
+    assert groups(plan(room, agreed=first["digest"])) == []
+
+
+def test_no_pod_is_replaced_by_a_consent_to_restart_its_process(room: Room) -> None:
+    annotate(room, "data-0", restart_phase="schedule-rolling", restart_run="of-before")
+    first = plan(room)
+    begun(room, first)
+    room.pod("data-0", "2.19.6", revision="data-old")
+    annotate(room, "data-0", restart_phase="schedule-rolling", restart_run="of-before")
+    later = plan(room, agreed=first["digest"])
+    assert (ways(later), later["digest"] != first["digest"]) == (["pod"], True)
