@@ -94,6 +94,8 @@ class Follower:
     marks: Marks
     configurations: Configurations
     _trails: dict[str, _Trail] = field(default_factory=dict)
+    _silence: str = ""
+    """The cause for which no server has answered the last look; empty if one has, or none was asked."""
 
     def begin(self, pod: Pod, mark: Marked, member: str) -> None:
         """Note that the process of a pod is to be stopped, and which one. The next looks stop it.
@@ -132,15 +134,17 @@ class Follower:
 
     def _members(self, there: Mapping[str, tuple[Marked, Pod]]) -> Mapping[str, ClusterMember]:
         """The members of the cluster, once one is to join. While all are stopped together, nobody answers."""
+        self._silence = ""
         phases = {mark.phase for mark, _pod in there.values()}
         if not phases & STARTING:
             return {}
         try:
             return observe_members(self.search, list(there))
-        except Unreachable:
-            if phases & TOGETHER:
-                return {}
-            raise
+        except Unreachable as error:
+            if not phases & TOGETHER:
+                raise
+            self._silence = error.verdict.reasons[0].message
+            return {}
 
     def _new(self, mark: Marked, pod: Pod) -> _Trail:
         now = self.task.clock.now()
@@ -196,7 +200,7 @@ class Follower:
             if after is None:
                 trail.ended = self.task.clock.now()
                 return Verdict()
-        of_phase = _judge_phase(replace(mark, phase=after), process)
+        of_phase = _judge_phase(replace(mark, phase=after), process, self._silence)
         # Its pod cannot become Ready before its process was started, so its probe is not at fault.
         held = not process.running and not (process.has_configuration and may_start(mark, others))
         return of_phase if held else combine((of_phase, self._judge_pod(batch, pod, trail)))
@@ -318,8 +322,8 @@ def judge_ready(batch: Batch) -> Iterator[Reason]:
 
 
 @as_verdict
-def _judge_phase(mark: Marked, process: Process) -> Iterator[Reason]:
-    """The thing that the phase of a pod waits for."""
+def _judge_phase(mark: Marked, process: Process, silence: str) -> Iterator[Reason]:
+    """The thing that the phase of a pod waits for. `silence` is the cause for which no server answers."""
     if mark.phase in UNDER_WAY and not process.has_configuration:
         stays = "" if process.running else " Its process is stopped, and starts on no other one."
         yield waiting(
@@ -333,6 +337,7 @@ def _judge_phase(mark: Marked, process: Process) -> Iterator[Reason]:
     elif mark.phase in STOPPING:
         yield waiting("process_stopping", f"The process of {mark.name} is stopping.", about=mark.name)
     elif mark.phase in UNDER_WAY:
+        cause = f" {silence}" if silence and process.running else ""
         yield waiting(
-            "process_starting", f"The process of {mark.name} has not joined the cluster yet.", about=mark.name
+            "process_starting", f"The process of {mark.name} has not joined the cluster yet.{cause}", about=mark.name
         )

@@ -18,6 +18,7 @@ from typing import Any
 from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
+from .http_scheme import scheme_changes
 from .setting_rules import RULES, Rule, Way
 
 HIDDEN = "(hidden)"
@@ -45,6 +46,8 @@ class Change:
     before: str | None = field(repr=False)
     """The value now; None if it is not set."""
     after: str | None = field(repr=False)
+    of_scheme: bool = False
+    """Whether the servers answer over http instead of https with it, or the other way round."""
 
     def sentence(self) -> str:
         """One line for the plan, without values."""
@@ -101,16 +104,17 @@ def changes_between(
     outside its configuration, each with the place: what the file says of them has no effect.
     """
     names = sorted(name for name in {*current, *wanted} if current.get(name) != wanted.get(name))
+    of_scheme = scheme_changes(current, wanted, elsewhere or ())
     return Changes(
         tuple(
-            _change(name, rule_of(name, given, elsewhere), before=current.get(name), after=wanted.get(name))
+            _change(name, rule_of(name, given, elsewhere), (current.get(name), wanted.get(name)), name in of_scheme)
             for name in names
         )
     )
 
 
-def _change(name: str, rule: Rule, before: str | None, after: str | None) -> Change:
-    return Change(name, rule.way, rule.why, rule.source, before, after)
+def _change(name: str, rule: Rule, values: tuple[str | None, str | None], of_scheme: bool) -> Change:
+    return Change(name, rule.way, rule.why, rule.source, *values, of_scheme)
 
 
 def rule_of(name: str, given: Mapping[str, Way] | None = None, elsewhere: Mapping[str, str] | None = None) -> Rule:
@@ -173,6 +177,14 @@ def judge_changes(changes: Changes) -> Iterator[Reason]:
             "setting_never",
             f"The setting {each.name} of a member cannot change: {each.why}.",
             "Leave it as it is; or move the data to new members that have it from the beginning.",
+        )
+    if scheme := [each for each in changes.changes if each.of_scheme]:
+        yield refused(
+            "setting_changes_scheme",
+            f"With the change of {_names(scheme)} the servers answer over another scheme (http or https) than before. A"
+            " run reaches them by addresses that name one scheme, so it would see no member come back.",
+            "Leave it as it is; or stop all members by hand, place the configurations, start them, and give the new"
+            " addresses.",
         )
     together, replaced = changes.by(Way.COORDINATED), changes.by(Way.NEW_POD)
     if together and replaced:

@@ -24,10 +24,14 @@ class OfAgents(Servers):
     """The cluster of the members, which does not answer while none runs."""
 
     agents: Mapping[str, Agent] = field(default_factory=dict)
+    answers: bool = True
+    """Whether processes answer that were started anew."""
 
     def _served(self, method: str, path: str, body: Any = None) -> Json:
         if not any(agent.running for agent in self.agents.values()):
             raise Unreachable.because("opensearch_unreachable", "No member answers.", "Wait.")
+        if not self.answers and not any(agent.running and agent.number == 1 for agent in self.agents.values()):
+            raise Unreachable.because("opensearch_unreachable", "The server speaks another scheme.", "Correct it.")
         return super()._served(method, path, body)
 
 
@@ -107,6 +111,14 @@ def test_a_word_that_is_no_phase_is_told(there: AgentWorld) -> None:
 def test_without_consent_nothing_is_stopped(there: AgentWorld) -> None:
     result = there.restart(*NAMES, wait=False)
     assert (codes(result), there.stopped) == (["full_restart_not_allowed"], [])
+
+
+def test_the_cause_is_named_for_which_no_server_answers(there: AgentWorld) -> None:
+    assert isinstance(there.servers, OfAgents)
+    there.servers.answers = False
+    result = restarted(there, wait_timeout=30)
+    assert (sorted(there.started), "timed_out" in codes(result)) == (SECOND, True)
+    assert "has not joined the cluster yet. The server speaks another scheme." in str(result["verdict"])
 
 
 def test_a_part_of_the_cluster_is_refused(there: AgentWorld) -> None:

@@ -1,0 +1,54 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether servers answer over http or https, as their configuration says. Pure.
+
+HTTPS takes the setting of the security plugin or of X-Pack, and that security is on at all (source of the OpenSearch
+security plugin, OpenSearchSecurityPlugin.getHttpTransports: not if it is disabled; source of Elasticsearch,
+Security.getHttpTransports: not if it is not enabled). A list of addresses names one scheme, so that a run which
+changes it sees no member come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+_FAMILIES: tuple[tuple[str, str, bool], ...] = (
+    ("plugins.security.ssl.http.enabled", "plugins.security.disabled", True),
+    ("opendistro_security.ssl.http.enabled", "opendistro_security.disabled", True),
+    ("xpack.security.http.ssl.enabled", "xpack.security.enabled", False),
+)
+"""The setting for HTTPS, the one for security as a whole, and the value of that one with which security is off."""
+SCHEME = frozenset(name for https, security, _off in _FAMILIES for name in (https, security))
+"""The settings on which the scheme depends."""
+
+Flat = Mapping[str, str]
+
+
+def scheme_changes(current: Flat, wanted: Flat, elsewhere: Collection[str] = ()) -> frozenset[str]:
+    """The changed settings with which servers answer by another scheme than before; none if they do not.
+
+    `elsewhere` are settings that the pod sets outside its configuration, where the file has no effect. A value that is
+    a variable may be either one.
+    """
+    before, after = ({n: v for n, v in each.items() if n in SCHEME - {*elsewhere}} for each in (current, wanted))
+    changed = frozenset(name for name in {*before, *after} if before.get(name) != after.get(name))
+    schemes = _https(before), _https(after)
+    return changed if changed and (None in schemes or schemes[0] != schemes[1]) else frozenset()
+
+
+def _https(settings: Flat) -> bool | None:
+    """Whether servers with these settings answer by https; None if that depends on a variable."""
+    found = [_of_family(settings, *family) for family in _FAMILIES]
+    return True if True in found else None if None in found else False
+
+
+def _of_family(settings: Flat, https: str, security: str, off: bool) -> bool | None:
+    on, secured = _truth(settings.get(https, "false")), _truth(settings.get(security, str(not off).lower()))
+    if on is False or secured is off:
+        return False
+    return None if on is None or secured is None else True
+
+
+def _truth(value: str) -> bool | None:
+    return {"true": True, "false": False}.get(value)
