@@ -90,8 +90,13 @@ options:
       path:
         description: The configuration file that the server reads. The default is that of its official image.
         type: str
+      file:
+        description:
+          - A file with the content for every member. A relative path begins in the folder where the playbook was
+            started.
+        type: path
       content:
-        description: The content for every member. Without it, members keep what they have.
+        description: The content for every member. Without it and O(configuration[].file), members keep what they have.
         type: str
       contents:
         description: The content of single members, by pod name. It comes before O(configuration[].content).

@@ -20,6 +20,7 @@ from ..opensearch.judge.set_pools import server_in
 from ..opensearch.observe.look import Seen
 from ..pools.images import container_for
 from .configurations import mounted_in
+from .given import configuration_in
 from .judge.configuration import checksum, judge_secret
 from .judge.configuration_diff import changes_of
 from .judge.labels import judge_labels
@@ -56,7 +57,7 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
         Refusal: a Secret cannot be read, or a way that is given for a setting is none.
     """
     params = task.params
-    given: list[Mapping[str, Any]] = params["configuration"] or []
+    given = configuration_in(params)
     pools = {one.name: one for one in seen.sets if seen.pods[one.name]}
     if not given:
         return PlannedConfiguration(None, Verdict())

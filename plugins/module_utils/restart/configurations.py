@@ -20,6 +20,7 @@ from ..pools.size import resize
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
 from .act.labels import label_pod
 from .act.marks import Marks
+from .given import configuration_in
 from .judge.configuration import checksum, judge_secret
 from .judge.labels import judge_labels
 from .judge.phases import Marked, marked
@@ -48,7 +49,7 @@ class Configurations:
 
     def __init__(self, task: Task, client: KubernetesClient, marks: Marks) -> None:
         self._task, self._client, self._marks = task, client, marks
-        self._given = task.params["configuration"] or []
+        self._given = configuration_in(task.params)
         self.wanted = wanted_in(self._given)
         self._seen: dict[str, str] = {}
         """The checksum that was seen mounted in each pod. A mount never goes back."""

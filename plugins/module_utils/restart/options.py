@@ -34,6 +34,7 @@ CONFIGURATION: Options = {
             "pool": {"type": "str", "required": True},
             "secret": {"type": "str", "no_log": False},
             "path": {"type": "str"},
+            "file": {"type": "path"},
             "content": {"type": "str", "no_log": True},
             "contents": {"type": "dict", "no_log": True},
             "previous": {"type": "bool", "default": False},

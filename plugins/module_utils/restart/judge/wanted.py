@@ -17,6 +17,7 @@ from .configuration import checksum
 from .configuration_file import settings_in
 from .labels import labels_in
 from .phases import UNSURE, Marked
+from .settings_table import rule_of
 
 SHOWN = 12
 """The digits of a checksum that a message shows."""
@@ -102,9 +103,19 @@ def _unreadable(wanted: Wanted) -> Iterator[Reason]:
     contents = {f"pool {wanted.pool}": wanted.content, **{f"member {n}": each for n, each in wanted.own.items()}}
     for whose, content in sorted(contents.items()):
         try:
-            settings_in((content or b"").decode("utf-8", "surrogateescape"), whose)
+            settings = settings_in((content or b"").decode("utf-8", "surrogateescape"), whose)
         except Refusal as error:
             yield from error.verdict.reasons
+            continue
+        # A file with variables, a manifest or a playbook may be read as settings, too.
+        if settings and not any(rule_of(name).source for name in settings):
+            yield refused(
+                "configuration_not_valid",
+                f"The content for {whose} is no configuration of a server: none of its names is a setting that servers"
+                f" know ({enumerate_few(sorted(settings))}).",
+                "Give the file that the servers read, such as opensearch.yml. One with settings of plugins alone needs"
+                " cluster.name beside them.",
+            )
 
 
 def is_due(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
