@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.site.contents import with_contents  # noqa: E402 - after the path to it is known
 from tests.site.elsewhere import linked  # noqa: E402
+from tests.site.wrapping import with_breaks  # noqa: E402
 
 project = "stateful.upgrade"
 copyright = "the stateful.upgrade authors, GPL-3.0-or-later"  # noqa: A001 - the name that Sphinx reads
@@ -47,3 +48,4 @@ def setup(app: Any) -> None:
     """The table of contents is made of the lists of the first page, so that it is written once."""
     app.connect("source-read", with_contents)
     app.connect("missing-reference", linked)
+    app.connect("html-page-context", with_breaks)
