@@ -43,7 +43,7 @@ def _demonstrate(options: argparse.Namespace, directory: Path) -> int:
         with step(f"an OpenSearch {options.origin} cluster ({options.members} members)"):
             cluster = Cluster.start(lab, "search", LAYOUTS[options.members], options.origin)
         figures = _upgrade(lab, cluster, options, directory, fetched)
-    print(figures.table())
+    print(figures.table(), "", figures.next(), sep="\n")
     return 0 if figures.good else 1
 
 

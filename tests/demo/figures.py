@@ -9,6 +9,16 @@ from dataclasses import dataclass
 from tests.figures import MemberTime
 from tests.lab.traffic import Report
 
+MEANING = """sent to a member, or under way on one, when that member stopped.
+No data is lost by that: a document counts once it is acknowledged, and all of those were read back. The traffic of this
+demo never tries again; a client with several addresses that does gets its answer from another member."""
+NEXT = """To do next:
+  make demo ARGS="--members seven"     the same with managers and data members of their own
+  README.md, "First plan"              a plan for a cluster of your own; it changes nothing
+  tests/demo/README.md                 a cluster like this one that stays, to try every playbook on"""
+AGAIN = """To do next: run it again on a machine that does nothing else meanwhile. If it fails in the same way,
+report it with everything that stands above."""
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -49,4 +59,18 @@ class Figures:
             lines.append(f"{name:<28}{version:<10}{seconds}")
         whole = f"The cluster is green, every member runs {self.target}, and no acknowledged document is missing."
         verdict = whole if self.good else f"NOT as it should be: {', '.join(self._faults)}."
-        return "\n".join([*lines, "", self.report.table(), "", verdict])
+        return "\n".join([*lines, "", self.report.table(), *self._failed(), "", verdict])
+
+    def _failed(self) -> list[str]:
+        """The meaning of failed operations in an upgrade that went well: each is cut off by a member that stops."""
+        counts = {"search": self.report.searches.failed, "write": self.report.writes.failed}
+        failed = [_counted(count, kind) for kind, count in counts.items() if count]
+        return ["", f"{' and '.join(failed)} failed: {MEANING}"] if failed and self.good else []
+
+    def next(self) -> str:
+        """The things to do after the demo."""
+        return NEXT if self.good else AGAIN
+
+
+def _counted(count: int, kind: str) -> str:
+    return f"{count} {kind}" if count == 1 else f"{count} {kind}{'es' if kind == 'search' else 's'}"

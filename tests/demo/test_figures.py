@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from tests.demo.figures import Figures
+import pytest
+
+from tests.demo.figures import AGAIN, MEANING, NEXT, Figures
 from tests.lab.traffic.report import Loss, Operations, Report
 
 NONE = Operations(10, {}, 0.1)
@@ -32,6 +35,28 @@ def test_everything_that_is_not_well_is_named() -> None:
         "NOT as it should be: the upgrade did not succeed, not every member runs 3.8.0, the cluster is yellow, "
         "acknowledged documents are missing."
     )
+
+
+@pytest.mark.parametrize(
+    ("searches", "writes", "said"),
+    [(1, 0, "1 search failed: "), (2, 1, "2 searches and 1 write failed: "), (0, 3, "3 writes failed: ")],
+)
+def test_a_failed_operation_is_explained(searches: int, writes: int, said: str) -> None:
+    report = replace(
+        REPORT,
+        searches=Operations(100, {"partial result": searches} if searches else {}, 0.1),
+        writes=Operations(100, {"connection refused": writes} if writes else {}, 0.1),
+    )
+    assert f"\n\n{said}{MEANING}\n\n" in replace(GOOD, report=report).table()
+    assert MEANING not in GOOD.table()
+
+
+def test_it_ends_with_what_to_do_next() -> None:
+    assert GOOD.next() == NEXT
+    assert replace(GOOD, code=2).next() == AGAIN
+    root = Path(__file__).parents[2]
+    assert "## First plan" in (root / "README.md").read_text(encoding="utf-8")
+    assert "## A cluster that stays" in (root / "tests/demo/README.md").read_text(encoding="utf-8")
 
 
 def test_documents_that_were_not_checked_are_not_taken_for_whole() -> None:

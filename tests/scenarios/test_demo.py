@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests.demo.figures import MEANING, NEXT
 from tests.scenarios.playbook import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,7 @@ def test_the_demo_upgrades_a_cluster_and_says_what_it_cost() -> None:
     assert re.search(r"^Upgraded in \d+\.\d s$", demo.stdout, re.M)
     members = re.findall(r"^opensearch-members-\d +3\.8\.0 +\d+\.\d s +\d+\.\d s +\d+\.\d s$", demo.stdout, re.M)
     assert len(members) == 3
-    assert demo.stdout.rstrip().endswith(
-        "The cluster is green, every member runs 3.8.0, and no acknowledged document is missing."
-    )
+    verdict = "The cluster is green, every member runs 3.8.0, and no acknowledged document is missing."
+    assert demo.stdout.rstrip().endswith(f"{verdict}\n\n{NEXT}")
+    # Without a failed operation there is nothing to explain.
+    assert (MEANING in demo.stdout) == bool(re.search(r"^    \d+x ", demo.stdout, re.M))
