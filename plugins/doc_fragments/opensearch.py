@@ -137,7 +137,7 @@ options:
     type: list
     elements: str
     default: []
-    choices: [helm, argocd, flux]
+    choices: [argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet, terraform, pulumi, helm]
 """
 
     CONSENT = r"""

@@ -50,7 +50,7 @@ options:
     description: The programs that may govern the pool, see M(stateful.upgrade.pool_image).
     type: list
     elements: str
-    choices: [argocd, flux, helm]
+    choices: [argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet, terraform, pulumi, helm]
     default: []
   take_over:
     description: The run whose member is removed, although its lock is not free.

@@ -69,7 +69,7 @@ options:
     type: list
     elements: str
     default: []
-    choices: [argocd, flux, helm]
+    choices: [argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet, terraform, pulumi, helm]
   wait:
     description: Whether to ask again while the Kubernetes API does not answer.
   wait_timeout:

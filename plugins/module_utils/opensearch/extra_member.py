@@ -30,6 +30,7 @@ from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
 from ..kubernetes.temporary_changes import ATTEMPTS
 from ..pools import pool_image
+from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.extra import (
     MARK,
     changed_by_another,
@@ -42,7 +43,6 @@ from ..pools.extra import (
     taking_over,
     unmarking,
 )
-from ..pools.judge import DEPLOYERS, judge_owner
 from ..pools.pod_roll import Questions, roll
 from . import pod_roll, shard_allocation
 from .batch_proof import BatchProof

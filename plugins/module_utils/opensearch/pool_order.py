@@ -13,8 +13,8 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
+from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
-from ..pools.judge import DEPLOYERS, judge_owner
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of

@@ -11,9 +11,8 @@ Pure: from observations to verdicts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from ..common.verdict import Reason, Verdict, as_verdict, refused, waiting
+from ..common.verdict import Reason, as_verdict, refused, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
 
@@ -121,50 +120,6 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
         yield refused("strategy_rolls_by_itself", message, remedy)
 
 
-@dataclass(frozen=True)
-class _Deployer:
-    """A program that applies manifests, and would put its own image back."""
-
-    key: str
-    name: str
-    managers: tuple[str, ...]
-    labels: tuple[str, ...]
-    annotations: tuple[str, ...]
-    instead: str
-
-
-# The outermost first: Argo CD and Flux render Helm charts, whose labels they leave in place.
-_DEPLOYERS = (
-    _Deployer(
-        "argocd",
-        "Argo CD",
-        ("argocd",),
-        ("argocd.argoproj.io/instance",),
-        ("argocd.argoproj.io/tracking-id",),
-        "switch off the automated sync of the application",
-    ),
-    _Deployer(
-        "flux",
-        "Flux",
-        ("kustomize-controller", "helm-controller"),
-        ("kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/name"),
-        (),
-        "suspend it (flux suspend)",
-    ),
-    _Deployer(
-        "helm",
-        "Helm",
-        ("helm",),
-        (),
-        ("meta.helm.sh/release-name",),
-        "take the new version into the values afterwards, so that the next helm upgrade does not go back; do that with"
-        " the same chart, since a newer one also changes the pod template and starts a second roll, without gates",
-    ),
-)
-DEPLOYERS = tuple(each.key for each in _DEPLOYERS)
-"""The values of the option `allow_field_managers`."""
-
-
 @as_verdict
 def judge_controller(pool: StatefulSet) -> Iterator[Reason]:
     """Whether another controller owns the pool: it would undo the changes of a run, or make them by its own rules."""
@@ -175,35 +130,3 @@ def judge_controller(pool: StatefulSet) -> Iterator[Reason]:
             f"StatefulSet {pool.name} is controlled by {owner.kind} {owner.name} ({owner.api_version}).",
             f"Change the version in {owner.kind} {owner.name}, or remove that owner from the StatefulSet.",
         )
-
-
-@as_verdict
-def judge_deployer(pool: StatefulSet, allowed: Collection[str] = ()) -> Iterator[Reason]:
-    """Whether Argo CD, Flux or Helm governs the pool's image or strategy, and the user has not allowed it."""
-    found = next(((each, evidence) for each in _DEPLOYERS if (evidence := _evidence(each, pool))), None)
-    if found and found[0].key not in allowed:
-        deployer, evidence = found
-        yield refused(
-            "pool_deployed_by_another",
-            f"{deployer.name} governs the image and strategy of StatefulSet {pool.name} ({evidence}).",
-            f"Change the image there (with strategy OnDelete), or set allow_field_managers to [{deployer.key}]"
-            f" and {deployer.instead}.",
-        )
-
-
-def judge_owner(pool: StatefulSet, allowed: Collection[str] = ()) -> Verdict:
-    """`judge_controller` and `judge_deployer` in one."""
-    return Verdict(judge_controller(pool).reasons + judge_deployer(pool, allowed).reasons)
-
-
-def _evidence(deployer: _Deployer, pool: StatefulSet) -> str:
-    for label in deployer.labels:
-        if label in pool.labels:
-            return f"label {label}={pool.labels[label]}"
-    for annotation in deployer.annotations:
-        if annotation in pool.annotations:
-            return f"annotation {annotation}={pool.annotations[annotation].split(':')[0]}"
-    for manager in pool.managers:
-        if manager.startswith(deployer.managers):
-            return f"field manager {manager}"
-    return ""

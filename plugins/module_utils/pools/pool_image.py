@@ -22,7 +22,8 @@ from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
 from ..kubernetes.temporary_changes import ATTEMPTS
 from ..kubernetes.undo_annotation import UNDO
-from .judge import DEPLOYERS, judge_controller, judge_deployer, judge_revision, pod_is_current, unsettled
+from .deployers import DEPLOYERS, judge_deployer
+from .judge import judge_controller, judge_revision, pod_is_current, unsettled
 from .pool_changes import carried_undo, changes_to, container_of, holds, way_back
 
 CONTRACT = Contract(

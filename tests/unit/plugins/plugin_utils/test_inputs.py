@@ -109,7 +109,12 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ("upgrade_members", {"a": 1}, " must be a list, such as [a, b]."),
         ("upgrade_members", ["a", ""], " has an element that is empty or no text."),
         ("upgrade_members", [["a"]], " has an element that is empty or no text."),
-        ("upgrade_allow_field_managers", ["spinnaker"], " has spinnaker, and takes only argocd, flux, helm."),
+        (
+            "upgrade_allow_field_managers",
+            ["spinnaker"],
+            " has spinnaker, and takes only argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet,"
+            " terraform, pulumi, helm.",
+        ),
         ("upgrade_image", ["a"], " must be text, or a dictionary of pools and texts."),
         ("upgrade_image", {"hot": ["a"]}, " must be text, or a dictionary of pools and texts."),
         ("upgrade_tasks_after", {"a": 1}, " must be a list, such as [a, b]."),

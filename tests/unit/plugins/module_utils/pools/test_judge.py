@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.deployers import judge_deployer, judge_owner
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import (
     judge_controller,
-    judge_deployer,
     judge_members,
     judge_others,
-    judge_owner,
     judge_revision,
     judge_strategy,
     pod_is_current,
@@ -204,6 +203,22 @@ def managed_by(manager: str, subresource: str = "") -> list[dict[str, Any]]:
         ({"labels": {"kustomize.toolkit.fluxcd.io/name": "search"}}, "flux"),
         ({"labels": {"helm.toolkit.fluxcd.io/name": "search"}}, "flux"),
         ({"annotations": {"meta.helm.sh/release-name": "search"}}, "helm"),
+        ({"labels": {"kapp.k14s.io/app": "1643"}}, "kapp"),
+        ({"annotations": {"configsync.gke.io/resource-id": "apps_statefulset_search_data"}}, "configsync"),
+        ({"labels": {"resources.gardener.cloud/managed-by": "gardener"}}, "gardener"),
+        ({"managedFields": managed_by("apiextensions.crossplane.io/composed/ef08e4")}, "crossplane"),
+        ({"labels": {"app.oam.dev/name": "search"}}, "kubevela"),
+        (
+            {
+                "labels": {"objectset.rio.cattle.io/hash": "bce2"},
+                "annotations": {"objectset.rio.cattle.io/owner-gvk": "k3s.cattle.io/v1, Kind=Addon"},
+            },
+            "k3s",
+        ),
+        ({"managedFields": managed_by("deploy@server-1")}, "k3s"),
+        ({"labels": {"objectset.rio.cattle.io/hash": "bce2"}}, "fleet"),
+        ({"managedFields": managed_by("Terraform")}, "terraform"),
+        ({"managedFields": managed_by("pulumi-kubernetes-12ab")}, "pulumi"),
         # `helm template | kubectl apply`: the chart's label alone does not make Helm come back.
         ({"labels": {"app.kubernetes.io/managed-by": "Helm"}}, None),
     ],
