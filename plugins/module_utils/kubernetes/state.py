@@ -52,6 +52,8 @@ class StatefulSet:
     """The spec of the pod template as it is."""
     template_marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False, compare=False)
     """The labels and annotations of the pod template."""
+    fields: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
+    """The entries of `managedFields`, without those of subresources."""
     service_name: str = ""
     """The name of its headless Service."""
 

@@ -120,6 +120,7 @@ def stateful_set(item: Json) -> StatefulSet:
             has_readiness_probe=any(listed(template, "containers", _has_probe, ())),
             template=template,
             template_marks=within(spec, "template", _marks),
+            fields=tuple(each for each in fields if not each.get("subresource")),
             service_name=text(spec, "serviceName", ""),
         )
 

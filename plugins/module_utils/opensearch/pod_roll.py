@@ -64,6 +64,8 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
         batch.in_vain,
         batch.again,
         marked=lambda pod: any(pod.annotations.get(key) for key in params["replace_marked"]),
+        # A member that is cured comes back as its pool is, whatever a run before has set.
+        as_set=target is not None,
         before=before,
     )
     cluster = kubernetes.connect(params["kubernetes"])

@@ -21,6 +21,7 @@ from ..kubernetes.stateful_sets import get_stateful_set
 from .crash_log import LOOKED_AT, last_words
 from .judge import judge_revision
 from .partition import judge_same
+from .put_back import judge_images_stay
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
 
 EVENTS = 5
@@ -47,7 +48,7 @@ class View:
     early: bool = False
     """Whether all have joined although not all are Ready, and that is enough."""
     made_again: Verdict = field(default_factory=Verdict)
-    """A refusal if a pool is no longer the one that was followed."""
+    """A refusal if a pool is no longer the one that was followed, or has another image."""
 
 
 class FailingPull:
@@ -146,7 +147,8 @@ class Follower:
             sightings = self._sightings(pools)
         except Unreachable as error:
             return View((), (), Verdict(), error.as_waiting())
-        made_again = combine(judge_same(was, pool) for was, pool in zip(self._pools, pools, strict=True))
+        pairs = zip(self._pools, pools, strict=True)
+        made_again = combine(judge(*pair) for pair in pairs for judge in (judge_same, judge_images_stay))
         view = View(pools, sightings, Verdict(), Verdict(), made_again=made_again)
         if not made_again.passed:
             return view

@@ -40,6 +40,7 @@ from .judge import (
 )
 from .partition import judge_one_at_a_time, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
+from .put_back import judge_put_back
 from .replacement import STAGES
 from .roll_batch import Batch, Done
 
@@ -69,6 +70,8 @@ class Questions:
     """Take back the preparations, since the proof does not hold. True says that the proof is worth another try."""
     marked: Callable[[Pod], bool] = lambda _pod: False
     """Is this pod to be replaced although it is of the wanted revision? Its successor must not be."""
+    as_set: bool = False
+    """Do the pools have to have the image and the strategy that their undo says a run has set?"""
     before: Callable[[Pod], None] = lambda _pod: None
     """Make the last act before this very pod is deleted, while the proof is fresh. It may be made again."""
 
@@ -144,7 +147,12 @@ def _observe(
     governed = [
         verdict
         for pool in pools
-        for verdict in (judge_revision(pool), judge_controller(pool), judge_owned(pool, there.pods))
+        for verdict in (
+            judge_revision(pool),
+            judge_controller(pool),
+            judge_owned(pool, there.pods),
+            judge_put_back(pool) if questions.as_set else Verdict(),
+        )
     ]
     verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..engine.undo import Change, Path, Undo, Writer, judge_kept
@@ -14,6 +15,8 @@ from ..kubernetes.state import StatefulSet
 from .images import container_for, name_of
 
 STRATEGY = ("spec", "updateStrategy")
+IMAGE = "image"
+"""The name of what an undo says of the image."""
 STRATEGIES = ("OnDelete", "RollingUpdate")
 
 Patch = dict[str, Any]
@@ -82,9 +85,9 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
         same_strategy = same_image and held is not None and held.changes[0].set_to["type"] == strategy
     else:
         same_strategy = pool.update_strategy == wanted
-    if same_image and same_strategy:
+    if same_image and same_strategy and not _is_stale(held, image):
         return None
-    base = held or Undo(writer, more={"image": {"container": container, "was": was}})
+    base = _noting(held, container, image) if held else Undo(writer, more={IMAGE: _note(container, was, image)})
     undo = base.extended(writer, [Change(STRATEGY, dict(pool.update_strategy), wanted)])
     judge_kept(undo.changes, _is_known, lambda _each: f"The update strategy of StatefulSet {pool.name}")
     patch = undo_annotation.patch_of(as_object(pool), undo, {} if same_strategy else {STRATEGY: wanted})
@@ -95,6 +98,24 @@ def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, wri
             template["initContainers"] = following
         patch.setdefault("spec", {})["template"] = {"spec": template}
     return patch
+
+
+def _is_stale(held: Undo | None, image: str) -> bool:
+    """Whether the undo says that a run has set another image than this one."""
+    earlier = held.more.get(IMAGE) if held else None
+    return isinstance(earlier, Mapping) and earlier.get("set_to", image) != image
+
+
+def _noting(held: Undo, container: str, image: str) -> Undo:
+    """The undo with the image that is set now; what it was before the first run stays."""
+    earlier = held.more.get(IMAGE)
+    if not isinstance(earlier, Mapping) or earlier.get("container") != container:
+        return held
+    return replace(held, more={**held.more, IMAGE: _note(container, str(earlier.get("was")), image)})
+
+
+def _note(container: str, was: str, image: str) -> dict[str, str]:
+    return {"container": container, "was": was, "set_to": image}
 
 
 def _following(pool: StatefulSet, container: str) -> list[str]:

@@ -25,6 +25,7 @@ from ..kubernetes.undo_annotation import UNDO
 from .deployers import DEPLOYERS, judge_deployer
 from .judge import judge_controller, judge_revision, pod_is_current, unsettled
 from .pool_changes import carried_undo, changes_to, container_of, holds, way_back
+from .put_back import judge_put_back
 
 CONTRACT = Contract(
     argument_spec={
@@ -70,6 +71,9 @@ def _make_present(task: Task, client: KubernetesClient) -> Outcome:
     passed_or_raise(judge_controller(pool))
     container = container_of(pool, params["image"], params["container"])
     undo = carried_undo(pool)
+    if undo is not None and undo.writer.lock and undo.writer.run == writer_of(task).run:
+        # Within one run, a pool that has lost what the run gave it would lose it again before its member is back.
+        passed_or_raise(judge_put_back(pool))
     patch = changes_to(pool, container, params["image"], params["strategy"], writer_of(task))
     if patch is None:
         return _unchanged(pool, container, Verdict())

@@ -45,7 +45,7 @@ def test_image_and_strategy_change_in_one_guarded_patch_that_carries_its_undo() 
     assert json.loads(patch["metadata"]["annotations"][UNDO]) == {
         "run": "night",
         "at": "2026-11-21T00:00:00Z",
-        "image": {"container": "server", "was": "opensearch:2.19.6"},
+        "image": {"container": "server", "was": "opensearch:2.19.6", "set_to": NEW},
         "changes": [change(ROLLING, {"type": "OnDelete"})],
     }
 

@@ -128,7 +128,7 @@ def turn(
 ) -> Outcome:
     """One run of the module's work on a batch; `again`, `marked` and `before` are the questions of these names."""
     again: Callable[[Verdict], bool] | None = task.pop("again", None)
-    last = {name: task.pop(name) for name in ("marked", "before") if name in task}
+    last = {name: task.pop(name) for name in ("marked", "before", "as_set") if name in task}
     params = {"wait": True, "wait_timeout": 60, "wait_sleep": 1.0, **task.pop("params", {})}
     surroundings = Task(params=params, clock=world, **task)
     proof = proof if isinstance(proof, Asked) else Asked(proof)
