@@ -172,6 +172,8 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
     assert known.keys() <= specification(role).keys()
     used = {name for each in text.values() for name in re.findall(rf"\b{role}_\w+", each)}
     made = {
+        "package_proof",
+        "package_proven",
         "package_wanted",
         "service_checksum",
         "service_placed",

@@ -30,6 +30,8 @@ from tests.scenarios.hosts.own_systemd import UNITS, OwnSystemd, own_systemd, wh
 from tests.scenarios.playbook import Played, command_of
 
 FROM, TO = "2.19.6", "3.8.0"
+GONE, UNPROVEN = "3.8.1", "3.8.2"
+"""Versions of which apt knows a package, and that it cannot install."""
 APT = "/usr/bin/python3"
 """The Python that has the bindings of apt, as on any host of Debian."""
 
@@ -112,15 +114,16 @@ def server(ansible_environment: Mapping[str, str]) -> Iterator[Server]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def is_upgraded(server: Server, role: str, of: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, Any]) -> None:
-    """The whole way with one role; `of` are its variables by version, `wrong` are some with which `prepare` fails."""
+def is_upgraded(server: Server, role: str, of: Mapping[str, Mapping[str, Any]], *wrong: Mapping[str, Any]) -> None:
+    """The whole way with one role; `of` are its variables by version, `prepare` fails with each of `wrong`."""
     assert server.take(role, FROM, "prepare", "install", "start", **of[FROM]).code == 0
     server.until_runs(FROM)
     server.ask("/kept/_doc/1?refresh=true", "PUT", {"text": "kept"})
     before = server.process()
 
-    refused = server.take(role, str(wrong["target_version"]), "prepare", **{**of[TO], **wrong})
-    assert refused.code != 0
+    for each in wrong:
+        refused = server.take(role, str(each["target_version"]), "prepare", **{**of[TO], **each})
+        assert refused.code != 0, each
     assert server.take(role, TO, "prepare", **of[TO]).code == 0
     assert server.process() == before, "the member is up while the new version is prepared"
 
@@ -164,7 +167,9 @@ def test_a_member_of_a_package(server: Server) -> None:
         pytest.skip("packages of apt need dpkg-deb")
     repository, installation = server.directory / "repository", Path("/run/lab-opensearch")
     repository.mkdir()
-    for version in (FROM, TO):
+    insecure = server.directory / "insecure"
+    insecure.mkdir()
+    for version in (FROM, TO, GONE, UNPROVEN):
         tree = server.directory / f"package-{version}"
         server.program(version, tree / installation.relative_to("/"))
         for name, text in {
@@ -173,14 +178,17 @@ def test_a_member_of_a_package(server: Server) -> None:
         }.items():
             (tree / name).parent.mkdir(parents=True)
             (tree / name).write_text(text, encoding="utf-8")
-        package = repository / f"opensearch_{version}_all.deb"
+        package = (insecure if version == UNPROVEN else repository) / f"opensearch_{version}_all.deb"
         subprocess.run(["dpkg-deb", "--build", "--root-owner-group", tree, package], check=True, capture_output=True)
-    listed = [entry(path) for path in sorted(repository.glob("*.deb"))]
-    (repository / "Packages").write_text("\n".join(listed), encoding="utf-8")
-    source = f"deb [trusted=yes] file:{repository} ./"
-    server.systemd.run("sh", "-c", f"echo '{source}' > /etc/apt/sources.list && apt-get update")
+    for place in (repository, insecure):
+        listed = [entry(path) for path in sorted(place.glob("*.deb"))]
+        (place / "Packages").write_text("\n".join(listed), encoding="utf-8")
+    (repository / f"opensearch_{GONE}_all.deb").unlink()
+    sources = f"deb [trusted=yes] file:{repository} ./\ndeb [allow-insecure=yes] file:{insecure} ./"
+    server.systemd.run("sh", "-c", f"echo '{sources}' > /etc/apt/sources.list && apt-get update")
     of = {version: {"ansible_python_interpreter": APT} for version in (FROM, TO)}
-    is_upgraded(server, "member_package", of, {"target_version": "9.9.9"})
+    # One that no repository has, one whose file is gone, and one that no signature proves.
+    is_upgraded(server, "member_package", of, *({"target_version": each} for each in ("9.9.9", GONE, UNPROVEN)))
 
 
 def control(version: str) -> str:
