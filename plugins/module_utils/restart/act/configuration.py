@@ -28,7 +28,7 @@ from ..judge.configuration import (
     Upkeep,
     checksum,
     judge_writing,
-    keys_due,
+    keys_to_remove,
     upkeep,
     with_contents,
     without_previous,
@@ -92,7 +92,7 @@ def remove_unwanted(
     def unwanted(secret: ConfigurationSecret | None) -> Data:
         if secret is None:
             return {}
-        gone = keys_due(secret.contents, dict.fromkeys(wanted, b""), pods).removed
+        gone = keys_to_remove(secret.contents, wanted, pods)
         return {key: None for name in gone for key in (name, name + PREVIOUS) if key in secret.data}
 
     return _write(task, client, place, unwanted, "removed")

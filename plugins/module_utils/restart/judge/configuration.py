@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys of a configuration Secret: which are due, what a process must find mounted, and which Secrets are left over.
+"""The keys of a configuration Secret: which are written, what a process must find mounted, and which are left over.
 
 Pure. The checksum of a content is the SHA-256 of exactly the bytes of its key, which are the bytes of the mounted file.
 Contents are given and taken by member; no sentence, result or repr has one.
@@ -10,7 +10,6 @@ Contents are given and taken by member; no sentence, result or repr has one.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,68 +28,9 @@ ABANDONED = 900.0
 Contents = Mapping[str, bytes]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A member and the pool that it is of."""
-
-    name: str
-    pool: str
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Existing and wanted members, each in at most one pair."""
-
-    reused: tuple[tuple[str, str], ...]
-    """The names of an existing member and of the wanted one whose configuration it gets."""
-    created: tuple[str, ...]
-    removed: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The keys of a Secret that are due, by member."""
-
-    created: tuple[str, ...] = ()
-    """Members without a key. They get it before their pod is made."""
-    updated: tuple[str, ...] = ()
-    """Members whose content is another one. They get it once their process is stopped."""
-    removed: tuple[str, ...] = ()
-    """Members that are wanted no more, and whose pod is gone."""
-    kept: tuple[str, ...] = ()
-    """Members that are wanted no more, and whose pod is still there: their key goes after it."""
-
-
 def checksum(content: bytes) -> str:
     """The checksum of a content, as a process sees it in its mounted file."""
     return hashlib.sha256(content).hexdigest()
-
-
-def pair(existing: Collection[Placed], wanted: Collection[Placed]) -> Pairs:
-    """Existing members with wanted ones: those of the same name, then those left of the same pool, in their order.
-
-    The order in which they are given says nothing, so that each look finds the same pairs.
-    """
-    names = {each.name for each in wanted}
-    same = {each.name for each in existing if each.name in names}
-    old, new = _left(existing, same), _left(wanted, same)
-    moved = [both for pool in sorted(old) for both in zip(old[pool], new.get(pool, []), strict=False)]
-    reused = {*moved, *((name, name) for name in same)}
-    gone, come = {before for before, _after in reused}, {after for _before, after in reused}
-    return Pairs(
-        tuple(sorted(reused, key=lambda both: _order(both[0]))),
-        tuple(sorted({each.name for each in wanted} - come, key=_order)),
-        tuple(sorted({each.name for each in existing} - gone, key=_order)),
-    )
-
-
-def _left(members: Iterable[Placed], taken: Collection[str]) -> dict[str, list[str]]:
-    """The names of those that are not taken, by pool and in their order."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for each in members:
-        if each.name not in taken:
-            found[each.pool].add(each.name)
-    return {pool: sorted(names, key=_order) for pool, names in found.items()}
 
 
 def _order(name: str) -> tuple[str, int, str]:
@@ -99,15 +39,9 @@ def _order(name: str) -> tuple[str, int, str]:
     return (prefix, int(number), name) if number.isascii() and number.isdecimal() else (name, -1, name)
 
 
-def keys_due(current: Contents, wanted: Contents, pods: Collection[str]) -> Keys:
-    """The keys to make, to change and to remove. `pods` are the names of the pods that exist."""
-    superfluous = sorted(current.keys() - wanted.keys(), key=_order)
-    return Keys(
-        created=tuple(sorted(wanted.keys() - current.keys(), key=_order)),
-        updated=tuple(sorted((name for name in wanted if current.get(name, wanted[name]) != wanted[name]), key=_order)),
-        removed=tuple(name for name in superfluous if name not in pods),
-        kept=tuple(name for name in superfluous if name in pods),
-    )
+def keys_to_remove(current: Collection[str], wanted: Collection[str], pods: Collection[str]) -> tuple[str, ...]:
+    """The members whose keys go, since they are not wanted and their pod is gone. `pods` are those that exist."""
+    return tuple(sorted({*current} - {*wanted} - {*pods}, key=_order))
 
 
 Data = dict[str, "bytes | None"]

@@ -10,7 +10,7 @@ removes no other (Kubernetes documentation, StatefulSets, Deployment and Scaling
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,6 @@ from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ...kubernetes.state import StatefulSet
 from ...opensearch.observe.state import ClusterState
-from .configuration import Pairs, Placed, pair
 
 FEWEST_MANAGERS = 3
 """The manager-eligible members that have to stay. Below that, the voting configuration keeps members that are gone
@@ -35,17 +34,16 @@ class Size:
     @property
     def added(self) -> tuple[str, ...]:
         """The members that are to come, the lowest ordinal first."""
-        return self._pairs.created
+        return tuple(name for name in self._wanted if name not in self.pool.member_names())
 
     @property
     def removed(self) -> tuple[str, ...]:
         """The members that are to go, the highest ordinal first."""
-        return tuple(reversed(self._pairs.removed))
+        return tuple(name for name in reversed(self.pool.member_names()) if name not in self._wanted)
 
     @cached_property
-    def _pairs(self) -> Pairs:
-        wanted = replace(self.pool, replicas=self.replicas).member_names()
-        return pair(*([Placed(name, self.pool.name) for name in names] for names in (self.pool.member_names(), wanted)))
+    def _wanted(self) -> Sequence[str]:
+        return replace(self.pool, replicas=self.replicas).member_names()
 
 
 def sizes_in(pools: Iterable[StatefulSet], replicas: Mapping[str, int]) -> tuple[Size, ...]:

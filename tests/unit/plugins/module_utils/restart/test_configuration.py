@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys of a configuration Secret: pairs, checksums, what is kept for putting back, and what nobody uses."""
+"""The keys of a configuration Secret: checksums, what is kept for putting back, and what nobody uses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.con
     ABANDONED,
     MOST_BYTES,
     Data,
-    Placed,
     Upkeep,
     checksum,
     judge_secret,
     judge_writing,
-    keys_due,
-    pair,
+    keys_to_remove,
     upkeep,
     with_contents,
     without_previous,
@@ -29,10 +27,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 NOW = datetime(2026, 11, 23, 3, 0, tzinfo=timezone.utc)
-MEMBERS = st.builds(
-    lambda pool, number: Placed(f"{pool}-{number}", pool), st.sampled_from(["data", "hot"]), st.integers(0, 12)
-)
-GROUPS = st.lists(MEMBERS, max_size=8, unique=True)
 CONTENTS = st.dictionaries(st.sampled_from(["a-0", "a-1", "a-2"]), st.sampled_from([b"", b"x: 1", b"x: 2", b"x: 3"]))
 
 
@@ -45,50 +39,14 @@ def written(before: ConfigurationSecret, made: Data) -> ConfigurationSecret:
     return replace(before, data={key: content for key, content in after.items() if content is not None})
 
 
-def members(*names: str) -> list[Placed]:
-    return [Placed(name, name.rpartition("-")[0]) for name in names]
-
-
-def test_members_of_the_same_name_come_first_and_then_those_of_the_same_pool_in_their_order() -> None:
-    found = pair(members("data-9", "data-10", "data-1", "hot-0"), members("data-1", "data-11", "data-12", "cold-0"))
-    assert found.reused == (("data-1", "data-1"), ("data-9", "data-11"), ("data-10", "data-12"))
-    assert (found.created, found.removed) == (("cold-0",), ("hot-0",))
-
-
-@given(GROUPS, GROUPS, st.randoms(use_true_random=False))
-def test_pairs_depend_on_no_order_and_leave_no_two_that_could_be_one(
-    existing: list[Placed], wanted: list[Placed], shuffling: object
-) -> None:
-    found = pair(existing, wanted)
-    mixed = [list(existing), list(wanted)]
-    for each in mixed:
-        shuffling.shuffle(each)  # type: ignore[attr-defined]
-    assert pair(*mixed) == found
-    pool = {each.name: each.pool for each in (*existing, *wanted)}
-    old, new = [before for before, _after in found.reused], [after for _before, after in found.reused]
-    assert sorted([*old, *found.removed]) == sorted(each.name for each in existing)
-    assert sorted([*new, *found.created]) == sorted(each.name for each in wanted)
-    assert all(pool[before] == pool[after] for before, after in found.reused)
-    assert not {pool[name] for name in found.created} & {pool[name] for name in found.removed}
-    both = {each.name for each in existing} & {each.name for each in wanted}
-    assert {(name, name) for name in both} <= set(found.reused)
-    again = [Placed(name, pool[name]) for name in (*new, *found.created)]
-    assert pair(again, wanted).reused == tuple((each, each) for each in sorted(new + list(found.created), key=_ordinal))
-
-
-def _ordinal(name: str) -> tuple[str, int]:
-    return name.rpartition("-")[0], int(name.rpartition("-")[2])
-
-
 def test_the_checksum_is_of_exactly_the_bytes() -> None:
     assert checksum(b"a: 1\n") == hashlib.sha256(b"a: 1\n").hexdigest() != checksum(b"a: 1")
 
 
 def test_a_key_goes_only_after_its_pod() -> None:
-    found = keys_due({"a-0": b"1", "a-1": b"1", "a-10": b"1", "a-2": b"1"}, {"a-0": b"2", "a-3": b"1"}, {"a-0", "a-2"})
-    assert (found.created, found.updated) == (("a-3",), ("a-0",))
-    assert (found.removed, found.kept) == (("a-1", "a-10"), ("a-2",))
-    assert keys_due({"a-0": b"1"}, {"a-0": b"1"}, set()) == type(found)()
+    found = keys_to_remove({"a-0", "a-1", "a-10", "a-2"}, {"a-0", "a-3"}, {"a-0", "a-2"})
+    assert found == ("a-1", "a-10")
+    assert keys_to_remove({"a-0"}, {"a-0"}, ()) == ()
 
 
 def test_the_first_content_that_was_replaced_is_kept_until_the_run_is_complete() -> None:
