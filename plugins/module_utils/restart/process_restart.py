@@ -127,8 +127,9 @@ def _completed(
     the members that do not run the content of their file."""
     batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
     if verdict.passed:
-        configurations.complete(batch.pools, [pod.name for pod in batch.there.pods])
-        verdict = combine((Verdict(configurations.collect()), _running(task, batch, way, configurations)))
+        # Each write is made again until it is answered: a busy API server ends no run that has done everything.
+        task.ask(lambda: configurations.complete(batch.pools, [pod.name for pod in batch.there.pods]))
+        verdict = combine((Verdict(task.ask(configurations.collect)), _running(task, batch, way, configurations)))
         if wanted := licence_of(task.params):
             bring_licence(task, search, wanted)
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import AgentWorld
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed
@@ -326,3 +327,19 @@ def test_at_the_end_a_member_is_named_that_does_not_run_what_its_file_holds(
 def test_a_look_for_a_remark_fails_no_run_that_has_done_its_work(there: ConfiguredWorld) -> None:
     there.agents["data-0"].reachable = False
     assert codes(there.restart(state="completed")) == []
+
+
+def test_a_write_that_is_turned_away_at_the_end_is_made_again(
+    there: ConfiguredWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    patch, refused = there.patch, list[str]()
+
+    def busy(path: str, *given: Any, **more: Any) -> Any:
+        if "/secrets/" in path and not refused:
+            refused.append(path)
+            raise Unreachable.because("kubernetes_unreachable", "The Kubernetes API answered 503.", "Wait.")
+        return patch(path, *given, **more)
+
+    monkeypatch.setattr(there, "patch", busy)
+    assert (codes(there.restart(state="completed", configuration=wish(NEW))), len(refused)) == ([], 1)
