@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from socket import gaierror
@@ -50,6 +51,8 @@ UNSERVED: Mapping[int, str] = {
 }
 """The answers to a request that only a plugin serves which is not there. The first major took it for a document."""
 
+ENCRYPTED = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
+"""The marks of a key with a passphrase in PEM (RFC 7468, 11, and RFC 1421, 4.6.1.1)."""
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since the page of a proxy may be long."""
 
@@ -190,6 +193,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
                 f"The file {options[option]} (opensearch.{option}) does not exist.",
                 f"Give the right path with opensearch.{option}.",
             )
+        _refuse_passphrase(options.get(option), option)
     forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
     shown, asked, limit = Certificates(), Asked(), TimeLimit(float(options.get("request_timeout") or 30))
@@ -220,6 +224,18 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
     if forward is None:
         client.proxy = next(filter(None, (_proxy_for(options, host) for host in hosts)), None)
     return client
+
+
+def _refuse_passphrase(file: str | None, option: str) -> None:
+    """Refuse a key with a passphrase: OpenSSL would ask for it on the terminal, in the middle of the run."""
+    with suppress(OSError), open(file or os.devnull, "rb") as found:
+        content = found.read()
+        if any(mark in content for mark in ENCRYPTED):
+            raise refusal(
+                "key_encrypted",
+                f"The key in {file} (opensearch.{option}) is encrypted, and no passphrase is asked for.",
+                "Give a key without a passphrase that only the user who runs Ansible can read.",
+            )
 
 
 def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:

@@ -7,6 +7,7 @@ import json
 import socket
 from base64 import b64decode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,3 +154,12 @@ def test_what_is_sent_once_is_not_sent_again_whatever_becomes_of_it(api: Api) ->
         with pytest.raises(BlockingIOError):
             silent.accept()
         connections[0].close()
+
+
+@pytest.mark.parametrize("mark", ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"])
+def test_a_key_with_a_passphrase_is_refused_before_anybody_is_asked_for_it(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "key.pem").write_text(f"{mark}\n")
+    key = str(tmp_path / "key.pem")
+    with pytest.raises(Refusal, match=r"key\.pem \(opensearch\.client_(cert|key)\) is encrypted") as caught:
+        connect({"hosts": ["https://search.example.com:9200"], "client_cert": key, "client_key": key})
+    assert caught.value.verdict.reasons[0].code == "key_encrypted"
