@@ -185,6 +185,11 @@ left:
   type: list
   elements: str
   sample: []
+settings:
+  description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
+  returned: with O(state=begun)
+  type: dict
+  sample: {}
 digest:
   description: The digest of the plan, which consent names.
   returned: unless O(state=ended)

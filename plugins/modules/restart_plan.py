@@ -324,6 +324,14 @@ left:
   type: list
   elements: str
   sample: []
+settings:
+  description:
+    - The settings of allocation and recovery at the start of the run, after the changes of an interrupted one were put
+      back.
+    - It is what M(stateful.upgrade.shard_allocation) takes as O(stateful.upgrade.shard_allocation#module:before).
+  returned: with O(state=begun)
+  type: dict
+  sample: {persistent cluster.routing.allocation.enable: all}
 digest:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

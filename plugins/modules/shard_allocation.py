@@ -111,6 +111,22 @@ options:
     type: str
     default: remove
     choices: [remove, refuse]
+  before:
+    description:
+      - With O(state=restored), the settings that this run has found at its start, as in RV(before). Once the undo is
+        applied, the settings are read again, whatever the undo said - a person may have removed it, or have restored an
+        older state of the cluster. A setting that has the value which this run sets (O(enable), O(delay),
+        O(recoveries), O(recovery_bytes), O(rebalance), the names of O(batch)), and had another one at its start, is put
+        back and named.
+      - If they cannot be put back, each setting that stays is named with the request that puts it back.
+    type: dict
+  reset:
+    description:
+      - With O(state=restored), the consent to set these settings to null. They have a value that a run sets, and no
+        undo names them. If this is given, also as an empty list, every other such setting is named by a remark.
+      - With V(cluster.metadata.stateful_upgrade.undo) an undo that cannot be read is removed.
+    type: list
+    elements: str
   flush:
     description:
       - With O(state=prepared) and O(state=restricted), flush the indices that have shards on O(batch) first. The
@@ -118,7 +134,9 @@ options:
     type: bool
     default: true
   batch:
-    description: Names of the members that will be restarted. O(flush) and O(state=drained) use them.
+    description:
+      - Names of the members that will be restarted. O(flush) and O(state=drained) use them.
+      - With O(before), the members whose names this run may have excluded.
     type: list
     elements: str
     default: []

@@ -44,6 +44,7 @@ LISTS = frozenset(
         "opensearch_hosts",
         "order",
         "pools",
+        "reset",
         "skip_checks",
         "soak_probes",
         "tasks_after",

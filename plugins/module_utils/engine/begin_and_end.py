@@ -189,6 +189,6 @@ def _begun(task: Task, parts: Parts) -> Outcome:
         verdict, recorded = combine((verdict, noted.verdict)), noted.more.get("record") or {}
     places = placed(batches, len(recorded.get("batches", ())))
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
-    return replace(
-        restored, verdict=verdict, next=plan.next, more={**plan.more, "batches": places, "before": plan.before}
-    )
+    found = dict(restored.before if restored.after is None else restored.after)
+    more = {**plan.more, "batches": places, "before": plan.before, "settings": found}
+    return replace(restored, verdict=verdict, next=plan.next, more=more)

@@ -18,8 +18,10 @@ from tests.scenarios.interruptions import (
     until_deleting,
     upgraded_once,
 )
+from tests.scenarios.playbook import play
 
 ENABLE = "cluster.routing.allocation.enable"
+UNDO = "cluster.metadata.stateful_upgrade.undo"
 GROUP = KILLS["SIGKILL to its process group"]
 
 
@@ -117,3 +119,42 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     assert cluster.fingerprint().pods[member] == now.pods[member]
     assert set(cluster.versions().values()) == {"3.8.0"}
     assert siege.left_behind() == {}
+
+
+def test_a_run_puts_back_what_it_has_changed_although_somebody_removes_its_undo(siege: Siege) -> None:
+    cluster = siege.cluster
+    with siege.slow_first(), siege.running() as (wire, run):
+        until_deleting(wire, run)
+        cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: None}})
+        done = run.wait()
+    print(done.output)
+    assert done.code == 0, done.message
+    assert f"{ENABLE} was still 'primaries' at the end of the run, and no undo in the cluster named it" in done.output
+    upgraded_once(siege)
+
+
+def test_settings_that_nobody_knows_of_are_named_until_a_person_lets_them_be_reset(
+    siege: Siege, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = siege.cluster
+    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: "{"}})
+    failed = siege.beside("stateful.upgrade.settle")
+    assert failed.code != 0
+    for name in (ENABLE, "cluster.routing.rebalance.enable", "cluster.routing.allocation.node_concurrent_recoveries"):
+        assert f"The persistent setting {name} stays" in failed.message
+    assert f'{{"persistent": {{"{ENABLE}": null, "{UNDO}": null}}}}' in failed.message
+
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: None}})
+    named = siege.beside("stateful.upgrade.settle")
+    assert named.code == 0, named.message
+    assert f"settle with upgrade_reset={ENABLE}" in named.output
+    assert "Nothing to put back" not in named.output
+
+    consent = f"{ENABLE},cluster.routing.rebalance.enable,cluster.routing.allocation.node_concurrent_recoveries"
+    settled = play(
+        "stateful.upgrade.settle", {**cluster.variables("3.8.0"), "upgrade_reset": consent}, ansible_environment
+    )
+    print(settled.output)
+    assert settled.code == 0, settled.message
+    assert cluster.fingerprint().settings == siege.before.settings

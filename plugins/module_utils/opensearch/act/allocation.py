@@ -34,7 +34,8 @@ from ..observe.state import ClusterState
 from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
-from .putting_back import restore, setting_left_alone
+from .left_over import naming, settle
+from .putting_back import setting_left_alone
 from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
 from .shutdown import register
 
@@ -69,6 +70,8 @@ CONTRACT = Contract(
         "batch": {"type": "list", "elements": "str", "default": []},
         "take_over": {"type": "str", "default": ""},
         "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
+        "before": {"type": "dict"},
+        "reset": {"type": "list", "elements": "str"},
     },
     required_if=[("state", "drained", ("batch",))],
 )
@@ -86,14 +89,19 @@ def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] =
         "restricted": partial(restrict, may_be_red=may_be_red),
         "drained": partial(drain, measured=meter.measured),
     }
-    act, seen = acts.get(task.params["state"], restore), list[Outcome]()
+    act, seen = acts.get(task.params["state"], settle), list[Outcome]()
 
     def look() -> Outcome:
         seen.append(act(task, client, read_settings(client)))
         return seen[-1]
 
     # Shards that move away take nothing down, so an abort may end that wait.
-    _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=task.params["state"] == "drained")
+    try:
+        _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=task.params["state"] == "drained")
+    except Refusal as error:
+        if task.params["state"] in acts:
+            raise
+        raise naming(task, client, error) from error
     remarks = Verdict(tuple(reason for reason in seen[0].verdict.reasons if reason.state is State.PASSED))
     done = replace(seen[0], verdict=combine((remarks, verdict)), changed=any(done.changed for done in seen))
     return replace(done, more={**done.more, "moved_bytes": meter.moved}) if meter.moved else done

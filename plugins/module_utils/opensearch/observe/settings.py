@@ -136,6 +136,11 @@ def with_excluded(undo: Undo, names: Iterable[str]) -> Undo:
     return replace(undo, more={**others, **({EXCLUDED: excluded} if excluded else {})})
 
 
+def is_changed_by_runs(name: str) -> bool:
+    """Whether runs change such a setting for a while."""
+    return name in CHANGED or name.startswith(EXCLUDING)
+
+
 def is_known(change: Change) -> bool:
     """Whether runs of this collection make such a change."""
     if len(change.path) != 2 or change.path[0] not in SCOPES:
