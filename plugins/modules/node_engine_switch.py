@@ -56,6 +56,13 @@ options:
     type: str
     default: v2
     choices: [v1, v2]
+  image:
+    description:
+      - The instance manager image that O(nodes) are to run, as the plan has it. If Longhorn has another one as its
+        default, nothing further is begun.
+      - Without it, it is the one that Longhorn has as its default at the first look.
+    type: str
+    default: ''
   accept_unverified:
     description:
       - Steps that nobody has verified, accepted by name.

@@ -22,7 +22,7 @@ from .act.changes import At, judge_runs
 from .act.putting_back import Return, remove_snapshots
 from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.reasons import REPLACEMENT
+from .judge.reasons import REPLACEMENT, image_changed
 from .judge.stages import Stage, Step, Wanted, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE, label_of
@@ -49,6 +49,7 @@ CONTRACT = Contract(
             "choices": ["switched", "evacuated", "restored", "cleaned"],
         },
         "nodes": {"type": "list", "elements": "str", "default": []},
+        "image": {"type": "str", "default": ""},
         "data_engine": {"type": "str", "default": "v2", "choices": ["v1", "v2"]},
         "accept_unverified": {"type": "list", "elements": "str", "default": [], "choices": list(UNVERIFIED)},
         "extra_replicas": {"type": "bool", "default": False},
@@ -112,6 +113,8 @@ class _Switch:
     way: Way
     writers: Writers
     node: str
+    image: str
+    """The image that was agreed to; empty until the first look, whose image counts then."""
     stage: Stage | None = None
     acted: bool = False
     moved_on: bool = False
@@ -127,11 +130,11 @@ class _Switch:
     def again(self) -> tuple[Longhorn, Step, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
         seen = self.way.look(self.client, self.task.params["namespace"])
-        image = image_of(seen) if self.task.params["state"] == "switched" else ""
+        image = self._image(seen)
         accepted = frozenset(self.task.params["accept_unverified"])
         extra = self.task.params["extra_replicas"]
         wanted = Wanted(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
-        found = self.way.step(seen, wanted)
+        found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
         self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
@@ -149,6 +152,14 @@ class _Switch:
         refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers), found.acts)
         self.acted |= bool(found.acts)
         return seen, found, combine((found.verdict, Verdict(tuple(refusals))))
+
+    def _image(self, seen: Longhorn) -> str:
+        """The image that Longhorn has as its default now; empty if engines are only moved away."""
+        if self.task.params["state"] != "switched":
+            return ""
+        present = image_of(seen)
+        self.image = self.image or present
+        return present
 
     def _watch(self, seen: Longhorn) -> bool:
         """Note the volumes that were interrupted, each at once in the words of the run; whether there are any."""
@@ -207,11 +218,12 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
         # No kind of Longhorn moves engines away for maintenance.
         way = OUTSIDE
     before: Mapping[str, Any] = {}
-    seen = None
+    seen, image = None, str(task.params["image"])
     for name in task.params["nodes"]:
         began = task.clock.now()
-        switch = _Switch(task, client, way, writers, name)
+        switch = _Switch(task, client, way, writers, name, image)
         seen, verdict = switch.finish()
+        image = switch.image
         before = before or _shown(seen)
         verdicts.append(verdict)
         took = task.clock.now() - began
@@ -224,6 +236,10 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
     return Outcome(
         combine(verdicts), changed, before, after, following, {"members": nodes, "nodes": nodes, "way": way.name}
     )
+
+
+def _image_changed(agreed: str, present: str) -> Step:
+    return Step(Stage.ERROR, (), Verdict((image_changed(agreed, present),)))
 
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:

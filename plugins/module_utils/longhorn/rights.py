@@ -47,6 +47,7 @@ ROLE = (
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     *PODS,
+    Right("create", "", "events", explains=True),
 )
 """The rights in the namespace of Longhorn."""
 CLUSTER_ROLE = (Right("list", "", "nodes"),)

@@ -22,6 +22,7 @@ from ..judge.interruptions import attached_now, run_of
 from ..judge.stages import Act
 from ..observe.kinds import (
     ATTACHED_MARK,
+    DEFAULT_IMAGE,
     HOME_MARK,
     INSTANCE_MANAGERS,
     NODE_MARK,
@@ -173,9 +174,14 @@ def _move_engine(at: At, act: Act) -> None:
 
 def _delete_manager(at: At, act: Act) -> None:
     at.still_wanted()
+    present = at.client.get(path_of(at.seen.namespace, SETTINGS, DEFAULT_IMAGE))
+    if present is None or present.get("value") != at.image:
+        # The next look refuses.
+        return
     with at.task.journal.doing(("delete_instance_manager", act.target, {"node": act.node})):
         path = path_of(at.seen.namespace, INSTANCE_MANAGERS, act.target)
-        at.client.delete(path, act.uid, dry_run=at.task.check_mode)
+        # A volume that was attached since the look has instances there, which change the object.
+        at.client.delete(path, act.uid, dry_run=at.task.check_mode, resource_version=act.version or None)
 
 
 ACTS: Mapping[str, Performed] = {

@@ -4,7 +4,7 @@
 """Attached volumes that were interrupted since a run has begun with them. Pure.
 
 Longhorn detaches a volume as faulted whose engine or frontend has died, and attaches it again. It can be over between
-two looks, and be of no trace in the volume. What stays is the time since which its attachment ticket is satisfied
+two looks, and leave no trace in the volume. Its only traces are the time since which its attachment ticket is satisfied
 (`controller/volume_attachment_controller.go` of v1.12) and, if Longhorn asks the workload for a new mount, the time of
 that (`remountRequestedAt`, `controller/volume_controller.go`).
 """

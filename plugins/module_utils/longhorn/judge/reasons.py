@@ -20,6 +20,26 @@ def node_unknown(name: str) -> Reason:
     return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
 
 
+def image_changed(agreed: str, present: str) -> Reason:
+    """The refusal to go on once Longhorn's default image is not the one that was agreed to."""
+    return refused(
+        "image_changed",
+        f"Longhorn's default instance manager image is {present or 'not set'} now, and the run is to bring nodes to"
+        f" {agreed}.",
+        "Find out who has changed it. If it is to stay, run again: the plan shows the versions and asks for consent to"
+        f" it. Otherwise bring Longhorn back to the version of {agreed}, then run again.",
+    )
+
+
+def scheduling_changed(node: str) -> Reason:
+    """The refusal to close a node again that somebody has opened since the run has closed it."""
+    return refused(
+        "scheduling_changed",
+        f"Somebody has set allowScheduling of Longhorn node {node} to true since the run has closed it for replicas.",
+        "It is left as it is. Set it to false to let this node be changed, or run again once it may be closed.",
+    )
+
+
 def system_not_upgraded(node: str, image: str) -> Reason:
     """The refusal of a node for which Longhorn itself has made no instance manager of the image."""
     return refused(

@@ -25,10 +25,11 @@ from .reasons import (
     no_lender,
     node_unknown,
     not_accepted,
+    scheduling_changed,
     snapshot_failed,
     system_not_upgraded,
 )
-from .volumes import busy, exposed, is_whole, judge_copies, moved_from, rebuilds, touched
+from .volumes import arriving, busy, exposed, is_whole, judge_copies, moved_from, rebuilds, touched, unsettled
 
 
 class Stage(Enum):
@@ -72,6 +73,8 @@ class Act:
     target: str
     node: str = ""
     uid: str = ""
+    version: str = ""
+    """The resourceVersion that the object has to have, where the act asks for it."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,10 @@ def _waits(stage: Stage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> Step:
 
 def _begin(seen: Longhorn, node: Node) -> Step | None:
     """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot."""
-    if not node.mark or node.allow_scheduling:
+    if node.mark and node.allow_scheduling:
+        # The run closes the node and marks it in one patch, and opens it only once the old instance manager is gone.
+        return _refused(scheduling_changed(node.name))
+    if not node.mark:
         said = f"Node {node.name} is taken out of scheduling."
         return _waits(
             Stage.INITIALIZING,
@@ -170,8 +176,13 @@ def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager
     proof = judge_copies(seen, node.name)
     if not proof.passed:
         return Step(Stage.REPLACING, (), proof)
+    coming = [reason for each in arriving(seen, node.name) for reason in unsettled(each)]
+    if coming:
+        return _waits(Stage.REPLACING, *coming)
     said = f"The instance manager of node {node.name} is being replaced."
-    going = tuple(Act("delete_manager", each.name, node.name, each.uid) for each in old if not each.deleting)
+    going = tuple(
+        Act("delete_manager", each.name, node.name, each.uid, each.version) for each in old if not each.deleting
+    )
     return _waits(Stage.REPLACING, waiting("manager_goes", said, about=node.name), acts=going)
 
 

@@ -42,6 +42,12 @@ def judge_copies(seen: Longhorn, node: str) -> Verdict:
     return Verdict(tuple(reasons))
 
 
+def arriving(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The v2 volumes that are wanted on the node, and not attached yet: their instances are about to start there."""
+    wanted = [each for each in seen.v2_volumes if each.node and node in {each.node, each.engine_node}]
+    return tuple(each for each in wanted if not each.attached)
+
+
 def unsettled(volume: Volume) -> Iterator[Reason]:
     """The wait for a volume that is not attached, and has not come to rest as detached either."""
     if volume.attached:

@@ -207,6 +207,7 @@ def instance_manager(name: str, item: Json) -> InstanceManager:
     return InstanceManager(
         name=name,
         uid=text(metadata, "uid"),
+        version=text(metadata, "resourceVersion", ""),
         image=text(spec, "image"),
         node=text(spec, "nodeID"),
         data_engine=text(spec, "dataEngine", "v1"),

@@ -213,6 +213,8 @@ class InstanceManager:
     api_version: int
     instances: tuple[str, ...]
     """The names of its instances that run or start."""
+    version: str = ""
+    """Its resourceVersion: each instance that comes or goes changes it."""
 
     @property
     def running(self) -> bool:

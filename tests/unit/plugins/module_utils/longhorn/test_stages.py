@@ -20,7 +20,6 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     moved,
     with_engine,
     with_managers,
-    with_node,
     with_volume,
     world,
 )
@@ -50,12 +49,6 @@ TABLE: list[tuple[str, Callable[[], Longhorn], Stage, list[str]]] = [
     ("nothing is done yet", lambda: world(THREE), Stage.INITIALIZING, ["keep_replicas", "mark_node"]),
     ("marked, no snapshot", lambda: marked(world(THREE), "n1"), Stage.INITIALIZING, ["snapshot"]),
     ("snapshot not ready", lambda: marked(world(THREE), "n1", "v1", ready=False), Stage.INITIALIZING, []),
-    (
-        "somebody put scheduling back",
-        lambda: with_node(begun(), "n1", allow_scheduling=True),
-        Stage.INITIALIZING,
-        ["keep_replicas", "mark_node"],
-    ),
     ("an engine is there", begun, Stage.SWITCHING_OVER, ["move_engine"]),
     (
         "it is on its way",
