@@ -195,7 +195,7 @@ downtime_seconds:
 members:
   description:
     - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(stopped) to stay so,
-      V(kept) as it was, V(removed) or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined
+      V(removed) or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined
       again; null if it has not.
     - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck, and
       C(cause) is a sentence about the cause that the log names.

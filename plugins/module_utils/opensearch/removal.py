@@ -77,15 +77,20 @@ def remove_member(
     if verdict.passed and not task.check_mode:
         _gone, verdict = task.wait(lambda: judge_gone(cluster, search, namespace, name), lambda found: found)
     took = round(task.clock.now() - begun, 2) if changed else None
-    member = {"name": name, "pool": of_pool, "action": "removed" if changed else "kept", "phase": "", "uid": ""}
+    member = {"name": name, "pool": of_pool, "action": "untouched", "phase": "", "uid": ""}
     before = {"replicas": seen.pool.replicas}
     return Outcome(
         combine((verdict, Verdict(proof.remarks))),
         changed or bool(task.journal.as_result()),
         before=before,
         after={"replicas": seen.pool.replicas - 1} if changed else before,
-        more={"members": [{**member, "total_seconds": took}]},
+        more={"members": [{**member, "total_seconds": took, **_removed(changed or not seen.kept)}]},
     )
+
+
+def _removed(gone: bool) -> dict[str, str]:
+    """The action of a member that is none of its pool any more, also if a run that was killed has seen to that."""
+    return {"action": "removed"} if gone else {}
 
 
 @as_verdict
