@@ -24,9 +24,8 @@ options:
   state:
     description:
       - V(planned) plans, and looks for everything that stands in the way.
-      - V(begun) takes the lock, plans again, puts back the changes that an interrupted run has left, marks the pods of
-        the plan, and records the begin of the run. If the plan is not the O(confirmed) one any more, or anything else
-        goes wrong, the lock is given back.
+      - V(begun) takes the lock, plans again, puts back what an interrupted run has left, marks the pods, and records
+        the begin. If the plan is no longer the O(confirmed) one, or anything else fails, the lock is given back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
     choices: [planned, begun, ended]
@@ -37,8 +36,7 @@ options:
   groups:
     description:
       - The names of the members on plain hosts, by the name of their pool, as in M(stateful.upgrade.pool_order).
-      - The processes to restart are noted in a setting of the cluster, from which the next run goes on if this one is
-        killed. O(state=ended) with the event V(completed) takes the note away.
+      - The processes to restart are noted in a setting of the cluster, until O(state=ended) with V(completed).
     type: dict
     default: {}
   configurations:
