@@ -18,6 +18,7 @@ from tests.lab.fixtures import lab_directory
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import ELASTICSEARCH, three_combined
 from tests.lab.traffic import Traffic, check, seed
+from tests.lab.traffic.budgets import ROLLING
 from tests.lab.waiting import until
 from tests.sandbox.conformance import elasticsearch
 from tests.sandbox.conformance.opensearch import Teller, differences, record, recorded
@@ -50,7 +51,8 @@ def test_elasticsearch_is_upgraded_and_nothing_is_lost(
     print(played.output, report.table(), sep="\n")
     assert played.code == 0, played.message
     assert f"(Elasticsearch)   {FROM} → {TO}" in played.output
-    elastic.is_upgraded(TO, report)
+    elastic.is_upgraded(TO)
+    report.keeps(ROLLING)
     after = elastic.fingerprint()
     assert not set(before.pods.values()) & set(after.pods.values()), "every pod is another one"
     assert after.settings == before.settings

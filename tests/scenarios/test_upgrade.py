@@ -13,6 +13,7 @@ import pytest
 from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, seed
+from tests.lab.traffic.budgets import ROLLING
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import EXCLUDE
 from tests.scenarios.playbook import PLAYBOOK, play, upgrade
@@ -59,7 +60,8 @@ def test_nothing_is_lost_and_all_is_put_back(lab: Lab, tmp_path: Path, ansible_e
         print(cluster.ask("/_cat/segment_replication?v&bytes=b&time=ms"))
 
         assert played.code == 0, played.message
-        cluster.is_upgraded(TO, report)
+        cluster.is_upgraded(TO)
+        report.keeps(ROLLING)
         assert report.loss is not None
         assert report.loss.acknowledged > 1_000
         after = cluster.fingerprint()
@@ -105,7 +107,8 @@ def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_
             assert "Traceback" not in played.output
             assert (EXCLUDE in played.output) == drains
         print(report.table())
-        cluster.is_upgraded(TO, report)
+        cluster.is_upgraded(TO)
+        report.keeps(ROLLING)
         assert cluster.fingerprint().settings == before.settings
 
         away, back = Tasks(cluster, tmp_path, ansible_environment).play(

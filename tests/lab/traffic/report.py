@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.lab.traffic.budgets import Budget
 from tests.lab.traffic.records import Acknowledgement, Health, Kind, Operation
 
 PARTIAL = "partial result"
@@ -38,7 +39,7 @@ class Operations:
     @property
     def error_rate(self) -> float:
         """The failed share of what was attempted, between 0 and 1."""
-        return self.failed / self.attempted if self.attempted else 0.0
+        return _share(self.failed, self)
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,30 @@ class Report:
     health: Mapping[str, float]
     loss: Loss | None = None
 
-    @property
-    def unharmed(self) -> bool:
-        """Whether no acknowledged document is missing, and the cluster was never red."""
-        return self.loss is not None and self.loss.count == 0 and self.health["red"] == 0
+    def harm(self, budget: Budget) -> list[str]:
+        """Gives what the traffic suffered beyond the budget, in sentences. A figure that is missing is harm, too."""
+        return [
+            *_failed("writes", self.writes, budget, budget.writes),
+            *_failed("searches", self.searches, budget, budget.searches),
+            *self._ill(budget),
+            *self._lost(),
+        ]
+
+    def beside(self, budget: Budget) -> str:
+        """Gives the figures that the budget limits, each with its limit, as one line of text."""
+        writes, searches = (_counted(each, budget) for each in (self.writes, self.searches))
+        return (
+            f"budget {budget.name}: writes {_share(writes, self.writes):.2%} of {budget.writes:.0%}, "
+            f"searches {_share(searches, self.searches):.2%} of {budget.searches:.0%}, "
+            f"unknown {self.health.get('unknown', 0):.1f} s of {budget.unknown:.0f} s, "
+            f"red {self.health.get('red', 0):.1f} s of {budget.red:.0f} s"
+        )
+
+    def keeps(self, budget: Budget) -> None:
+        """Prints the figures beside the budget, and fails where there was harm."""
+        print(self.beside(budget))
+        harm = self.harm(budget)
+        assert not harm, "\n".join([*harm, self.table()])
 
     def write(self, directory: Path) -> None:
         (directory / "report.json").write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
@@ -94,6 +115,25 @@ class Report:
         lines.append("health    " + ", ".join(f"{status} {self.health.get(status, 0):.1f} s" for status in STATUSES))
         return "\n".join([*lines, *self._loss_lines()])
 
+    def _ill(self, budget: Budget) -> list[str]:
+        """The harm that the looks at the health show."""
+        if not sum(seconds for status, seconds in self.health.items() if status != "unknown"):
+            return ["The health of the cluster was never seen."]
+        limits = {"red": budget.red, "unknown": budget.unknown}
+        return [
+            f"The cluster was {status} for {self.health[status]:.1f} s; budget {budget.name} has {most:.1f} s."
+            for status, most in limits.items()
+            if self.health.get(status, 0.0) > most
+        ]
+
+    def _lost(self) -> list[str]:
+        """The harm that the checker has found."""
+        if self.loss is None:
+            return ["The documents were not checked."]
+        if not self.loss.acknowledged:
+            return ["No document was acknowledged."]
+        return [f"{self.loss.count} acknowledged documents are missing."] if self.loss.count else []
+
     def _loss_lines(self) -> list[str]:
         if self.loss is None:
             return ["documents not checked"]
@@ -103,11 +143,15 @@ class Report:
 
 
 def summarize(operations: Sequence[Operation], samples: Sequence[Health], began: float, ended: float) -> Report:
-    """Gives the figures of a run that lasted from ``began`` to ``ended`` (seconds since the epoch)."""
+    """Gives the figures of a run that lasted from ``began`` to ``ended`` (seconds since the epoch).
+
+    The records of earlier runs may be in the same directory, and are left out.
+    """
+    own = [one for one in operations if one.began >= began]
     return Report(
         seconds=ended - began,
-        writes=_operations(operations, "write", began, ended),
-        searches=_operations(operations, "search", began, ended),
+        writes=_operations(own, "write", began, ended),
+        searches=_operations(own, "search", began, ended),
         health=seconds_by_status(samples, began, ended),
     )
 
@@ -142,6 +186,29 @@ def _operations(operations: Sequence[Operation], kind: Kind, began: float, ended
     successes = (one.ended for one in chosen if one.failure is None)
     failures = Counter(one.failure for one in chosen if one.failure is not None)
     return Operations(len(chosen), dict(failures), longest_gap(successes, began, ended))
+
+
+def _failed(what: str, operations: Operations, budget: Budget, share: float) -> list[str]:
+    """The harm that one kind of operation came to."""
+    if not operations.attempted:
+        return [f"No {what} were attempted."]
+    if operations.failed == operations.attempted:
+        return [f"All {operations.attempted} {what} failed."]
+    failed = _counted(operations, budget)
+    if failed <= budget.allowed(share, operations.attempted):
+        return []
+    reasons = ", ".join(f"{count}x {reason}" for reason, count in sorted(operations.failures.items()))
+    found = f"{failed} of {operations.attempted} {what} failed ({_share(failed, operations):.2%})"
+    return [f"{found}; budget {budget.name} has {share:.0%}: {reasons}."]
+
+
+def _counted(operations: Operations, budget: Budget) -> int:
+    """The failures that no client repeats by itself."""
+    return sum(count for reason, count in operations.failures.items() if reason not in budget.repeated)
+
+
+def _share(failed: int, operations: Operations) -> float:
+    return failed / operations.attempted if operations.attempted else 0.0
 
 
 def _row(*cells: str) -> str:

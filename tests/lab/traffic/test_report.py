@@ -13,10 +13,21 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.lab.traffic.budgets import AWAY, BUDGETS, FEWEST, HOSTS, REFUSED, ROLLING, Budget
 from tests.lab.traffic.generator import search_failure
 from tests.lab.traffic.members import Answer, failure_class, ready_addresses
 from tests.lab.traffic.records import Acknowledgement, Health, Log, Operation, read
-from tests.lab.traffic.report import EXAMPLES, PARTIAL, Report, longest_gap, loss, seconds_by_status, summarize
+from tests.lab.traffic.report import (
+    EXAMPLES,
+    PARTIAL,
+    Loss,
+    Operations,
+    Report,
+    longest_gap,
+    loss,
+    seconds_by_status,
+    summarize,
+)
 
 OPERATIONS = [
     Operation("write", 0.0, 0.5),
@@ -40,6 +51,13 @@ def test_the_longest_gap_lies_between_successes_and_counts_from_their_ends() -> 
     report = summarize(OPERATIONS, [], 0.0, 4.0)
     assert report.writes.longest_gap == 3.0
     assert report.searches.longest_gap == 2.5
+
+
+def test_operations_of_an_earlier_run_in_the_same_directory_are_not_counted() -> None:
+    later = [Operation("write", 11.0, 0.5), Operation("search", 12.0, 0.5)]
+    report = summarize([*OPERATIONS, *later], [], 10.0, 14.0)
+    assert (report.writes.attempted, report.writes.failed) == (1, 0)
+    assert (report.searches.attempted, report.searches.failed) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +116,87 @@ def test_the_table_says_what_failed_and_what_is_missing() -> None:
     assert f"1x {PARTIAL}" in table
     assert "documents 1 acknowledged, 1 missing" in table
     assert "for example traffic-0/a" in table
+
+
+def _ran(**of: Any) -> Report:
+    """A run that came to no harm, but for what is given."""
+    sound = {
+        "seconds": 400.0,
+        "writes": Operations(1000, {}, 0.5),
+        "searches": Operations(1000, {}, 0.5),
+        "health": {"green": 390.0, "yellow": 10.0, "red": 0.0, "unknown": 0.0},
+        "loss": Loss(2000, {}, ()),
+    }
+    return Report(**{**sound, **of})
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.name)
+def test_a_run_that_suffered_nothing_is_in_every_budget_and_one_that_lost_a_document_in_none(budget: Budget) -> None:
+    assert _ran().harm(budget) == []
+    (said,) = _ran(loss=Loss(2000, {"not found": 1}, ("traffic-0/a",))).harm(budget)
+    assert said == "1 acknowledged documents are missing."
+
+
+@pytest.mark.parametrize("kind", ["writes", "searches"])
+def test_so_many_operations_may_fail_and_no_more(kind: str) -> None:
+    assert _ran(**{kind: Operations(1000, {"timeout": 15, PARTIAL: 5}, 9.0)}).harm(ROLLING) == []
+    (said,) = _ran(**{kind: Operations(1000, {"timeout": 16, PARTIAL: 5}, 9.0)}).harm(ROLLING)
+    assert said == f"21 of 1000 {kind} failed (2.10%); budget ROLLING has 2%: 5x {PARTIAL}, 16x timeout."
+
+
+@pytest.mark.parametrize("kind", ["writes", "searches"])
+def test_a_few_failures_of_a_short_run_are_no_harm_unless_nothing_succeeded(kind: str) -> None:
+    assert _ran(**{kind: Operations(100, {"timeout": FEWEST}, 9.0)}).harm(ROLLING) == []
+    assert _ran(**{kind: Operations(100, {"timeout": FEWEST + 1}, 9.0)}).harm(ROLLING)
+    assert _ran(**{kind: Operations(3, {"timeout": 3}, 9.0)}).harm(ROLLING) == [f"All 3 {kind} failed."]
+    assert _ran(**{kind: Operations(1000, {"no Ready pod": 1000}, 9.0)}).harm(AWAY) == [f"All 1000 {kind} failed."]
+
+
+def test_what_a_stopped_host_refuses_is_repeated_at_another_one_and_what_it_breaks_off_is_not() -> None:
+    refused = Operations(1000, {REFUSED: 400}, 1.0)
+    assert _ran(writes=refused, searches=refused).harm(HOSTS) == []
+    assert len(_ran(writes=refused, searches=refused).harm(ROLLING)) == 2
+    (said,) = _ran(writes=Operations(1000, {REFUSED: 400, "timeout": 101}, 1.0)).harm(HOSTS)
+    assert said.startswith("101 of 1000 writes failed (10.10%); budget HOSTS has 10%: ")
+
+
+def test_a_red_or_an_unknown_cluster_is_harm_beyond_the_budget() -> None:
+    ill = {"green": 300.0, "yellow": 10.0, "red": 0.5, "unknown": 20.5}
+    assert _ran(health=ill).harm(ROLLING) == [
+        "The cluster was red for 0.5 s; budget ROLLING has 0.0 s.",
+        "The cluster was unknown for 20.5 s; budget ROLLING has 20.0 s.",
+    ]
+    assert _ran(health=ill).harm(AWAY) == []
+    assert _ran(health={**ill, "red": 0.0, "unknown": 20.0}).harm(ROLLING) == []
+
+
+def test_a_figure_that_is_missing_is_harm() -> None:
+    assert summarize([], [], 0.0, 5.0).harm(AWAY) == [
+        "No writes were attempted.",
+        "No searches were attempted.",
+        "The health of the cluster was never seen.",
+        "The documents were not checked.",
+    ]
+    assert _ran(loss=Loss(0, {}, ())).harm(ROLLING) == ["No document was acknowledged."]
+
+
+def test_the_figures_are_printed_beside_their_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    writes = Operations(1270, {REFUSED: 1, "timeout": 7}, 8.3)
+    _ran(writes=writes).keeps(ROLLING)
+    said = "writes 0.63% of 2%, searches 0.00% of 2%, unknown 0.0 s of 20 s, red 0.0 s of 0 s"
+    assert capsys.readouterr().out == f"budget ROLLING: {said}\n"
+    with pytest.raises(AssertionError, match="The documents were not checked"):
+        _ran(loss=None).keeps(ROLLING)
+    assert capsys.readouterr().out.startswith("budget ROLLING: ")
+
+
+def test_the_budgets_are_written_down_with_their_reasons() -> None:
+    page = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert [line for line in page.splitlines() if line.startswith("| `")] == [budget.row() for budget in BUDGETS]
+    assert f"at least {FEWEST} failures of writes" in " ".join(page.split())
+    for budget in BUDGETS:
+        assert budget.reason
+        assert 0 < budget.writes < 1 > budget.searches > 0
 
 
 def test_records_are_readable_at_once_and_a_cut_line_is_left_out(tmp_path: Path) -> None:

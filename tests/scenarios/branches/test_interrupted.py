@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import KILLS, Siege, conclude, named_acts
@@ -18,7 +19,7 @@ FROM, TO = "2.19.6", "3.8.0"
 def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(ground, "killed-at-acts", three_combined, FROM)
     try:
-        with loaded(cluster, tmp_path):
+        with loaded(cluster, tmp_path, KILLED):
             siege = Siege.lay(cluster, TO, ansible_environment)
             for act, after, name in named_acts():
                 reached = siege.killed_at(act, after=after, kill=KILLS[name])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import Siege
@@ -63,7 +64,7 @@ def passes(siege: Siege) -> Iterator[dict[str, Any]]:
 def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any) -> None:
     faults, first = siege.cluster.ground.faults, siege.first_to_go()
     faults.slow_stop(siege.cluster.namespace, first, 900.0)
-    with loaded(siege.cluster, tmp_path):
+    with loaded(siege.cluster, tmp_path, KILLED):
         going = passes(siege)
         stopping = (said for said in going if said["upgrade_reasons"] == ["pod_stopping"])
         for _slow in range(2):

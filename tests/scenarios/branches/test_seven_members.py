@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.lab.opensearch.layouts import seven_members
+from tests.lab.traffic.budgets import CROWDED
 from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
@@ -26,7 +27,7 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         elected = cluster.elected()
         late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
         came_back: dict[str, str] = {}
-        with loaded(cluster, tmp_path):
+        with loaded(cluster, tmp_path, CROWDED):
             siege = Siege.lay(cluster, TO, ansible_environment)
             with siege.running() as (wire, run):
 
@@ -58,7 +59,7 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
     cluster = Cluster.start(ground, "together", seven_members, FROM)
     try:
         # With a copy on each of the three data members, any two of them can go at once.
-        with loaded(cluster, tmp_path, replicas=2):
+        with loaded(cluster, tmp_path, CROWDED, replicas=2):
             siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
             with siege.running() as (wire, run):
                 wire.loses = {**ACTS, **MORE_ACTS}

@@ -12,6 +12,7 @@ import pytest
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.traffic.budgets import ROLLING
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
@@ -74,7 +75,7 @@ def images(cluster: Cluster) -> set[str]:
 def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    with loaded(cluster, tmp_path):
+    with loaded(cluster, tmp_path, ROLLING):
         change(cluster, template=RESTARTED)
         siege = Siege.lay(cluster, VERSION, ansible_environment)
         played = siege.completed()
