@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer
-from tests.sandbox.kubernetes.kinds import DEFINITIONS, NAMESPACES, PODS
+from tests.sandbox.kubernetes.kinds import DEFINITIONS, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.kubernetes.rights import User
@@ -38,6 +38,7 @@ class Machines:
         self.resources = self.server.resources
         for name in (MANAGEMENT, SEARCH):
             self.resources.create(NAMESPACES, "", {"metadata": {"name": name}})
+            self.resources.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": "default"}})
         for each in served_as(version):
             self.resources.create(DEFINITIONS, "", each)
         self.controllers = Controllers(self.resources, self.version, pace or Pace())

@@ -28,7 +28,7 @@ class Odd:
     def list(self, _path: str, **_selectors: Any) -> Any:
         return []
 
-    def post(self, _path: str, _body: Any) -> Any:
+    def post(self, _path: str, _body: Any, **_options: Any) -> Any:
         return self.made
 
 
