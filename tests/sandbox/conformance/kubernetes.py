@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.lab.lab import Lab
+from tests.sandbox.conformance import kubernetes_admission as admitted
 from tests.sandbox.conformance import kubernetes_controlled as definitions
 from tests.sandbox.conformance import kubernetes_execution as execution
 from tests.sandbox.conformance import kubernetes_objects as cases
@@ -29,6 +30,10 @@ CASES: dict[str, Case] = {
         cases.rights,
         cases.events,
         cases.watches,
+        admitted.security,
+        admitted.admission,
+        admitted.limits,
+        admitted.quotas,
         definitions.definitions,
         definitions.pools,
         execution.commands,

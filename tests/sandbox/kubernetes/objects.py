@@ -94,9 +94,12 @@ def not_found(kind: Kind, name: str) -> Refused:
     return Refused(404, "NotFound", f'{kind.resource} "{name}" not found', details_of(kind, name))
 
 
-def already_exists(kind: Kind, name: str) -> Refused:
-    """The name is taken."""
-    return Refused(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', details_of(kind, name))
+def already_exists(kind: Kind, there: Json) -> Refused:
+    """The name is taken by an object that is there."""
+    metadata = there["metadata"]
+    leaving = "object is being deleted: " if metadata.get("deletionTimestamp") else ""
+    said = f'{leaving}{kind.resource} "{metadata["name"]}" already exists'
+    return Refused(409, "AlreadyExists", said, details_of(kind, metadata["name"]))
 
 
 def modified(kind: Kind, name: str) -> Refused:

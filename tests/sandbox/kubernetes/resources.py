@@ -89,8 +89,9 @@ class Resources:
         validation.check(kind, item, None)
         chain.validate(self.store, kind, item)
         # A name that is taken is looked at last, also in a dry run (registry/generic/registry/store.go).
-        if self.store.get(kind, metadata.get("namespace", ""), metadata["name"]) is not None:
-            raise already_exists(kind, metadata["name"])
+        there = self.store.get(kind, metadata.get("namespace", ""), metadata["name"])
+        if there is not None:
+            raise already_exists(kind, there)
         if writing.manager:
             who = ownership.Manager(writing.manager)
             metadata["managedFields"] = ownership.updated({}, self._said(item, body), who, self._now())

@@ -24,7 +24,7 @@ def exceeded(store: Store, namespace: str, pod: Json) -> str:
     there = [each for each in store.each(PODS, namespace) if each["status"].get("phase") not in _ENDED]
     for quota in store.each(QUOTAS, namespace):
         hard, name = quota.get("spec", {}).get("hard", {}), quota["metadata"]["name"]
-        unsaid = {_SHORT.get(each, each): _unsaid(pod, _SHORT.get(each, each)) for each in hard}
+        unsaid = {each: _unsaid(pod, _SHORT.get(each, each)) for each in hard}
         silent = sorted(key for key, containers in unsaid.items() if containers)
         if silent:
             said = "; ".join(f"{each} for: {','.join(unsaid[each])}" for each in silent)
