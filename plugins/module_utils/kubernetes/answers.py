@@ -53,6 +53,10 @@ class NotAdmitted(Refusal):
     """The sentence of the server."""
 
 
+class NameTaken(Conflict):
+    """An object was not made because another one has its name, which is compared after all of admission."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One request, in the words of an RBAC rule."""
@@ -147,7 +151,9 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
             "Check the name, the namespace and kubernetes.context.",
         )
     if status == HTTPStatus.CONFLICT or gone:
-        return Conflict.because(
+        # A webhook may refuse with this code, too.
+        taken = request.method == "POST" and (answer or {}).get("reason") == "AlreadyExists"
+        return (NameTaken if taken else Conflict).because(
             "kubernetes_conflict",
             f"The Kubernetes API at {host} did not {request.sentence()}: {said}.",
             "Something else changed it in the same moment; run again.",

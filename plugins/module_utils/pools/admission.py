@@ -12,7 +12,7 @@ from typing import Any
 from ..common.errors import Conflict, Denied
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
-from ..kubernetes.answers import NotAdmitted
+from ..kubernetes.answers import NameTaken, NotAdmitted
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.pods import pod_path, pods_of
 from ..kubernetes.state import Pod, StatefulSet
@@ -66,9 +66,11 @@ def offered(client: KubernetesClient, pool: StatefulSet, member: str, old: Pod |
     answer = Offered(pool, member, manifest["spec"], old, members=members)
     try:
         client.post(pod_path(pool.namespace), manifest, dry_run=True)
-    except Conflict:
-        # The name is taken, which is looked at last.
+    except NameTaken:
+        # Names are compared last.
         return answer
+    except Conflict as error:
+        return replace(answer, said=error.verdict.reasons[0].message)
     except Denied as error:
         return replace(answer, denied=error.verdict.reasons[0].message)
     except NotAdmitted as error:

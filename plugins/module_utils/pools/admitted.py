@@ -5,7 +5,8 @@
 
 A dry run goes through all of admission and is looked at by quotas last (server source, plugins.go of the API server,
 AllOrderedPlugins), so a refusal by a quota says that everything else admits the pod. The name is compared after that
-(registry/generic/registry/store.go), so that a pod whose name is taken is admitted.
+(registry/generic/registry/store.go), so that a pod whose name is taken is admitted. Both were
+recorded from kube-apiserver 1.36.
 """
 
 from __future__ import annotations

@@ -132,12 +132,14 @@ def demand_memory(room: Room) -> None:
     room.ask("POST", f"{HERE}/limitranges", {"metadata": {"name": "limits"}, "spec": {"limits": [limit]}})
 
 
-def webhook(room: Room) -> None:
+def webhook(code: int, reason: str) -> Callable[[Room], None]:
+    """A webhook that refuses pods, with a code of its own choice."""
+
     def refuse(kind: Any, _before: Any, after: Any) -> None:
         if kind == PODS and after is not None:
-            raise Refused(400, "BadRequest", 'admission webhook "w.example" denied the request: no')
+            raise Refused(code, reason, 'admission webhook "w.example" denied the request: no')
 
-    room.kubernetes.server.resources.admission.append(refuse)
+    return lambda room: room.kubernetes.server.resources.admission.append(refuse)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,10 @@ def webhook(room: Room) -> None:
         (remove_priority, "no PriorityClass with name gone was found"),
         (remove_account, 'serviceaccount "gone" not found'),
         (demand_memory, "maximum memory usage per Container is 1Mi"),
-        (webhook, 'admission webhook "w.example" denied the request: no'),
+        (webhook(400, "BadRequest"), 'admission webhook "w.example" denied the request: no'),
+        # Not as the name that is taken, which has the same code.
+        (webhook(409, "Conflict"), 'admission webhook "w.example" denied the request: no'),
+        (webhook(409, ""), 'admission webhook "w.example" denied the request: no'),
     ],
 )
 def test_what_would_not_be_admitted_is_refused_by_name(
