@@ -41,8 +41,10 @@ options:
       - V(evacuated) only moves the engines of O(nodes) away, takes the nodes out of scheduling, and makes snapshots
         before. Use V(restored) after the maintenance.
       - V(restored) puts back everything that runs have changed, engines first, except on the nodes in O(keep). An
-        engine whose home has no running instance manager stays, and the task fails with its name.
-      - V(cleaned) removes the snapshots that runs have made for the present image.
+        engine whose home has no running instance manager stays, and the task fails with its name. Snapshots stay too;
+        RV(left) names them.
+      - V(cleaned) removes the snapshots that runs have made for the present image. The task fails with the names of
+        those that stay.
     type: str
     default: switched
     choices: [switched, evacuated, restored, cleaned]
@@ -159,6 +161,11 @@ nodes:
       touched: [vol-1, vol-2]
       action: switched
       total_seconds: null
+left:
+  description: A verdict with one remark for each run whose snapshots are still there.
+  returned: with O(state=restored)
+  type: dict
+  sample: {state: passed, reasons: []}
 way:
   description: The way that the API server offers; C(outside) is the one with the fields of Longhorn 1.12.
   returned: with O(state=switched) and O(state=evacuated)

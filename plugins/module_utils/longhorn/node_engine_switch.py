@@ -19,14 +19,16 @@ from ..engine.lock_watch import Writers
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.lease import lease_at
 from .act.changes import At, judge_runs
-from .act.putting_back import Return, remove_snapshots
+from .act.putting_back import Return
+from .act.snapshots import Cleaning
 from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, image_changed
+from .judge.snapshots import left_behind
 from .judge.stages import Stage, Step, Wanted, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
-from .observe.kinds import NAMESPACE, label_of
-from .observe.look import image_of, look
+from .observe.kinds import NAMESPACE
+from .observe.look import image_of
 from .observe.state import Attached, Longhorn
 from .way import OUTSIDE, Way, offered_way
 
@@ -91,16 +93,12 @@ def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
     way, namespace = offered_way(client), task.params["namespace"]
     back = Return(task, client, namespace, writers_of(task, client), way.look, way.take_back, frozenset(keep))
     (seen, _verdict), verdict = task.wait(back.again, lambda found: found[1])
-    return Outcome(verdict, back.changed, _shown(seen), next="nothing")
+    left = Verdict(tuple(left_behind(seen)))
+    return Outcome(verdict, back.changed, _shown(seen), next="nothing", more={"left": left.as_result()})
 
 
 def _clean(task: Task, client: KubernetesClient) -> Outcome:
-    def cleaned() -> Longhorn:
-        found = look(client, task.params["namespace"])
-        remove_snapshots(task, client, found, label_of(image_of(found)))
-        return found
-
-    seen = task.ask(cleaned)
+    seen = Cleaning(task, client, task.params["namespace"]).clean()
     return Outcome(Verdict(), bool(task.journal.as_result()), _shown(seen))
 
 

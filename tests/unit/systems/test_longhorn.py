@@ -90,6 +90,11 @@ class Played(Playbooks):
         with self.listening.lock:
             self.driver.longhorn.faults.mend_all()
 
+    def refuses_to_remove_snapshots(self) -> None:
+        """Let no snapshot be removed any more."""
+        with self.listening.lock:
+            self.driver.api.server.faults.answer(403, "DELETE", "/snapshots/", times=1000)
+
     def seen(self, name: str) -> Any:
         """The answer of a method of the driver, while no server answers."""
         with self.listening.lock:
@@ -121,8 +126,10 @@ def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:
     played.killed()
     assert "was interrupted" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
+    played.refuses_to_remove_snapshots()
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
     assert "upgraded to v1.12.0 · everything put back" in said
+    assert "Snapshots of the upgrade were not removed: upgrade-" in " ".join(said.split())
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 
@@ -135,7 +142,9 @@ def test_without_acceptance_nothing_is_touched(played: Played) -> None:
 
 def test_settle_brings_everything_back_that_a_killed_run_has_left(played: Played) -> None:
     played.killed()
-    assert "Everything is put back." in played.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    said = played.play("stateful.upgrade.settle", upgrade_system=SYSTEM)
+    assert "are still there: upgrade-" in said
+    assert "kubectl delete -n longhorn-system snapshots.longhorn.io -l upgrade.stateful/run=" in " ".join(said.split())
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 

@@ -18,7 +18,7 @@ from ...kubernetes.temporary_changes import put_back
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays
 from ..judge.volumes import busy
-from ..observe.kinds import NODES, SETTINGS, SNAPSHOTS, VOLUMES, path_of
+from ..observe.kinds import NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, OF_RUN, At, is_known, judge_runs
 
@@ -98,14 +98,3 @@ class Return:
             return
         self.changed |= changed
         self.remarks += [each for each in remarks if each not in self.remarks]
-
-
-def remove_snapshots(task: Task, client: KubernetesClient, seen: Longhorn, target: str) -> None:
-    """Remove the snapshots that runs have made for this image, which is given as the value of their label."""
-    for each in seen.snapshots:
-        if each.target != target:
-            continue
-        if not task.check_mode:
-            task.still_wanted()
-        with task.journal.doing(("delete_snapshot", each.name, {"volume": each.volume})):
-            client.delete(path_of(seen.namespace, SNAPSHOTS, each.name), each.uid, dry_run=task.check_mode)

@@ -88,9 +88,9 @@ def interrupted_before(seen: Longhorn, node: str, image: str) -> Iterator[Reason
 
     To accept the unverified step is not to accept this.
     """
-    found = [each for each in seen.snapshots if each.target == label_of(image) and _is_evidence(seen, each)]
+    found = [each for each in seen.snapshots if each.target == label_of(image) and is_evidence(seen, each)]
     if found:
-        snapshots = enumerate_few(sorted(each.name for each in found))
+        snapshots = " ".join(sorted(each.name for each in found))
         yield refused(
             "interrupted_before",
             f"Volumes were interrupted since a run to this image has begun with them:"
@@ -102,7 +102,8 @@ def interrupted_before(seen: Longhorn, node: str, image: str) -> Iterator[Reason
         )
 
 
-def _is_evidence(seen: Longhorn, snapshot: Snapshot) -> bool:
+def is_evidence(seen: Longhorn, snapshot: Snapshot) -> bool:
+    """Whether a volume was interrupted since this snapshot of it was made."""
     volume = seen.volumes.get(snapshot.volume)
     then = snapshot.attached
     return volume is not None and then is not None and bool(_interruption(seen, volume, then))

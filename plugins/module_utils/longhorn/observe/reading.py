@@ -241,6 +241,7 @@ def snapshot(name: str, item: Json) -> Snapshot:
         ready=flag(status, "readyToUse", default=False),
         error=text(status, "error", ""),
         attached=Attached.of(notes.get(ATTACHED_MARK, "")),
+        deleting=bool(text(metadata, "deletionTimestamp", "")),
     )
 
 

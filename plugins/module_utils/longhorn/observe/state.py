@@ -235,6 +235,7 @@ class Snapshot:
     error: str
     attached: Attached | None = None
     """The attachment of its volume when the run made it; None if that is not noted."""
+    deleting: bool = False
 
 
 @dataclass(frozen=True)
