@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..common.verdict import Reason, as_verdict, refused
+from ..kubernetes.field_managers import last_manager
 from ..kubernetes.state import StatefulSet
 from .pool_changes import IMAGE, carried_undo, holds
 
@@ -23,23 +24,10 @@ _REMEDY = (
 def last_writer(pool: StatefulSet, *path: str) -> str:
     """The manager that has written a field last, as the end of a sentence; empty if none is noted.
 
-    `path` are the keys of `fieldsV1`. Entries without a time are as old as the object.
+    `path` are the keys of `fieldsV1`.
     """
-    found = [
-        (str(each.get("time") or ""), str(each.get("manager") or ""))
-        for each in pool.fields
-        if _has(each.get("fieldsV1"), path)
-    ]
-    manager = max(found)[1] if found else ""
+    manager = last_manager(pool.fields, path)
     return f", as field manager {manager}" if manager else ""
-
-
-def _has(fields: object, path: tuple[str, ...]) -> bool:
-    for key in path:
-        if not isinstance(fields, Mapping) or key not in fields:
-            return False
-        fields = fields[key]
-    return True
 
 
 def writer_of_image(pool: StatefulSet, container: str) -> str:

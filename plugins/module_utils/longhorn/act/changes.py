@@ -83,9 +83,11 @@ class At:
         change(self.task, self.client, path, wanted, is_known, self.writers.judge)
 
     def put_back(self, kind: str, name: str) -> None:
-        """Put back what the undo of an object names."""
-        path = path_of(self.seen.namespace, kind, name)
-        put_back(self.task, self.client, path, is_known, self.writers.judge, lambda made: made.path not in OF_RUN)
+        """Put back what the undo of an object names. A value that another has changed since is left, and named."""
+        path, judge = path_of(self.seen.namespace, kind, name), self.writers.judge
+        of_node = lambda made: made.path not in OF_RUN  # noqa: E731
+        for each in put_back(self.task, self.client, path, is_known, judge, of_node)[1]:
+            self.task.progress(each.message)
 
     def still_wanted(self) -> None:
         """Called before an act that is no change with an undo."""

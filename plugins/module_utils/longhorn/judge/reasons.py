@@ -40,6 +40,17 @@ def scheduling_changed(node: str) -> Reason:
     )
 
 
+def engine_node_changed(volume: Volume, node: str) -> Reason:
+    """The refusal to move an engine again that somebody has sent elsewhere since the run has moved it."""
+    writer = f", as field manager {volume.engine_writer}" if volume.engine_writer else ""
+    return refused(
+        "engine_node_changed",
+        f"Somebody has set engineNodeID of volume {volume.name} to {volume.engine_node or 'nothing'} since the run has"
+        f" set it to {volume.engine_set} to change node {node}{writer}.",
+        "It is left as it is. Find out who needs the engine there; once it may be moved again, run again.",
+    )
+
+
 def system_not_upgraded(node: str, image: str) -> Reason:
     """The refusal of a node for which Longhorn itself has made no instance manager of the image."""
     return refused(

@@ -20,6 +20,7 @@ from .copies import at_rest, healthy_nodes, lenders
 from .interruptions import interrupted_before, run_of
 from .reasons import (
     REPLACEMENT,
+    engine_node_changed,
     engine_node_unknown,
     engine_stays,
     no_lender,
@@ -29,7 +30,18 @@ from .reasons import (
     snapshot_failed,
     system_not_upgraded,
 )
-from .volumes import arriving, busy, exposed, is_whole, judge_copies, moved_from, rebuilds, touched, unsettled
+from .volumes import (
+    arriving,
+    busy,
+    exposed,
+    is_sent_elsewhere,
+    is_whole,
+    judge_copies,
+    moved_from,
+    rebuilds,
+    touched,
+    unsettled,
+)
 
 
 class Stage(Enum):
@@ -190,6 +202,9 @@ def _switch_over(seen: Longhorn, node: Node) -> Step | None:
     """The step while an engine is on the node, or one that was moved away from it is not settled."""
     acts: list[Act] = []
     reasons: list[Reason] = []
+    sent = [each for each in moved_from(seen, node.name) if each.attached and is_sent_elsewhere(each)]
+    if sent:
+        return Step(Stage.ERROR, (), Verdict(tuple(engine_node_changed(each, node.name) for each in sent)))
     there = {each.volume for each in seen.engines_on.get(node.name, ())}
     for volume in touched(seen, node.name):
         engine = seen.engine_of.get(volume.name)

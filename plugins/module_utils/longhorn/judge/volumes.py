@@ -29,6 +29,11 @@ def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     return seen.moved_from.get(node, ())
 
 
+def is_sent_elsewhere(volume: Volume) -> bool:
+    """Whether somebody has set the node of its engine since a run has set it."""
+    return bool(volume.engine_set) and volume.engine_node != volume.engine_set
+
+
 def judge_copies(seen: Longhorn, node: str) -> Verdict:
     """Whether every attached volume with a replica on the node keeps a healthy one elsewhere, and none is busy."""
     reasons = []

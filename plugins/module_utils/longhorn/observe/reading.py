@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
+from ...engine.undo import UNREADABLE, undo_in
 from ...kubernetes.answers import reading_object
+from ...kubernetes.field_managers import last_manager
 from ...kubernetes.undo_annotation import UNDO
 from .kinds import ATTACHED_MARK, HOME_MARK, NODE_MARK, RUN, TARGET
 from .state import (
@@ -118,7 +120,22 @@ def volume(name: str, item: Json) -> Volume:
         workloads=within(status, "kubernetesStatus", _workloads, {}),
         carries_undo=carries_undo(item),
         remounted=text(status, "remountRequestedAt", ""),
+        **_moved(item),
     )
+
+
+def _moved(item: Json) -> Mapping[str, str]:
+    """The node on which a run has set the engine, and who wrote it last; an unreadable undo says neither."""
+    if not carries_undo(item):
+        return {}
+    try:
+        undo = undo_in(_annotation(item, UNDO), lambda _change: True)
+    except UNREADABLE:
+        return {}
+    fields = within(item, "metadata", lambda data: listed(data, "managedFields", dict, ()))
+    found = next((each.set_to for each in undo.changes if each.path == ("spec", "engineNodeID")), "")
+    writer = last_manager(fields, ("f:spec", "f:engineNodeID"))
+    return {"engine_set": str(found or ""), "engine_writer": writer}
 
 
 def _workloads(status: Json) -> tuple[str, ...]:

@@ -103,6 +103,10 @@ class Volume:
     carries_undo: bool = False
     remounted: str = ""
     """The time at which Longhorn last asked for a new mount, which it does after each interruption."""
+    engine_set: str = ""
+    """The node on which a run has set its engine, as its undo says; empty if none has."""
+    engine_writer: str = ""
+    """The field manager that has written `engine_node` last; only known of a volume with an undo."""
 
     @property
     def home(self) -> str:

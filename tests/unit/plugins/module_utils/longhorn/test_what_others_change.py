@@ -119,3 +119,23 @@ def test_a_node_that_somebody_opens_for_replicas_is_not_closed_again(drive: type
     assert driver.images()["n1"] == "v1.11.2"
     assert driver.switch(state="restored").verdict.passed
     assert driver.leftovers() == []
+
+
+@pytest.mark.parametrize("wanted", ["n1", "n2", ""], ids=["sent back", "sent elsewhere", "emptied"])
+def test_an_engine_that_somebody_sends_elsewhere_is_left_where_it_is(drive: type[Driver], wanted: str) -> None:
+    driver = drive(outliving(*ONE, Volume("vol-2", SPREAD, "n2"), Volume("vol-3", ("n1", "n2"), "n1")))
+
+    def sends() -> None:
+        assert wanted != driver.longhorn.volume("vol-1")["spec"]["engineNodeID"]
+        driver.longhorn.write(VOLUMES, "vol-1", {"engineNodeID": wanted})
+
+    driver.longhorn.faults.when(VOLUMES, is_away, sends)
+    done = driver.switch(*NODES_OF_THREE)
+    assert codes(done) == {"engine_node_changed"}, (done.verdict, driver.said)
+    (reason,) = done.verdict.deciding()
+    assert all(each in reason.message for each in ("vol-1", "engineNodeID", "kubectl"))
+    assert driver.longhorn.volume("vol-1")["spec"]["engineNodeID"] == wanted
+    assert driver.images()["n1"] == "v1.11.2"
+    settled = driver.switch(state="restored")
+    assert settled.verdict.passed, settled.verdict
+    assert driver.longhorn.volume("vol-1")["spec"]["engineNodeID"] == wanted

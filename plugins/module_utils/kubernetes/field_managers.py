@@ -1,0 +1,30 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The last writer of a field of an object, from `managedFields` (Kubernetes documentation, Server-Side Apply). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def last_manager(fields: Iterable[Mapping[str, Any]], path: tuple[str, ...]) -> str:
+    """The manager that has written a field last; empty if none is noted.
+
+    `path` are the keys of `fieldsV1`. Entries without a time are as old as the object.
+    """
+    found = [
+        (str(each.get("time") or ""), str(each.get("manager") or ""))
+        for each in fields
+        if _has(each.get("fieldsV1"), path)
+    ]
+    return max(found)[1] if found else ""
+
+
+def _has(fields: object, path: tuple[str, ...]) -> bool:
+    for key in path:
+        if not isinstance(fields, Mapping) or key not in fields:
+            return False
+        fields = fields[key]
+    return True
