@@ -175,7 +175,7 @@ def test_limits_of_a_run_outlive_the_restriction_of_a_batch(standing: Cluster, t
         step("shard_allocation", state="restored"),
     )
     assert (codes(unknown), unknown["changed"]) == (["delay_unknown"], False)
-    assert (codes(wrong), wrong["changed"]) == (["opensearch_answer"], False)
+    assert (codes(wrong), wrong["changed"]) == (["value_not_kept"], False)
     assert [each["changed"] for each in (first, second, restricted, batch, again, everything)] == [
         *(True, False, True, True, False, True)
     ]
@@ -284,7 +284,7 @@ def test_pool_image(standing: Cluster, tasks: Tasks) -> None:
     assert standing.fingerprint().pods == before.pods
 
     back = tasks.one("pool_image", **pool, image=IMAGE)
-    assert back["actions"][0]["set"] == ["image"]
+    assert back["actions"][0]["set"] == ["image", "undo"]
     until("the controller to take up the old image", lambda: observed(standing), 60)
     planned = tasks.one("pool_image", check=True, **pool, state="restored")
     first, second = tasks.play(

@@ -132,7 +132,7 @@ CASES = {
         },
     ),
     "kubeconfig-missing": Case(
-        ("Kubernetes API (nowhere.kubeconfig) cannot be used", "no such file", "kubernetes.kubeconfig"),
+        ("The kubeconfig nowhere.kubeconfig cannot be used", "no such file", "kubernetes.kubeconfig"),
         variables={"upgrade_kubernetes": {"kubeconfig": "nowhere.kubeconfig"}},
     ),
     "downgrade": Case(

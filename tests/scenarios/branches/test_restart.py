@@ -78,7 +78,7 @@ def test_one_process_is_restarted_once_and_its_pod_stays(standing: Cluster, task
         (back,) = tasks.play(step("shard_allocation", state="restored"))
         standing.until_green()
     assert [each["changed"] for each in (marked, again, planned, first, second)] == [True, False, True, True, False]
-    assert [member["action"] for member in (*first["members"], *second["members"])] == ["restarted", "kept"]
+    assert [member["action"] for member in (*first["members"], *second["members"])] == ["restarted", "untouched"]
     assert first["members"][0]["total_seconds"] > 0
     assert back["changed"]
     assert standing.fingerprint() == before
