@@ -77,7 +77,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 f"Not supported: {' '.join(found)}. Parts of the upgrade would be skipped silently."
                 " To upgrade only some members name them in upgrade_members; to see the plan alone use --check."
             )
-        if self.get_option("limit"):
+        # A check of the syntax, as Galaxy's importer makes it, has no inventory.
+        if self.get_option("limit") and not given.get("syntax"):
             refuse_no_cluster(str(terms[0]), (variables or {}).get("groups") or {}, given.get("subset"), self._loader)
         return list(terms)
 
