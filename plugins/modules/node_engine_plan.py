@@ -195,6 +195,11 @@ digest:
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4
+approvals:
+  description: The points to approve, which the digest covers.
+  returned: unless O(state=ended)
+  type: list
+  sample: []
 predicted_seconds:
   description: The seconds that the batches will take; null if there are none.
   returned: with O(state=planned)

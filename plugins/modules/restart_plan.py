@@ -56,9 +56,7 @@ options:
     description: It has no effect, since a restart changes no version.
     type: str
   pools:
-    description:
-      - Names of the StatefulSets that are the pools of the cluster.
-      - The default is the StatefulSets of the namespace (and O(label_selector)) whose pods are members of the cluster.
+    description: The StatefulSets that are the pools; by default all (of O(label_selector)) whose pods are members.
     type: list
     elements: str
     default: []
@@ -323,10 +321,7 @@ left:
   elements: str
   sample: []
 settings:
-  description:
-    - The settings of allocation and recovery at the start of the run, after the changes of an interrupted one were put
-      back.
-    - It is what M(stateful.upgrade.shard_allocation) takes as O(stateful.upgrade.shard_allocation#module:before).
+  description: The same as that of M(stateful.upgrade.upgrade_plan).
   returned: with O(state=begun)
   type: dict
   sample: {persistent cluster.routing.allocation.enable: all}
@@ -335,6 +330,11 @@ digest:
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4
+approvals:
+  description: The points to approve, which the digest covers.
+  returned: unless O(state=ended)
+  type: list
+  sample: []
 predicted_seconds:
   description: The seconds that the batches will take; null if there are none.
   returned: with O(state=planned)

@@ -54,7 +54,7 @@ class Access:
         configuration: Any,
         proxy: Proxy | None = None,
         impersonation: Impersonation | None = None,
-        labels: Mapping[str, str] = NO_LABELS,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
@@ -70,7 +70,7 @@ class Access:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         self.pool = needed("kubernetes.client.rest", PACKAGE).RESTClientObject(configuration).pool_manager
         self.pool.connection_pool_kw["ssl_context"] = tls_of(
-            configuration, urllib3.util.ssl_.create_urllib3_context(), labels
+            configuration, urllib3.util.ssl_.create_urllib3_context(), labels or NO_LABELS
         )
         for file in ("ca_certs", "cert_file", "key_file"):
             self.pool.connection_pool_kw.pop(file, None)

@@ -85,7 +85,10 @@ class At:
     def put_back(self, kind: str, name: str) -> None:
         """Put back what the undo of an object names. A value that another has changed since is left, and named."""
         path, judge = path_of(self.seen.namespace, kind, name), self.writers.judge
-        of_node = lambda made: made.path not in OF_RUN  # noqa: E731
+
+        def of_node(made: Change) -> bool:
+            return made.path not in OF_RUN
+
         for each in put_back(self.task, self.client, path, is_known, judge, of_node)[1]:
             self.task.progress(each.message)
 

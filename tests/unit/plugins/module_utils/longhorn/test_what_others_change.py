@@ -111,7 +111,10 @@ def test_a_volume_that_is_attached_between_look_and_act_keeps_its_manager(drive:
 
 def test_a_node_that_somebody_opens_for_replicas_is_not_closed_again(drive: type[Driver]) -> None:
     driver = drive(outliving(*ONE))
-    opens = lambda: driver.longhorn.write(NODES, "n1", {"allowScheduling": True})  # noqa: E731
+
+    def opens() -> None:
+        driver.longhorn.write(NODES, "n1", {"allowScheduling": True})
+
     driver.longhorn.faults.when(VOLUMES, is_away, opens)
     done = driver.switch(*NODES_OF_THREE)
     assert codes(done) == {"scheduling_changed"}
