@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from tests.lab.addresses import POD_THIRDS, AddressBook, Range
 from tests.lab.errors import LabError
 from tests.lab.kubelet.container import back_off
 from tests.lab.kubelet.environment import expand
+from tests.lab.kubelet.place import Host, NodePlace
+from tests.lab.kubelet.pod import PodWorker
 from tests.lab.kubelet.probes import Tally
 from tests.lab.kubelet.status import ContainerState, PodView, Running, Terminated, Waiting, phase, pod_status
 from tests.lab.proxy import Endpoint, endpoints_of
@@ -154,3 +158,45 @@ def test_endpoints_are_ready_pods_that_are_not_terminating() -> None:
     assert endpoints_of(service, port, pods) == [Endpoint("127.9.1.1", 9200), Endpoint("127.9.1.2", 9200)]
     service["spec"]["publishNotReadyAddresses"] = True
     assert Endpoint("127.9.1.3", 9200) in endpoints_of(service, port, pods)
+
+
+class SlowServer:
+    """An API server that carries out what it was sent, a moment later, also when the client has not waited for it."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.phases: list[str] = []
+        self._works: list[asyncio.Task[None]] = []
+
+    async def patch(self, _path: str, body: dict[str, Any], _kind: str) -> None:
+        self.asked.set()
+        self._works.append(asyncio.create_task(self._carry_out(body["status"]["phase"])))
+        await asyncio.shield(self._works[-1])
+
+    async def _carry_out(self, phase: str) -> None:
+        await asyncio.sleep(0 if self.phases or len(self._works) > 1 else 0.01)
+        self.phases.append(phase)
+
+
+class EndsWhileItIsWritten(PodWorker):
+    """A pod whose containers end while its status is on the way."""
+
+    async def _live(self) -> None:
+        self._changed.set()
+        await self.place.host.api.asked.wait()  # type: ignore[attr-defined]
+
+
+def test_no_write_that_is_under_way_overtakes_the_terminal_phase(tmp_path: Path) -> None:
+    async def lived() -> list[str]:
+        server, silent = SlowServer(), SimpleNamespace(write=lambda *_, **__: None)
+        given: dict[str, Any] = {"api": server, "log": silent, "addresses": SimpleNamespace(address=lambda _: "a")}
+        others: Any = dict.fromkeys(("probing", "ledger", "recorder", "faults", "user"))
+        metadata = {"namespace": "n", "name": "p", "uid": "u"}
+        manifest = {"metadata": metadata, "spec": {"containers": []}}
+        worker = EndsWhileItIsWritten(Host(tmp_path, **given, **others), NodePlace("k", "z", "b", tmp_path), manifest)
+        life = worker.start(None)
+        await asyncio.sleep(0.05)
+        life.cancel()
+        return server.phases
+
+    assert asyncio.run(lived()) == ["Running", "Succeeded"]

@@ -166,8 +166,7 @@ class PodWorker:
             life.result()
         await self._stop()
         life.cancel()
-        publisher.cancel()
-        await self._write_final()
+        await self._write_final(publisher)
         await self._deletion.wait()
         await self._delete()
 
@@ -214,7 +213,7 @@ class PodWorker:
         )
 
     async def _publish_changes(self) -> None:
-        while True:
+        while not self._final:
             await self._changed.wait()
             self._changed.clear()
             if not await self._write():
@@ -247,11 +246,16 @@ class PodWorker:
         if _ready(before.get("conditions", [])) != (ready := _ready(status["conditions"])):
             self.place.note("pod-ready" if ready == "True" else "pod-unready")
 
-    async def _write_final(self) -> None:
-        """The terminal phase comes before the final deletion: controllers and people may rely on that order."""
-        self._final = True
+    async def _write_final(self, publisher: asyncio.Task[object]) -> None:
+        """The terminal phase comes before the final deletion: controllers and people may rely on that order.
+
+        A write that is under way ends first: one that is cancelled may still reach the API server, after the last one.
+        """
         for container in (*self.init_containers, *self.containers):
             container.settle()
+        self._final = True
+        self._changed.set()
+        await publisher
         while not self._gone and not await self._write():
             await asyncio.sleep(RETRY)
 
