@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST
 from kubernetes import client
 
 from tests.lab.proxy import ANNOTATION
@@ -29,6 +28,8 @@ RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
 BOOT = 240.0
 """Seconds a cluster may take to be green on a busy machine."""
 USER = "upgrader"
+NOTE_OF_RESTART = ("cluster", "metadata", "stateful_upgrade", "restart_request")
+"""The setting in which the last restart is noted. It is written out: the demo runs without the collection's modules."""
 
 Layout = Callable[..., list[dict[str, Any]]]
 
@@ -225,7 +226,7 @@ def bound(role_file: Path, namespace: str) -> list[dict[str, Any]]:
 def _settings(answer: str) -> str:
     """The settings without the note of the last restart, and without what it alone was in."""
     found = json.loads(answer)
-    above, names = [found["persistent"]], REQUEST.split(".")
+    above, names = [found["persistent"]], NOTE_OF_RESTART
     for name in names[:-1]:
         above.append(above[-1].get(name) or {})
     if above[-1].pop(names[-1], None) is not None:
