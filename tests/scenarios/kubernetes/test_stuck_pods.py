@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from kubernetes import client
 
@@ -43,9 +44,13 @@ def test_a_quota_that_is_used_up(room: Room) -> None:
     with full_quota(room):
         with pytest.raises(Refusal, match="exceeded quota"):
             room.pull(NEW)
+        before = room.uids()
+        assert codes(room.roll(member(0))) == ["member_not_admitted"]
+        assert room.uids() == before
+        room.admin.delete(pod_path(room.namespace, member(0)), before[member(0)])
         until_stuck(room, member(0), "pod_not_recreated", says="exceeded quota")
-    cured = room.roll(member(0))
-    assert cured.verdict.passed, cured.verdict
+    fixed = room.roll(member(0))
+    assert fixed.verdict.passed, fixed.verdict
 
 
 def refuses_pods(room: Room) -> bool:
