@@ -26,6 +26,8 @@ from tests.lab.proxy import Endpoint, endpoints_of
 RUNNING = ContainerState("c", "probe:1", Running("now"), started=True, ready=True, container_id="lab://1")
 ENDED = Terminated(1, "Error", "then", "now", "lab://1")
 VIEW = PodView("127.9.1.1", "127.9.0.10", "then", True, [RUNNING], [], False)
+LATE = 0.1
+"""Seconds: more than a pod takes from the end of its containers to the write of its end."""
 MANIFEST: dict[str, Any] = {"metadata": {"generation": 3}, "spec": {}}
 
 
@@ -161,21 +163,25 @@ def test_endpoints_are_ready_pods_that_are_not_terminating() -> None:
 
 
 class SlowServer:
-    """An API server that carries out what it was sent, a moment later, also when the client has not waited for it."""
+    """An API server that carries out what it was sent, though the client has gone away: the first write last."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.asked, self.carried_out = asyncio.Event(), asyncio.Event()
         self.phases: list[str] = []
         self._works: list[asyncio.Task[None]] = []
 
     async def patch(self, _path: str, body: dict[str, Any], _kind: str) -> None:
         self.asked.set()
-        self._works.append(asyncio.create_task(self._carry_out(body["status"]["phase"])))
+        self._works.append(asyncio.create_task(self._carry_out(body["status"]["phase"], first=not self._works)))
         await asyncio.shield(self._works[-1])
 
-    async def _carry_out(self, phase: str) -> None:
-        await asyncio.sleep(0 if self.phases or len(self._works) > 1 else 0.01)
+    async def _carry_out(self, phase: str, *, first: bool) -> None:
+        arrived = asyncio.Event()
+        asyncio.get_running_loop().call_later(LATE if first else 0.0, arrived.set)
+        await arrived.wait()
         self.phases.append(phase)
+        if len(self.phases) > 1:
+            self.carried_out.set()
 
 
 class EndsWhileItIsWritten(PodWorker):
@@ -195,7 +201,7 @@ def test_no_write_that_is_under_way_overtakes_the_terminal_phase(tmp_path: Path)
         manifest = {"metadata": metadata, "spec": {"containers": []}}
         worker = EndsWhileItIsWritten(Host(tmp_path, **given, **others), NodePlace("k", "z", "b", tmp_path), manifest)
         life = worker.start(None)
-        await asyncio.sleep(0.05)
+        await server.carried_out.wait()
         life.cancel()
         return server.phases
 
