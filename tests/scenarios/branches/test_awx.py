@@ -73,6 +73,7 @@ def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(a
     upgraded_once(siege)
 
 
+@pytest.mark.soak
 def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller, siege: Siege) -> None:
     method, path, holds = ACTS["delete"]
     siege.wires[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
@@ -107,6 +108,7 @@ def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(awx: 
     assert (siege.deleted(), siege.left_behind()) == ([], {})
 
 
+@pytest.mark.soak
 def test_an_upgrade_that_fails_is_settled_and_ends_the_workflow_as_failed(
     awx: Controller, siege: Siege, tmp_path: Path
 ) -> None:

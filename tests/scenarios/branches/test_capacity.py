@@ -47,6 +47,7 @@ def nothing_left(cluster: Cluster) -> bool:
     )
 
 
+@pytest.mark.soak
 def test_a_member_that_is_added_is_kept_by_a_run_that_goes_on_and_removed_with_an_abort_and_at_the_end(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_member_that_is_added_is_kept_by_a_run_that_goes_on_and_removed_with_a
     assert [f"step {name}: completed" in status for name in ("capacity", "capacity_after")] == [True, True]
 
 
+@pytest.mark.soak
 def test_an_upgrade_goes_on_without_a_member_that_does_not_come_up_if_it_may(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -38,6 +38,7 @@ def test_a_member_that_dies_by_itself_is_waited_for(siege: Siege) -> None:
     concluded(siege, played)
 
 
+@pytest.mark.soak
 def test_a_wrong_clock_of_the_controller_does_no_harm(siege: Siege, tmp_path_factory: pytest.TempPathFactory) -> None:
     ahead, behind = (
         dict(siege.environment, PYTHONPATH=str(clock_off_by(tmp_path_factory, hours))) for hours in (5, -5)

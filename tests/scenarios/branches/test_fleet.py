@@ -79,21 +79,39 @@ def clusters(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: P
         cluster.remove()
 
 
-def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
-    waves: dict[str, Any] = {
-        "upgrade_fleet_canary": "staging",
-        "upgrade_fleet_waves": [1, "100%"],
-        "upgrade_fleet_soak_time": 1,
-    }
-    refused = clusters.play(waves)
+WAVES: Mapping[str, Any] = {
+    "upgrade_fleet_canary": "staging",
+    "upgrade_fleet_waves": [1, "100%"],
+    "upgrade_fleet_soak_time": 1,
+}
+
+
+def digest(clusters: Clusters) -> str:
+    """The name of the plan, from a run that was not confirmed and did nothing."""
+    refused = clusters.play(WAVES)
     assert refused.code != 0
     assert "was not confirmed" in refused.message
     assert clusters.on(FROM) == [*NAMES]
-    digest = re.findall(r"^Plan (f[0-9a-f]{11}) ", refused.output, re.MULTILINE)[0]
     assert not (clusters.folder / "fleet.json").exists(), "nobody has agreed"
+    found: str = re.findall(r"^Plan (f[0-9a-f]{11}) ", refused.output, re.MULTILINE)[0]
+    return found
+
+
+def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(clusters: Clusters) -> None:
+    clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}})
+    stopped = clusters.play({**WAVES, "upgrade_fleet_confirm": digest(clusters)})
+    assert stopped.code != 0
+    assert clusters.states() == {"staging": "failed", "north": "not begun", "south": "not begun"}
+    assert clusters.on(TO) == ["staging"]
+    assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
+
+
+@pytest.mark.soak
+def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
+    confirm = {**WAVES, "upgrade_fleet_confirm": digest(clusters)}
     frozen = {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}
     clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}, "north": frozen})
-    stopped = clusters.play({**waves, "upgrade_fleet_failures": 2, "upgrade_fleet_confirm": digest})
+    stopped = clusters.play({**confirm, "upgrade_fleet_failures": 2})
     assert stopped.code != 0
     assert clusters.states() == {"staging": "failed", "north": "failed", "south": "not begun"}
     assert clusters.on(TO) == ["staging"]
@@ -101,18 +119,18 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
     assert "The shop is open." in clusters.record("north")["cause"]
     clusters.list({"south": {"upgrade_fleet_launcher": str(_launcher(clusters.folder.parent))}})
-    killed = clusters.begin({**waves, "upgrade_fleet_confirm": digest})
+    killed = clusters.begin(confirm)
     until("north is under way", lambda: clusters.states()["north"] == "upgrading", PATIENCE)
     killed.signal(signal.SIGKILL)
     print(killed.abandon().output)
     until("its process has ended", lambda: not _processes(), PATIENCE)
-    done = clusters.play({**waves, "upgrade_fleet_confirm": digest})
+    done = clusters.play(confirm)
     assert done.code == 0, done.message
     assert clusters.on(TO) == [*NAMES]
     assert {*clusters.states().values()} == {"done"}
     assert done.changed["staging"] == 0, "it was done before"
     clusters.list({"north": {"upgrade_soak_tim": 3}})
-    wrong = clusters.play(waves, "--check", "--limit", "staging,north")
+    wrong = clusters.play(WAVES, "--check", "--limit", "staging,north")
     assert wrong.code != 0
     assert "on 2 clusters in 2 waves" in wrong.output
     assert "Nothing to do: every member runs 3.8.0." in wrong.output

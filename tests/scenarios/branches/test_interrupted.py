@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
@@ -30,6 +32,7 @@ def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_cancelled_by_ansible_runner(ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(ground, "cancelled", three_combined, FROM)
     try:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.monitoring.servers import alertmanager, prometheus
 from tests.lab.opensearch.layouts import Address, Layout, Manifest, Pool
 from tests.sandbox.webhook import webhook
@@ -47,6 +49,7 @@ def killers(folder: Path) -> list[dict[str, Any]]:
     return steps
 
 
+@pytest.mark.soak
 def test_a_kill_behind_each_step_leaves_nothing_behind(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import lose
@@ -46,6 +48,7 @@ def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
     assert again.changed == {"localhost": 0}
 
 
+@pytest.mark.soak
 def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
     ground: Ground, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -132,6 +132,7 @@ def kubernetes_node_of(cluster: Cluster, pod: str) -> str:
         return str(core.read_namespaced_pod(pod, cluster.namespace).spec.node_name)
 
 
+@pytest.mark.soak
 def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one(
     ground: Ground, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -20,7 +20,13 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PATIENCE, upgrade
 from tests.site.commands import DOCS, files_in, played
 
-PAGES = [page.name for page in sorted(DOCS.glob("*.md")) if played(page)]
+LONG = frozenset({"gitops.md", "running.md", "template-changes.md"})
+"""Pages whose commands take minutes."""
+PAGES = [
+    pytest.param(page.name, marks=[pytest.mark.soak] if page.name in LONG else [])
+    for page in sorted(DOCS.glob("*.md"))
+    if played(page)
+]
 NAMESPACE = re.compile(r"(?<=namespace=)search\b|(?<=namespace: )search\b|(?<=-n )search\b")
 """The namespace that the pages name. Each page gets another one, since volumes outlive their cluster."""
 HOST = re.compile(r"https://search(?:-\d)?\.example\.com:9200")

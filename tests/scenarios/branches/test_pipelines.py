@@ -48,6 +48,7 @@ def state_in(checkout: Path) -> dict[str, Any]:
     return state
 
 
+@pytest.mark.soak
 def test_a_workflow_shows_the_plan_and_carries_it_out(siege: Siege, checkout: Path) -> None:
     steps = {step["name"]: step["run"] for step in GITHUB["jobs"]["upgrade"]["steps"] if "run" in step}
     summary = checkout / "summary.md"

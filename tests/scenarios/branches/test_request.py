@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from kubernetes import client
 
@@ -88,6 +89,7 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_a_request_that_changes_under_way_stops_after_the_member_and_the_next_run_follows_it(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:

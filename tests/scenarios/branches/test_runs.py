@@ -93,6 +93,7 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
     assert siege.left_behind() == {}
 
 
+@pytest.mark.soak
 def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
     with siege.slow_first(40) as first:
         # The time of the batch is over, too, while its member is down, which is brought back all the same.

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
@@ -33,6 +34,7 @@ def created(cluster: Cluster) -> datetime:
     return min(pod.metadata.creation_timestamp for pod in pods)
 
 
+@pytest.mark.soak
 def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
     cluster = Cluster.start(ground, "schedule", three_combined, FROM)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.lab.opensearch.layouts import seven_members
 from tests.lab.traffic.budgets import CROWDED
 from tests.scenarios.circumstances import lose
@@ -19,6 +21,7 @@ from tests.scenarios.wire import Trap
 FROM, TO = "2.19.6", "3.8.0"
 
 
+@pytest.mark.soak
 def test_managers_lost_before_and_after_their_template_has_changed_go_once(
     ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

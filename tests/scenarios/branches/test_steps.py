@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
@@ -79,6 +81,7 @@ def test_steps_are_taken_in_order_fail_wait_and_complete(
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_start_is_not_taken_again(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -127,6 +130,7 @@ def test_a_run_that_waits_for_a_step_ends_when_it_is_asked_to(
         cluster.remove()
 
 
+@pytest.mark.soak
 def test_an_upgrade_takes_the_place_of_one_that_is_under_way(
     ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:

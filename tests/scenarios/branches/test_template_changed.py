@@ -155,6 +155,7 @@ def test_a_pool_that_a_partition_holds_gets_it_back(
         assert siege.deleted() == sorted(siege.before.pods)
 
 
+@pytest.mark.soak
 def test_an_image_that_was_built_anew_is_rolled_and_stays(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
     assert set(annotated(cluster).values()) == {"later"}
 
 
+@pytest.mark.soak
 def test_with_a_new_version_a_changed_template_restarts_each_member_once(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
