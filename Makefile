@@ -57,7 +57,7 @@ test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
 
-checks: lint types limits changelog build site ansible-lint sanity ## formatting, lint, types, limits, documentation, sanity
+checks: sanity ansible-lint lint types limits changelog build site ## formatting, lint, types, limits, documentation, sanity
 
 format: ## formats, and mends what ruff can mend (ARGS="…": these paths only)
 	@$(RUN) -m ruff check --fix-only --quiet $(or $(ARGS),.)
