@@ -112,7 +112,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n auto --dist loadfile tests/unit tests/checks tests/controllers tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
+	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/controllers tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
 
 branches: ## every branch, fault and kill of an upgrade, on servers in memory
 	@$(SIX_AT_A_TIME) tests/scenarios/branches -m "not soak" $(ARGS)

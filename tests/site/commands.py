@@ -137,8 +137,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "ansible-playbook -i inventory ",
         "restart-hosts.md",
         "It needs hosts in an inventory, which the test has.",
-        "tests/scenarios/branches/test_restart_hosts.py"
-        "::test_a_new_configuration_comes_to_each_member_and_one_that_does_not_start_stops_the_run",
+        "tests/scenarios/branches/test_restart_hosts.py::test_a_new_configuration_comes_to_each_member",
     ),
     Elsewhere("kubectl apply ", "longhorn.md", "The shipped files are applied by the client of the tests.", _LONGHORN),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "longhorn.md", "It is run on a real API server.", _LONGHORN),
