@@ -18,6 +18,7 @@ from typing import Any
 import ansible_runner
 from kubernetes import client
 
+from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play
@@ -25,6 +26,8 @@ from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
+PATIENCE = 45.0
+"""Seconds after which it is killed whose end does not come."""
 STOP = 12.0
 """Seconds that a slow member takes to stop."""
 CANCEL = 0.2
@@ -184,7 +187,14 @@ class Siege:
         return Playing(PLAYBOOK, variables, self.environment)
 
     def _end(self, run: Playing) -> None:
-        """The controller ends; its workers may live on, and are left to the next run."""
+        """The controller ends; its workers may live on, and are left to the next run.
+
+        Ansible waits for ever if the signal has ended a worker that held the lock of their queue (`cleanup` of its
+        strategy, seen on 2.19). It is killed then.
+        """
+        with contextlib.suppress(LabError):
+            until("the controller's end", lambda: run.ended, PATIENCE)
+        run.signal(signal.SIGKILL, group=True)
         until("the controller's end", lambda: run.ended, END)
         self.outputs.append(run.abandon().output)
 
