@@ -42,15 +42,14 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.connection_inputs import CONNECTIONS, NAMESPACE, PREFIX, merged, parts_of, unanswered
-from ..plugin_utils.inputs import MADE, SYSTEM, TOLD, options_of
+from ..plugin_utils.connection_inputs import CONNECTIONS, NAMESPACE, merged, parts_of, unanswered
+from ..plugin_utils.inputs import SYSTEM, made_by_runs, options_of, results
+from ..plugin_utils.variables import PLAYBOOKS, PREFIX
 from .input_faults import specified
 
 FLEET = f"{PREFIX}fleet_"
-ROLE_OF = {"opensearch_hosts": "opensearch"}
-"""The role that describes the variables of a playbook, if it has another name."""
-OF_THE_FLEET = frozenset({f"{PREFIX}confirm", SYSTEM, *MADE, *TOLD})
-"""Variables that the fleet gives to each cluster itself, or that are results."""
+OF_THE_FLEET = frozenset({f"{PREFIX}confirm", SYSTEM})
+"""Variables that the fleet gives to each cluster itself."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -61,9 +60,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         return [self._of(str(playbook), variables or {}) for playbook in terms]
 
     def _of(self, playbook: str, defined: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        options = options_of(playbook, specified(f"stateful.upgrade.{ROLE_OF.get(playbook, playbook)}"))
+        options = options_of(playbook, specified(f"stateful.upgrade.{PLAYBOOKS[playbook].role}"))
         own = {name for name in defined if name.startswith(PREFIX) and not name.startswith(FLEET)}
-        names = own.union(options.keys() & defined.keys()) - OF_THE_FLEET
+        names = own.union(options.keys() & defined.keys()) - OF_THE_FLEET - made_by_runs() - results()
         given = {name: self._templar.template(defined[name]) for name in names}
         flat = {**given}
         for connection in CONNECTIONS.keys() & given.keys():

@@ -48,7 +48,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.connection_inputs import CONNECTIONS, LISTS, NAMESPACE, PREFIX, listed, merged, parts_of, unanswered
+from ..plugin_utils.connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
+from ..plugin_utils.variables import PREFIX
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -66,7 +67,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 self._connection(name, defined) if name in CONNECTIONS else self._templated((name,), defined).get(name)
             )
             if name in defined or value:
-                options[option] = listed(value) if name in LISTS else value
+                options[option] = listed(value) if is_list(name) else value
         return [{option: value for option, value in options.items() if value != {} and not unanswered(value)}]
 
     def _connection(self, name: str, defined: Mapping[str, Any]) -> Any:

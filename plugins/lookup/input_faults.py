@@ -58,11 +58,9 @@ from ansible.utils.vars import load_extra_vars
 
 from ..module_utils.engine.steps import faults_of_steps
 from ..plugin_utils.approval_inputs import faults_of_approvals
-from ..plugin_utils.connection_inputs import PREFIX, listed
+from ..plugin_utils.connection_inputs import listed
 from ..plugin_utils.inputs import (
-    ON_HOSTS,
     OPENSEARCH_ROLE,
-    SERVING,
     SYSTEM,
     Options,
     faults,
@@ -72,37 +70,10 @@ from ..plugin_utils.inputs import (
 from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
+from ..plugin_utils.variables import EVERY, PLAYBOOKS, PREFIX, SERVING, table
 
 FLEET = "fleet"
 """The playbook for many clusters, and its role."""
-OF_SHELLS = {
-    "stateful.upgrade.begin": (
-        *(
-            "upgrade_metrics_path",
-            "upgrade_push_gateway",
-            "upgrade_record_retention",
-            "upgrade_supersede",
-            "upgrade_webhook",
-            "upgrade_webhook_body",
-        ),
-    ),
-    "stateful.upgrade.roll": ("upgrade_approvals", "upgrade_soak_limits", "upgrade_soak_probes", "upgrade_soak_time"),
-    "stateful.upgrade.steps": (
-        *("upgrade_alertmanager", "upgrade_alerts", "upgrade_alerts_ignored", "upgrade_health_policy"),
-        *(
-            "upgrade_capacity_policy",
-            "upgrade_dependencies",
-            "upgrade_node_selector",
-            "upgrade_prometheus",
-            "upgrade_silences",
-            "upgrade_steps",
-            "upgrade_watchdog",
-        ),
-    ),
-}
-"""The variables that every system takes, and that the role of none names, by the role that describes them."""
-GOES_WITH = {"upgrade_capacity_policy": "upgrade_extra_member", "upgrade_record_retention": "upgrade_request"}
-"""Those of them that say how another one is carried out. A system that does not take that one never reads them."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -130,7 +101,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
                 found += faults_of_monitoring(known)
                 found += faults_of_approvals(known)
                 found += faults_of_task_files(known, self._loader)
-            if playbook in ON_HOSTS and not found:
+            if playbook in PLAYBOOKS and PLAYBOOKS[playbook].hosts and not found:
                 found += faults_of_hosts(str(playbook), _names_on_hosts(given), entries)
         return found
 
@@ -160,11 +131,10 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     Raises:
         AnsibleLookupError: there is no such role, or it does not say what it takes.
     """
-    shells = {shell: _entries(shell)["main"] for shell in OF_SHELLS}
-    of_every_system = {name: shells[shell][name] for shell, names in OF_SHELLS.items() for name in names}
+    of_every_system = [each for each in table().values() if EVERY in each.playbooks]
     return {
         entry: {
-            **{name: each for name, each in of_every_system.items() if GOES_WITH.get(name) in (None, *options)},
+            **{each.name: each.option for each in of_every_system if each.goes_with in ("", *options)},
             **options,
         }
         for entry, options in _entries(role).items()

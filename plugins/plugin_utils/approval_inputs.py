@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..module_utils.engine.approvals import faults_of_points
-from .connection_inputs import PREFIX
+from .variables import PREFIX
 
 
 def faults_of_approvals(given: Mapping[str, Any]) -> Iterator[str]:

@@ -16,8 +16,8 @@ from typing import Any
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int
 
 from ..module_utils.common.arguments import ALERTMANAGER, KUBERNETES, METRICS, OPENSEARCH, PROMETHEUS
+from .variables import PREFIX, table
 
-PREFIX = "upgrade_"
 NAMESPACE = f"{PREFIX}namespace"
 CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
     f"{PREFIX}{name}": option
@@ -25,34 +25,6 @@ CONNECTIONS: Mapping[str, Mapping[str, Any]] = {
     if "options" in option
 }
 """The dictionaries by the name of their variable."""
-LISTS = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        "accept_unverified",
-        "add_checks",
-        "allow_field_managers",
-        "allow_red_indices",
-        "allow_single_copy",
-        "dependencies",
-        "fleet_canary",
-        "fleet_inventory",
-        "fleet_soak_probes",
-        "fleet_waves",
-        "groups",
-        "members",
-        "nodes",
-        "opensearch_hosts",
-        "order",
-        "pools",
-        "reset",
-        "skip_checks",
-        "soak_probes",
-        "tasks_after",
-        "tasks_before",
-        "tasks_between",
-    )
-)
-"""The variables that are lists. Each may be a text with commas, too."""
 FORWARDED = ("port_forward", "namespace")
 
 
@@ -79,6 +51,14 @@ def _parts(prefix: str, above: tuple[str, ...], options: Mapping[str, Any]) -> I
             yield f"{prefix}_{name}", Part((*above, name), option)
 
 
+def is_list(name: str) -> bool:
+    """Whether a variable is a list that may be a text with commas, too."""
+    parts = (parts_of(each) for each in CONNECTIONS if name.startswith(each))
+    return (name in table() and table()[name].is_text_list) or any(
+        each[name].option["type"] == "list" for each in parts if name in each
+    )
+
+
 def merged(connection: str, given: Mapping[str, Any]) -> Any:
     """The dictionary of a connection with its flat variables in it. An empty text counts as not given.
 
@@ -90,7 +70,7 @@ def merged(connection: str, given: Mapping[str, Any]) -> Any:
         return given[connection]
     for name, part in parts_of(connection).items():
         if not unanswered(given.get(name)):
-            _put(whole, part.path, listed(given[name]) if name in LISTS else given[name])
+            _put(whole, part.path, listed(given[name]) if is_list(name) else given[name])
     forward, namespace = whole.get(FORWARDED[0]), given.get(NAMESPACE)
     if isinstance(forward, Mapping) and forward and not forward.get(FORWARDED[1]) and namespace:
         _put(whole, FORWARDED, namespace)
@@ -156,7 +136,7 @@ def _found(whole: Any, path: tuple[str, ...]) -> Any:
 
 def _read(name: str, part: Part, value: Any) -> Any:
     """The value as a module would read it, for a comparison; a wrong one as it is."""
-    if name in LISTS:
+    if is_list(name):
         return listed(value)
     check = {"bool": check_type_bool, "int": check_type_int}.get(part.option["type"], str)
     try:

@@ -12,13 +12,8 @@ from typing import Any
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
 
 from .connection_inputs import listed
+from .variables import Variable, table
 
-LEAST = dict.fromkeys((f"upgrade_{name}" for name in ("delay_trigger", "recoveries", "run_timeout", "soak_time")), 0)
-"""The least value of the numbers for which it is not 1; 0 turns their limits off."""
-OF_INDICES = frozenset({"upgrade_allow_single_copy", "upgrade_allow_red_indices"})
-"""Lists of indices, which may be true or false for every index and for none."""
-OF_POOLS = frozenset({"upgrade_image"})
-"""Texts for all pools, or a mapping of pools to texts."""
 SHOWN = 40
 """The most characters of a wrong value that a message repeats."""
 
@@ -85,11 +80,15 @@ def _question(part: str, known: Collection[str]) -> str:
 
 
 def _fault(name: str, value: Any, option: Mapping[str, Any]) -> str:
-    if name in OF_POOLS:
+    if _of(name).values == "pools":
         return _fault_of_pools(value)
     kind = option.get("type", "str")
     check = {"int": _fault_of_number, "bool": _fault_of_bool, "list": _fault_of_list, "str": _fault_of_text}.get(kind)
     return check(name, value, option) if check else ""
+
+
+def _of(name: str) -> Variable:
+    return table().get(name) or Variable(name)
 
 
 def _fault_of_pools(value: Any) -> str:
@@ -100,7 +99,7 @@ def _fault_of_pools(value: Any) -> str:
 
 
 def _fault_of_number(name: str, value: Any, option: Mapping[str, Any]) -> str:
-    least = LEAST.get(name, 1)
+    least = _of(name).least
     try:
         if isinstance(value, bool) or check_type_int(value) < least:
             raise ValueError
@@ -118,10 +117,11 @@ def _fault_of_bool(name: str, value: Any, option: Mapping[str, Any]) -> str:
 
 
 def _fault_of_list(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    indices = _of(name).values == "indices"
     try:
-        items = [value] if name in OF_INDICES and isinstance(value, bool) else _as_list(value)
+        items = [value] if indices and isinstance(value, bool) else _as_list(value)
     except TypeError:
-        return f"must be {'true, false or ' if name in OF_INDICES else ''}a list, such as [a, b]"
+        return f"must be {'true, false or ' if indices else ''}a list, such as [a, b]"
     if (option.get("required") or option.get("filled")) and not items:
         return "is empty: name at least one"
     if not all(isinstance(item, (str, int, float)) and str(item).strip() for item in items):

@@ -13,40 +13,18 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from .connection_inputs import CONNECTIONS, PREFIX, contradictions, parts_of, unanswered
-from .input_values import LEAST, wrong_values
+from .connection_inputs import CONNECTIONS, contradictions, parts_of, unanswered
+from .input_values import wrong_values
+from .variables import ANY, PLAYBOOKS, PREFIX, SERVING, names, table
 
 Options = Mapping[str, Mapping[str, Any]]
 
-ENTRY_OF = {"opensearch_hosts": "hosts"}
-"""The entry point of the system's role that describes the variables of a playbook, if it is not `main`."""
-ON_HOSTS = ("opensearch_hosts", "restart_hosts")
-"""The playbooks for members on plain hosts."""
-SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
-"""The playbooks that serve every upgrade. Each takes all variables of the system."""
 SYSTEM = f"{PREFIX}system"
 """The role of the system, for the playbooks that serve every system. They import it before the inventory is read."""
 OF_ANY_SYSTEM = ("plan", *SERVING)
 OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
-BESIDE: Options = {
-    "upgrade_abort_timeout": {"type": "int"},
-    **{f"upgrade_{name}": {"type": "str"} for name in ("approval", "pause_reason", "record_name", "report_path")},
-}
-"""Variables of a single playbook each. All playbooks may get them, since one file of variables serves several."""
 GROUPS = f"{PREFIX}groups"
 """The groups of the inventory that are the pools of a cluster on plain hosts."""
-MADE = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        *("all_members", "batch", "batch_host", "batch_pools", "batches", "deadline", "digest", "lock", "moment"),
-        *("notice", "places", "run", "step", "step_waits", "system"),
-    )
-)
-"""Variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
-TOLD = frozenset(
-    f"{PREFIX}{name}" for name in ("cause", "changed", "plan_text", "reasons", "record", "state", "waiting_for")
-)
-"""Custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
 OF_HOST = f"{PREFIX}member"
 """The variable of a host in the inventory that holds the name of its member."""
 CLOSE = 0.6
@@ -93,7 +71,7 @@ def faults(
 def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mapping[str, Any]]:
     """The variables of a playbook, with the options inside the connections."""
     if playbook not in SERVING:
-        own = dict(entries[ENTRY_OF.get(playbook, "main")])
+        own = dict(entries[PLAYBOOKS[playbook].entry if playbook in PLAYBOOKS else "main"])
     else:
         all_of_them = {name: option for options in entries.values() for name, option in options.items()}
         own = {name: {**option, "required": False} for name, option in all_of_them.items()}
@@ -101,7 +79,22 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
             own[f"{PREFIX}namespace"] = {**own[f"{PREFIX}namespace"], "unless": GROUPS}
     if playbook in OF_ANY_SYSTEM:
         own[SYSTEM] = {"type": "str"}
-    return {**BESIDE, **_with_parts(own)}
+    return {**of_any_playbook(), **_with_parts(own)}
+
+
+def of_any_playbook() -> Options:
+    """The variables of one playbook each. Others may get them, too: one file of variables serves several."""
+    return {name: each.option for name, each in table().items() if ANY in each.playbooks}
+
+
+def made_by_runs() -> frozenset[str]:
+    """The variables that a run makes for its later tasks. Given with -e, they would replace the values of the run."""
+    return names(lambda each: each.made)
+
+
+def results() -> frozenset[str]:
+    """The custom statistics of a run, which AWX hands to the next job of a workflow as variables."""
+    return names(lambda each: each.result)
 
 
 def _with_parts(own: Options) -> dict[str, Mapping[str, Any]]:
@@ -119,7 +112,7 @@ def _must_be_answered(name: str, option: Mapping[str, Any] | None) -> bool:
 
     So it is with yes or no, with a number that may be 0, and with the groups, on which it depends what is upgraded.
     """
-    if option is None or name in (GROUPS, *LEAST):
+    if option is None or name == GROUPS or (name in table() and table()[name].least == 0):
         return True
     return option.get("type") == "bool" and not option.get("private")
 
@@ -129,7 +122,7 @@ def faults_of_hosts(playbook: str, names: Mapping[str, Collection[str]], entries
 
     A name that is less alike may belong to the role of the user, which runs there.
     """
-    known = [*options_of(playbook, entries), OF_HOST, *MADE, *TOLD]
+    known = [*options_of(playbook, entries), OF_HOST, *made_by_runs(), *results()]
     found: dict[str, str] = {}
     for host, variables in names.items():
         for name in variables:
@@ -169,9 +162,10 @@ def _nowhere(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unknown(name: str, playbook: str, options: Options, others: Collection[str], forced: bool) -> str:
-    if name in TOLD or (not forced and (name in MADE or (name == OF_HOST and GROUPS in options))):
+    made = name in made_by_runs()
+    if name in results() or (not forced and (made or (name == OF_HOST and GROUPS in options))):
         return ""
-    if name in MADE:
+    if made:
         return f"{name} is made by the run itself and cannot be given: take it out."
     if name in others:
         return f"{name} does nothing in the playbook {playbook}: take it out."

@@ -14,26 +14,19 @@ from ..module_utils.alerting.selectors import selectors_in
 from ..module_utils.alerting.soak import limits_in
 from ..module_utils.common.errors import Refusal
 from ..module_utils.dependencies.addresses import dependencies_in
-from .connection_inputs import PREFIX, listed, merged
+from .connection_inputs import listed, merged
+from .variables import PREFIX, table
 
 ALERTS, IGNORED, SILENCES = (f"{PREFIX}{name}" for name in ("alerts", "alerts_ignored", "silences"))
 LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time"))
-NEEDS = {
-    ALERTS: "prometheus",
-    IGNORED: "prometheus",
-    SILENCES: "alertmanager",
-    LIMITS: "prometheus",
-    f"{PREFIX}watchdog": "prometheus",
-}
-"""The connection without which a variable does nothing."""
 
 
 def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
-    for name, connection in NEEDS.items():
-        whole = merged(f"{PREFIX}{connection}", given)
-        if given.get(name) and not (isinstance(whole, Mapping) and whole.get("url")):
-            yield f"{name} is given, and nobody is there to be asked: give {PREFIX}{connection}_url."
+    for name, variable in table().items():
+        whole = merged(variable.needs, given) if variable.needs and given.get(name) else {"url": "none is needed"}
+        if not (isinstance(whole, Mapping) and whole.get("url")):
+            yield f"{name} is given, and nobody is there to be asked: give {variable.needs}_url."
     for name in (ALERTS, SILENCES):
         texts = given.get(name) or []
         if _all(texts, str):

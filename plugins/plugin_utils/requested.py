@@ -13,27 +13,8 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .connection_inputs import CONNECTIONS, PREFIX, parts_of
-
-OF_THE_RUN = frozenset(
-    f"{PREFIX}{name}"
-    for name in (
-        *("abort_timeout", "dependencies", "groups", "lease_duration", "lock_kept_in", "member_role", "namespace"),
-        *(
-            "record_kept_in",
-            "record_path",
-            "record_retention",
-            "report_path",
-            "request",
-            "silences",
-            "steps",
-            "system",
-            "take_over",
-        ),
-        *("tasks_after", "tasks_before", "tasks_between", "wait", "webhook", "webhook_body"),
-    )
-)
-"""Variables that no request may hold, beside those of the connections."""
+from .connection_inputs import CONNECTIONS, parts_of
+from .variables import PREFIX, names
 
 
 def faults_of_request(
@@ -48,8 +29,9 @@ def faults_of_request(
         said = f"is '{request['type']}'" if request["type"] else "is missing"
         yield f"type {said} in the request, and the playbook {playbook} carries out requests of the type {system}."
     of_connections = {part for connection in CONNECTIONS for part in (connection, *parts_of(connection))}
+    of_the_run = names(lambda each: each.run_only)
     for name, value in request["variables"].items():
-        if name in OF_THE_RUN or name in of_connections:
+        if name in of_the_run or name in of_connections:
             yield f"{name} stands in the request, and is for the run alone: take it out of the request."
         elif name not in known and not name.startswith(PREFIX):
             yield f"{name} in the request is not a variable of the playbook {playbook}: {_question(name, known)}"

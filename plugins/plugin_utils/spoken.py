@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
-from .connection_inputs import PREFIX, parts_of
+from .connection_inputs import parts_of
+from .variables import PREFIX
 
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
 """The folders of the collection's own tasks."""

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tests.pages`: writes the pages that are made by code."""
+"""`python -m tests.pages`: writes the pages and the argument specifications that are made by code."""
 
 from __future__ import annotations
 
-from tests.pages import output, settings
+from tests.pages import output, settings, specifications
 
 for each in (output, settings):
     each.PAGE.write_text(each.page(), encoding="utf-8")
+for role in specifications.roles():
+    specifications.file_of(role).write_text(specifications.specification(role), encoding="utf-8")

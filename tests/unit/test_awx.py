@@ -12,8 +12,9 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.arguments import OPENSEARCH
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import LEAST, wrong_values
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import TOLD, options_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import wrong_values
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of, results
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
 from jinja2 import StrictUndefined, sandbox
 
 from tests.awx.configuration import AWX, PROJECT, Configuration, questions_of, texts_in
@@ -80,7 +81,7 @@ def test_a_question_offers_what_the_playbook_takes(name: str) -> None:
     )
     assert asked.get("choices") == choices
     if kind == "int":
-        assert asked["min"] == LEAST.get(name, 1)
+        assert asked["min"] == table()[name].least
     if "default" in asked:
         assert list(wrong_values(name, asked["default"], option)) == []
         assert kind == "list" or str(asked["default"]).lower() == str(option["default"]).lower()
@@ -93,7 +94,7 @@ def test_a_workflow_asks_what_its_templates_need() -> None:
         template = TEMPLATES.get(node.get("unified_job_template", ""), {})
         required = {each["variable"] for each in questions_of(template) if each["required"]}
         assert required <= asked | {"upgrade_confirm"}  # a custom statistic of the plan
-        assert not template or asked | TOLD | {"upgrade_confirm"} <= taken_by(template).keys() | TOLD
+        assert not template or asked | results() | {"upgrade_confirm"} <= taken_by(template).keys() | results()
 
 
 def test_the_consent_comes_from_the_plan_and_from_nothing_that_would_win_over_it() -> None:

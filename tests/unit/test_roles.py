@@ -6,14 +6,16 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import OF_SHELLS, specified
+from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, table
 
 from tests.unit.given_options import module_defaults_in, variables_of_options
 
@@ -30,27 +32,7 @@ FURTHER = {"member_service": ("look", "forget")}
 INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\]|'none')(?:, true)?\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
-MADE = frozenset(
-    {
-        "upgrade_batch",
-        "upgrade_batch_pools",
-        "upgrade_all_members",
-        "upgrade_lock",
-        "upgrade_deadline",
-        "upgrade_pause_at",
-        "upgrade_batch_host",
-        "upgrade_places",
-        "upgrade_step",
-        "upgrade_step_waits",
-        "upgrade_notice",
-        "upgrade_system",
-        "upgrade_batches",
-        "upgrade_digest",
-        "upgrade_moment",
-        "upgrade_run",
-    }
-)
-"""Variables that the role begin makes for the later ones; nobody gives them."""
+MADE = inputs.made_by_runs()
 OF_PLAIN_HOSTS = frozenset({"upgrade_groups", "upgrade_member_role"})
 """Variables of the shells for a system whose members run on hosts of the inventory."""
 HANDED_ON = frozenset(
@@ -61,10 +43,8 @@ FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connectio
 """A variable for each option of these."""
 OF_PLAYBOOKS = frozenset({"upgrade_record_retention", "upgrade_request"})
 """Variables that the first tasks of a playbook read, and no role."""
-TOLD = frozenset(
-    f"upgrade_{name}" for name in ("cause", "changed", "plan_text", "reasons", "record", "state", "waiting_for")
-)
-"""Custom statistics that a run hands to whoever started it."""
+TOLD = inputs.results()
+OF_EVERY_SYSTEM = {each.name: each.option for each in table().values() if EVERY in each.playbooks}
 COMPARED = ("type", "elements")
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
@@ -80,6 +60,7 @@ def specification(role: str) -> Json:
     return options
 
 
+@cache
 def entry_points(role: str) -> Json:
     """The role's argument specifications."""
     text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
@@ -87,11 +68,12 @@ def entry_points(role: str) -> Json:
     return entries
 
 
-def texts(role: str) -> Iterator[str]:
+@cache
+def texts(role: str) -> list[str]:
     """The role's tasks, templates and variables, without comments and without the names of modules."""
-    for path in sorted((ROOT / "roles" / role).rglob("*")):
-        if path.parent.name in {"tasks", "templates", "vars"}:
-            yield re.sub(r"^\s*#.*$|\bstateful\.upgrade\.\w+", "", path.read_text("utf-8"), flags=re.MULTILINE)
+    paths = (each for each in (ROOT / "roles" / role).rglob("*") if each.parent.name in {"tasks", "templates", "vars"})
+    left_out = re.compile(r"^\s*#.*$|\bstateful\.upgrade\.\w+", re.MULTILINE)
+    return [left_out.sub("", each.read_text("utf-8")) for each in sorted(paths)]
 
 
 def module_tasks(node: Any) -> Iterator[tuple[str, Json]]:
@@ -115,8 +97,13 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
         yield from given_in(path)
 
 
-def given_in(path: Path) -> Iterator[tuple[str, str, str, str | None]]:
+@cache
+def given_in(path: Path) -> list[tuple[str, str, str, str | None]]:
     """The same for what a playbook or a task gives by `module_defaults`, except to all modules."""
+    return [*_given_in(path)]
+
+
+def _given_in(path: Path) -> Iterator[tuple[str, str, str, str | None]]:
     groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
     for target, options in module_defaults_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
         name = target.rpartition(".")[2]
@@ -186,9 +173,7 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
 
 @pytest.mark.parametrize("role", ROLES)
 def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
-    shells = {shell: specification(shell.rpartition(".")[2]) for shell in OF_SHELLS}
-    of_shells = {name: shells[shell][name] for shell, names in OF_SHELLS.items() for name in names}
-    documented = {**(of_shells if role in SYSTEMS else {}), **specification(role)}
+    documented = {**(OF_EVERY_SYSTEM if role in SYSTEMS else {}), **specification(role)}
     handed = [*handed_over(role), *(each for each in handed_to_groups() if each[0] in documented)]
     assert handed or role in SHELLS
     for variable, module, option, default in handed:
@@ -222,7 +207,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()
         # The check of the inputs takes these for every system from the shells.
-        without |= {name for names in OF_SHELLS.values() for name in names}
+        without |= OF_EVERY_SYSTEM.keys()
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()
         assert not specification(system).keys() & MADE
 
@@ -247,8 +232,8 @@ def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> Non
 
 NAMED = re.compile(r"`(upgrade_\w+)(?:=\w+)?`")
 MODULES = frozenset(path.stem for path in (ROOT / "plugins" / "modules").glob("upgrade_*.py"))
-BESIDE = frozenset({*inputs.BESIDE, "upgrade_member"})
-"""The variable of the playbook abort alone, and the one of a host in the inventory."""
+BESIDE = frozenset({"upgrade_member"})
+"""The variable of a host in the inventory."""
 
 
 @pytest.mark.parametrize(("entry", "page"), [("main", "docs/variables.md"), ("hosts", "docs/plain-hosts.md")])
@@ -264,14 +249,14 @@ def test_every_option_of_a_connection_has_a_place_in_the_documentation() -> None
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))])
 def test_what_the_documentation_names_is_there(page: str) -> None:
-    known = {name for role in ROLES for name in specification(role)} | FLAT | MADE | TOLD | MODULES | BESIDE
+    known = {*table(), *FLAT, *MODULES, *BESIDE}
     text = (ROOT / page).read_text(encoding="utf-8")
     codes = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)) if page == "docs/reasons.md" else set()
     assert set(NAMED.findall(text)) - known - codes == set()
 
 
 def test_what_a_playbook_uses_is_documented() -> None:
-    known = {name for role in ROLES for name in specification(role)} | FLAT | MADE | TOLD | BESIDE
+    known = {*table(), *FLAT, *BESIDE}
     for path in sorted((ROOT / "playbooks").rglob("*.*")):
         text = re.sub(r"stateful\.upgrade\.\w+", "", path.read_text(encoding="utf-8"))
         assert set(re.findall(r"\bupgrade_\w+", text)) <= known, path.name

@@ -9,12 +9,12 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import (
     CONNECTIONS,
-    LISTS,
     contradictions,
+    is_list,
     merged,
     parts_of,
 )
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import BESIDE, faults
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import faults
 
 SECRET = "Never-To-Be-Seen-4711"
 HOSTS = ["https://a:9200", "https://b:9200"]
@@ -27,18 +27,23 @@ def test_every_option_of_a_connection_has_a_flat_variable() -> None:
     assert parts_of("upgrade_opensearch")["upgrade_opensearch_port_forward_service"].path == ("port_forward", "service")
 
 
-def test_the_variables_that_are_lists_are_known() -> None:
-    entries = [
-        entry
-        for role in ("opensearch", "longhorn", "fleet")
-        for entry in specified(f"stateful.upgrade.{role}").values()
-    ]
-    options = [option for entry in [*entries, BESIDE] for option in entry.items()]
-    # No line of a shell gives dictionaries.
-    lists = {name for name, option in options if option["type"] == "list" and option["elements"] != "dict"}
-    parts = {name for each in CONNECTIONS for name, part in parts_of(each).items() if part.option["type"] == "list"}
-    # The commas of a selector stand between its matchers.
-    assert (lists - {"upgrade_alerts", "upgrade_silences"}) | parts == LISTS
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [
+        ("upgrade_members", True),
+        ("upgrade_opensearch_hosts", True),
+        ("upgrade_fleet_waves", True),
+        ("upgrade_opensearch_username", False),
+        ("upgrade_image", False),
+        # No line of a shell gives dictionaries, and the commas of a selector stand between its matchers.
+        ("upgrade_approvals", False),
+        ("upgrade_alerts", False),
+        ("upgrade_silences", False),
+        ("lists_of_somebody", False),
+    ],
+)
+def test_a_list_may_be_a_text_with_commas(name: str, listed: bool) -> None:
+    assert is_list(name) is listed
 
 
 @pytest.mark.parametrize("hosts", [HOSTS, "https://a:9200, https://b:9200"])

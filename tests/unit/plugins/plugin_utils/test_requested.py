@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import OF_THE_RUN, faults_of_request
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import faults_of_request
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import names
 
 KNOWN = {playbook: options_of(playbook, specified()) for playbook in ("opensearch", "opensearch_hosts")}
+
+OF_THE_RUN = names(lambda each: each.run_only)
 
 
 def said(variables: dict[str, Any], kind: str = "opensearch", **given: Any) -> list[str]:

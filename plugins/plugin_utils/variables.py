@@ -1,0 +1,121 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one table of variables, `meta/variables`: the variables that playbooks take, make, and give as results.
+
+From it come the argument specifications of the roles (`make pages`) and the check of what a user gives. Everything that
+is true of one variable stands in its entry there, and in no other place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, where there is one
+
+PREFIX = "upgrade_"
+FOLDER = Path(__file__).absolute().parents[2] / "meta" / "variables"
+EVERY, ANY = "every", "any"
+"""In place of names of playbooks: those of every system, and any, though only one uses it."""
+SELECTORS = "selectors"
+SPECIFIED = ("description", "type", "elements", "required", "choices", "default", "options")
+"""The fields of an entry that an argument specification has, too."""
+
+
+@dataclass(frozen=True)
+class Playbook:
+    """A playbook that upgrades, restarts or switches something."""
+
+    role: str
+    """The role that says what it takes."""
+    entry: str = "main"
+    """The entry point of that role."""
+    hosts: bool = False
+    """Whether the members are on hosts of the inventory."""
+
+
+PLAYBOOKS: Mapping[str, Playbook] = {
+    "opensearch": Playbook("opensearch"),
+    "opensearch_hosts": Playbook("opensearch", "hosts", hosts=True),
+    "restart": Playbook("restart"),
+    "restart_hosts": Playbook("restart_hosts", hosts=True),
+    "longhorn": Playbook("longhorn"),
+    "fleet": Playbook("fleet"),
+}
+"""These playbooks by name."""
+SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
+"""The playbooks that serve every upgrade. Each takes all variables of the system."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One entry of the table."""
+
+    name: str
+    playbooks: frozenset[str] = frozenset()
+    """The playbooks that take it; none of a variable that nobody gives."""
+    option: Mapping[str, Any] = field(default_factory=dict)
+    """Its argument specification."""
+    otherwise: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The fields that differ in the specification of an entry point, by the name of its playbook or role."""
+    least: int = 1
+    """The least value of a number."""
+    values: str = ""
+    """The form of the values, if the type does not say it: `indices`, `pools` or `selectors`."""
+    run_only: bool = False
+    """Whether it is for the run alone, so that no request may hold it."""
+    needs: str = ""
+    """The connection without which it does nothing."""
+    goes_with: str = ""
+    """The variable of a system without which it does nothing."""
+    made: bool = False
+    """Whether a run makes it for its later tasks."""
+    result: bool = False
+    """Whether it is a custom statistic of a run, which AWX hands to the next job of a workflow as a variable."""
+
+    @property
+    def is_text_list(self) -> bool:
+        """Whether it is a list that may be a text with commas, too."""
+        return self.option.get("type") == "list" and self.option.get("elements") != "dict" and self.values != SELECTORS
+
+    def specification(self, place: str) -> dict[str, Any]:
+        """Its argument specification in the entry point of a playbook or role."""
+        own = {**self.option, **self.otherwise.get(place, {})}
+        if not own.get("required"):
+            own.pop("required", None)
+        return {name: own[name] for name in SPECIFIED if name in own}
+
+
+@lru_cache(maxsize=1)
+def table() -> Mapping[str, Variable]:
+    """The variables by name, in the order of the files and in that of each file.
+
+    Raises:
+        ValueError: a file has an entry with an unknown field, or a name twice.
+    """
+    found: dict[str, Variable] = {}
+    for path in sorted(FOLDER.glob("*.yml")):
+        for name, entry in yaml_load(path.read_text(encoding="utf-8")).items():
+            if name in found:
+                raise ValueError(f"{path.name}: {name} is there twice.")
+            found[name] = _variable(name, entry)
+    return found
+
+
+def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
+    more = {key: value for key, value in entry.items() if key not in SPECIFIED and key != "playbooks"}
+    unknown = more.keys() - Variable.__dataclass_fields__.keys()
+    if unknown:
+        raise ValueError(f"{name}: {', '.join(sorted(unknown))} is no field.")
+    taken = entry.get("playbooks", ())
+    option = {key: entry[key] for key in SPECIFIED if key in entry}
+    return Variable(name, frozenset([taken] if isinstance(taken, str) else taken), option, **more)
+
+
+def names(holds: Callable[[Variable], bool]) -> frozenset[str]:
+    """The names of the variables of which something holds."""
+    return frozenset(name for name, each in table().items() if holds(each))

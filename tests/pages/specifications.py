@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The argument specifications of the roles, from the one table of variables.
+
+The purpose of a role stands in its own file. Its options come from the table: for a playbook those that name it, and
+for a role of every run those that its tasks read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS, table
+
+from tests.checks.tree import ROOT
+
+SHELLS = ("begin", "finish", "roll", "settle", "steps")
+"""The roles of every run, whatever is upgraded."""
+HEAD = "---\n# The options are made by code from meta/variables (make pages).\n"
+READ = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
+WIDTH = 158
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists of names in one line, and the elements of other lists below their name."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _sequence(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.Node:
+    in_line = all(not isinstance(each, (dict, list)) and " " not in str(each) for each in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=in_line)
+
+
+_Dumper.add_representer(list, _sequence)
+
+
+def file_of(role: str) -> Path:
+    """The file of the argument specification of a role."""
+    return ROOT / "roles" / role / "meta" / "argument_specs.yml"
+
+
+def roles() -> list[str]:
+    """The roles whose options come from the table."""
+    return sorted({*SHELLS, *(each.role for each in PLAYBOOKS.values())})
+
+
+def specification(role: str) -> str:
+    """The argument specification of a role, as its file has it."""
+    entries = yaml.safe_load(file_of(role).read_text(encoding="utf-8"))["argument_specs"]
+    # Options that several entry points share are one object, to which YAML refers.
+    shared: dict[str, Any] = {}
+    made = {name: {**_texts(entry), "options": _options(role, name)} for name, entry in entries.items()}
+    for entry in made.values():
+        entry["options"] = {
+            name: shared.setdefault(repr((name, each)), each) for name, each in entry["options"].items()
+        }
+    return HEAD + yaml.dump({"argument_specs": made}, Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True)
+
+
+def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "options"}
+
+
+def _options(role: str, entry: str) -> dict[str, Any]:
+    read = read_by(role) if role in SHELLS else set()
+    place = role if role in SHELLS else playbook_of(role, entry)
+    shown = [each for each in table().values() if place in each.playbooks or (each.name in read and not each.result)]
+    found = {each.name: each.specification(place) for each in shown}
+    return dict(sorted(found.items(), key=lambda item: (not item[1].get("required"), item[0])))
+
+
+def playbook_of(role: str, entry: str) -> str:
+    """The playbook that an entry point of a role is for."""
+    (found,) = (name for name, each in PLAYBOOKS.items() if (each.role, each.entry) == (role, entry))
+    return found
+
+
+def read_by(role: str) -> set[str]:
+    """The names of the variables that a role reads by name, but for those in comments."""
+    paths = (each for each in (ROOT / "roles" / role).rglob("*") if each.parent.name in {"tasks", "templates", "vars"})
+    texts = (re.sub(r"^\s*#.*$|\bstateful\.upgrade\.\w+", "", each.read_text("utf-8"), flags=re.M) for each in paths)
+    return {name for text in texts for name in READ.findall(text)}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one table of variables, and the argument specifications that are made from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils import variables
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import ANY, EVERY, PLAYBOOKS, table
+
+from tests.pages.specifications import SHELLS, file_of, roles, specification
+
+
+@pytest.mark.parametrize("role", roles())
+def test_the_argument_specification_of_a_role_is_made_from_the_table(role: str) -> None:
+    assert file_of(role).read_text(encoding="utf-8") == specification(role), "run make pages"
+
+
+def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
+    known = {*PLAYBOOKS, EVERY, ANY}
+    for name, each in table().items():
+        assert bool(each.playbooks) + each.made + each.result == 1, name
+        assert each.playbooks <= known, name
+        assert {"description", "type"} <= each.option.keys(), name
+        assert each.otherwise.keys() <= {*each.playbooks, *SHELLS}, name
+        assert {each.needs, each.goes_with} <= {"", *table()}, name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("upgrade_tea: {sort: black}", "upgrade_tea: sort is no field."),
+        ("upgrade_wait: {}", "upgrade_wait is there twice"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.yml").write_text("upgrade_wait: {type: bool}\n")
+    (tmp_path / "b.yml").write_text(text)
+    monkeypatch.setattr(variables, "FOLDER", tmp_path)
+    table.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=said):
+            table()
+    finally:
+        table.cache_clear()
