@@ -28,7 +28,10 @@ def test_the_demo_upgrades_a_cluster_and_says_what_it_cost() -> None:
     assert re.search(r"^  \d   opensearch-members-\d   data with manager   .*hands over first$", demo.stdout, re.M)
     assert len(re.findall(r"^✔ \d/3 opensearch-members-\d   \d+ s", demo.stdout, re.M)) == 3
     told = [line for line in demo.stdout.splitlines() if re.match(r"(✔ |  )\d/3 ", line)]
-    assert len(told) <= 3 * 3 + 1, "three lines a member at the most, and one of the hand-over"
+    # A slow machine waits more often, for each reason once.
+    waits = [re.sub(r"waiting \d+ s", "waiting", line) for line in told if re.search(r"waiting \d+ s: ", line)]
+    assert len(set(waits)) == len(waits)
+    assert len(told) - len(waits) <= 2 * 3 + 1, "two lines a member at the most, and one of the hand-over"
     assert re.search(r"^Upgraded in \d+\.\d s$", demo.stdout, re.M)
     members = re.findall(r"^opensearch-members-\d +3\.8\.0 +\d+\.\d s +\d+\.\d s +\d+\.\d s$", demo.stdout, re.M)
     assert len(members) == 3
