@@ -26,6 +26,7 @@ def seven(ground: Ground) -> Iterator[Cluster]:
     cluster.remove()
 
 
+@pytest.mark.soak
 def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(ground, "elastic-major", three_combined, OLD, product=ELASTICSEARCH)
     try:

@@ -20,8 +20,8 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PATIENCE, upgrade
 from tests.site.commands import DOCS, files_in, played
 
-LONG = frozenset({"gitops.md", "running.md", "template-changes.md"})
-"""Pages whose commands take minutes."""
+LONG = frozenset({"gitops.md", "running.md", "start.md", "template-changes.md"})
+"""Pages whose commands take minutes. The README has most of those of the start."""
 PAGES = [
     pytest.param(page.name, marks=[pytest.mark.soak] if page.name in LONG else [])
     for page in sorted(DOCS.glob("*.md"))

@@ -175,6 +175,7 @@ def test_an_image_that_was_built_anew_is_rolled_and_stays(
     assert f"Nothing to do: every member runs {VERSION}." in again.output
 
 
+@pytest.mark.soak
 def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
