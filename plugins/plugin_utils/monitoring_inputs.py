@@ -23,7 +23,7 @@ LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", 
 
 def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
-    for name, variable in table().items():
+    for name, variable in sorted(table().items()):
         whole = merged(variable.needs, given) if variable.needs and given.get(name) else {"url": "none is needed"}
         if not (isinstance(whole, Mapping) and whole.get("url")):
             yield f"{name} is given, and nobody is there to be asked: give {variable.needs}_url."

@@ -22,6 +22,7 @@ from tests.scenarios.playbook import PLAYBOOK, Played, play
 TO = "3.8.0"
 NOWHERE = "https://127.0.0.1:9"
 SECRET = "Never-To-Be-Seen-4711"
+PACKAGES = ("kubernetes", "opensearchpy")
 LONGEST = 700
 """Characters that a person at night reads to the end."""
 
@@ -30,7 +31,6 @@ NARROW = {"upgrade_members": [f"{POOL}-1"]}
 
 Run = Callable[..., Played]
 Refuse = Callable[..., str]
-
 SOAK = [pytest.mark.soak]
 """One of several cases that are judged alike is enough here. The judges have tests of all."""
 
@@ -203,14 +203,7 @@ def test_the_group_of_the_batches_is_reserved(refuse: Refuse, tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("kubernetes", "opensearchpy"),
-        pytest.param(("kubernetes",), marks=SOAK),
-        pytest.param(("opensearchpy",), marks=SOAK),
-    ],
-)
+@pytest.mark.parametrize("names", [PACKAGES, *(pytest.param((each,), marks=SOAK) for each in PACKAGES)])
 def test_a_missing_python_package(names: tuple[str, ...], refuse: Refuse, tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).mkdir()
@@ -355,7 +348,7 @@ DEPLOYERS = {
 }
 
 
-@pytest.mark.parametrize("key", [pytest.param(key, marks=SOAK if key != "argocd" else []) for key in DEPLOYERS])
+@pytest.mark.parametrize("key", ["argocd", *(pytest.param(each, marks=SOAK) for each in ("flux", "helm"))])
 def test_a_pool_that_is_deployed_by_another(key: str, standing: Cluster, refuse: Refuse, run: Run) -> None:
     name, metadata = DEPLOYERS[key]
     others = [other for other in DEPLOYERS if other != key]
