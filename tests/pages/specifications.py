@@ -7,7 +7,9 @@ for a role of every run those that its tasks read.
 
 from __future__ import annotations
 
+import math
 import re
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
 HEAD = "---\n# The options are made by code from meta/variables (make pages).\n"
 READ = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
-WIDTH = 158
+NAMED = re.compile(r"\bO\((\w+)\)")
+WIDTH = 160
 
 
 class _Dumper(yaml.SafeDumper):
@@ -59,7 +62,14 @@ def specification(role: str) -> str:
         entry["options"] = {
             name: shared.setdefault(repr((name, each)), each) for name, each in entry["options"].items()
         }
-    return HEAD + yaml.dump({"argument_specs": made}, Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True)
+    text = yaml.dump({"argument_specs": made}, Dumper=_Dumper, sort_keys=False, width=math.inf, allow_unicode=True)
+    return HEAD + "".join(f"{wrapped(line)}\n" for line in text.splitlines())
+
+
+def wrapped(line: str) -> str:
+    """A line of YAML with its text in lines of WIDTH at the most. PyYAML breaks lines behind the width alone."""
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,8 +80,21 @@ def _options(role: str, entry: str) -> dict[str, Any]:
     read = read_by(role) if role in SHELLS else set()
     place = role if role in SHELLS else playbook_of(role, entry)
     shown = [each for each in table().values() if place in each.playbooks or (each.name in read and not each.result)]
-    found = {each.name: each.specification(place) for each in shown}
+    found = {each.name: _linked(each.specification(place), {one.name for one in shown}) for each in shown}
     return dict(sorted(found.items(), key=lambda item: (not item[1].get("required"), item[0])))
+
+
+def _linked(option: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """The option with links to those options alone that stand in the same specification."""
+    said = option["description"]
+    texts = [
+        NAMED.sub(lambda found: found[0] if found[1] in known else f"C({found[1]})", each) for each in _listed(said)
+    ]
+    return {**option, "description": texts[0] if isinstance(said, str) else texts}
+
+
+def _listed(said: str | list[str]) -> list[str]:
+    return [said] if isinstance(said, str) else said
 
 
 def playbook_of(role: str, entry: str) -> str:
