@@ -24,6 +24,8 @@ SHELLS = ("begin", "finish", "roll", "settle", "steps")
 HEAD = "---\n# The options are made by code from meta/variables (make pages).\n"
 READ = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 NAMED = re.compile(r"\bO\((\w+)\)")
+IN_LINE = re.compile(r"\s*\w+: (&\w+ )?\[")
+"""The beginning of a list in one line, under whose first element the next line begins."""
 WIDTH = 160
 
 
@@ -68,7 +70,8 @@ def specification(role: str) -> str:
 
 def wrapped(line: str) -> str:
     """A line of YAML with its text in lines of WIDTH at the most. PyYAML breaks lines behind the width alone."""
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    opened = IN_LINE.match(line)
+    indent = " " * (len(opened[0]) if opened else len(line) - len(line.lstrip()) + 2)
     return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
