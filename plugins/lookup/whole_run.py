@@ -53,6 +53,7 @@ from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.common.words import enumerate_few
+from ..plugin_utils.variables import table
 
 BUILT_IN = ("all", "ungrouped")
 """The groups of every inventory."""
@@ -70,6 +71,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             AnsibleLookupError: an option would skip parts of the run, or there is no host.
         """
         self.set_options(var_options=variables, direct=kwargs)
+        # The workers of all tasks are forked from this process, and each would read the table anew.
+        table()
         given = dict(context.CLIARGS)
         found = skipping_options({**given, "subset": None} if self.get_option("limit") else given)
         if found:
