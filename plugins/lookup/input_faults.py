@@ -70,7 +70,7 @@ from ..plugin_utils.inputs import (
 from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
-from ..plugin_utils.variables import EVERY, PLAYBOOKS, PREFIX, SERVING, table
+from ..plugin_utils.variables import EVERY, PLAYBOOKS, PREFIX, SERVING, taken_by
 
 FLEET = "fleet"
 """The playbook for many clusters, and its role."""
@@ -131,10 +131,9 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     Raises:
         AnsibleLookupError: there is no such role, or it does not say what it takes.
     """
-    of_every_system = [each for each in table().values() if EVERY in each.playbooks]
     return {
         entry: {
-            **{each.name: each.option for each in of_every_system if each.goes_with in ("", *options)},
+            **{each.name: each.option for each in taken_by(EVERY) if each.goes_with in ("", *options)},
             **options,
         }
         for entry, options in _entries(role).items()

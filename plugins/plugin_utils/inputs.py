@@ -15,7 +15,7 @@ from typing import Any
 
 from .connection_inputs import CONNECTIONS, contradictions, parts_of, unanswered
 from .input_values import wrong_values
-from .variables import ANY, PLAYBOOKS, PREFIX, SERVING, names, table
+from .variables import ANY, PLAYBOOKS, PREFIX, SERVING, names, table, taken_by
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -84,7 +84,7 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
 
 def of_any_playbook() -> Options:
     """The variables of one playbook each. Others may get them, too: one file of variables serves several."""
-    return {name: each.option for name, each in table().items() if ANY in each.playbooks}
+    return {each.name: each.option for each in taken_by(ANY)}
 
 
 def made_by_runs() -> frozenset[str]:

@@ -24,8 +24,7 @@ LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", 
 def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
     for name, variable in sorted(table().items()):
-        whole = merged(variable.needs, given) if variable.needs and given.get(name) else {"url": "none is needed"}
-        if not (isinstance(whole, Mapping) and whole.get("url")):
+        if variable.needs and given.get(name) and not _address(variable.needs, given):
             yield f"{name} is given, and nobody is there to be asked: give {variable.needs}_url."
     for name in (ALERTS, SILENCES):
         texts = given.get(name) or []
@@ -35,6 +34,11 @@ def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     entries = given.get(IGNORED) or []
     if _all(entries, Mapping) and all(each.keys() >= {"alerts", "reason", "owner", "until"} for each in entries):
         yield from _refused(partial(ignored_in, entries, IGNORED))
+
+
+def _address(connection: str, given: Mapping[str, Any]) -> Any:
+    whole = merged(connection, given)
+    return whole.get("url") if isinstance(whole, Mapping) else None
 
 
 def _faults_of_soak(given: Mapping[str, Any]) -> Iterator[str]:

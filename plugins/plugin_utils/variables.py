@@ -116,6 +116,11 @@ def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
     return Variable(name, frozenset([taken] if isinstance(taken, str) else taken), option, **more)
 
 
+def taken_by(playbook: str) -> list[Variable]:
+    """The variables that name a playbook, or `EVERY` or `ANY` in its place."""
+    return [each for each in table().values() if playbook in each.playbooks]
+
+
 def names(holds: Callable[[Variable], bool]) -> frozenset[str]:
     """The names of the variables of which something holds."""
     return frozenset(name for name, each in table().items() if holds(each))

@@ -11,6 +11,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
 HEAD = "---\n# The options are made by code from meta/variables (make pages).\n"
 READ = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
+"""The name of a variable in a text."""
 NAMED = re.compile(r"\bO\((\w+)\)")
 IN_LINE = re.compile(r"\s*\w+: (&\w+ )?\[")
 """The beginning of a list in one line, under whose first element the next line begins."""
@@ -59,7 +61,7 @@ def specification(role: str) -> str:
     entries = yaml.safe_load(file_of(role).read_text(encoding="utf-8"))["argument_specs"]
     # Options that several entry points share are one object, to which YAML refers.
     shared: dict[str, Any] = {}
-    made = {name: {**_texts(entry), "options": _options(role, name)} for name, entry in entries.items()}
+    made = {name: {**_about(entry), "options": _options(role, name)} for name, entry in entries.items()}
     for entry in made.values():
         entry["options"] = {
             name: shared.setdefault(repr((name, each)), each) for name, each in entry["options"].items()
@@ -75,7 +77,7 @@ def wrapped(line: str) -> str:
     return textwrap.fill(line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _texts(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _about(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "options"}
 
 
@@ -106,8 +108,14 @@ def playbook_of(role: str, entry: str) -> str:
     return found
 
 
-def read_by(role: str) -> set[str]:
-    """The names of the variables that a role reads by name, but for those in comments."""
+@cache
+def texts(role: str) -> list[str]:
+    """The role's tasks, templates and variables, without comments and without the names of modules."""
     paths = (each for each in (ROOT / "roles" / role).rglob("*") if each.parent.name in {"tasks", "templates", "vars"})
-    texts = (re.sub(r"^\s*#.*$|\bstateful\.upgrade\.\w+", "", each.read_text("utf-8"), flags=re.M) for each in paths)
-    return {name for text in texts for name in READ.findall(text)}
+    left_out = re.compile(r"^\s*#.*$|\bstateful\.upgrade\.\w+", re.MULTILINE)
+    return [left_out.sub("", each.read_text("utf-8")) for each in sorted(paths)]
+
+
+def read_by(role: str) -> set[str]:
+    """The names of the variables that a role reads by name."""
+    return {name for text in texts(role) for name in READ.findall(text)}

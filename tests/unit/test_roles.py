@@ -15,13 +15,12 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, table
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, table, taken_by
 
+from tests.pages.specifications import READ, SHELLS, read_by, texts
 from tests.unit.given_options import module_defaults_in, variables_of_options
 
 ROOT = Path(__file__).resolve().parents[2]
-SHELLS = ("begin", "finish", "roll", "settle", "steps")
-"""The roles of every run, whatever is upgraded."""
 SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
 ROLES = sorted((*SHELLS, *SYSTEMS, "fleet"))
@@ -29,7 +28,6 @@ MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 FURTHER = {"member_service": ("look", "forget")}
 """The steps of a role beside these, since only a restart takes them."""
-INPUT = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\]|'none')(?:, true)?\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""
 MADE = inputs.made_by_runs()
@@ -44,7 +42,7 @@ FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connectio
 OF_PLAYBOOKS = frozenset({"upgrade_record_retention", "upgrade_request"})
 """Variables that the first tasks of a playbook read, and no role."""
 TOLD = inputs.results()
-OF_EVERY_SYSTEM = {each.name: each.option for each in table().values() if EVERY in each.playbooks}
+OF_EVERY_SYSTEM = {each.name: each.option for each in taken_by(EVERY)}
 COMPARED = ("type", "elements")
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
@@ -68,14 +66,6 @@ def entry_points(role: str) -> Json:
     return entries
 
 
-@cache
-def texts(role: str) -> list[str]:
-    """The role's tasks, templates and variables, without comments and without the names of modules."""
-    paths = (each for each in (ROOT / "roles" / role).rglob("*") if each.parent.name in {"tasks", "templates", "vars"})
-    left_out = re.compile(r"^\s*#.*$|\bstateful\.upgrade\.\w+", re.MULTILINE)
-    return [left_out.sub("", each.read_text("utf-8")) for each in sorted(paths)]
-
-
 def module_tasks(node: Any) -> Iterator[tuple[str, Json]]:
     """(module, options) of the collection's modules, also inside blocks."""
     for entry in node if isinstance(node, list) else []:
@@ -92,7 +82,7 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
         for module, options in module_tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
             for option, value in options.items():
                 found = HANDED_OVER.match(value) if isinstance(value, str) else None
-                if found and INPUT.fullmatch(found[1]):
+                if found and READ.fullmatch(found[1]):
                     yield found[1], module, option, found[2]
         yield from given_in(path)
 
@@ -108,7 +98,7 @@ def _given_in(path: Path) -> Iterator[tuple[str, str, str, str | None]]:
     for target, options in module_defaults_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
         name = target.rpartition(".")[2]
         for option, variable in variables_of_options(options).items() if name != "all" else ():
-            if INPUT.fullmatch(variable):
+            if READ.fullmatch(variable):
                 modules = groups[name] if target.startswith("group/") else [name]
                 yield from ((variable, module, option, "omit") for module in modules)
 
@@ -121,20 +111,20 @@ def handed_to_groups() -> Iterator[tuple[str, str, str, str | None]]:
 
 @pytest.mark.parametrize("role", SHELLS)
 def test_every_variable_of_a_shell_is_documented(role: str) -> None:
-    used = {name for text in texts(role) for name in INPUT.findall(text)} - TOLD
+    used = read_by(role) - TOLD
     assert used - MADE <= specification(role).keys()
     assert specification(role).keys() <= used | MADE | HANDED_ON | OF_PLAYBOOKS
 
 
 @pytest.mark.parametrize("role", SYSTEMS)
 def test_every_variable_of_a_system_is_documented(role: str) -> None:
-    used = {name for text in texts(role) for name in INPUT.findall(text)} - TOLD
+    used = read_by(role) - TOLD
     of_shells = {name for shell in SHELLS for name in specification(shell)}
     of_groups = {name for name, *_handed in handed_to_groups()}
     assert used - MADE - of_shells <= specification(role).keys()
     given = {name for path in (ROOT / "roles" / role / "tasks").glob("*.yml") for name, *_handed in given_in(path)}
     # It takes the steps of a batch from the other system for plain hosts.
-    used |= {name for text in texts("opensearch") for name in INPUT.findall(text)} if role == "restart_hosts" else set()
+    used |= read_by("opensearch") if role == "restart_hosts" else set()
     assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON | OF_PLAYBOOKS
 
 
@@ -222,7 +212,7 @@ def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> Non
     for shell in SHELLS:
         for path in (ROOT / "roles" / shell).glob("*/*.yml"):
             if path.parent.name != "meta" and path.name not in CAPACITY:
-                always |= {*INPUT.findall(re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE))}
+                always |= {*READ.findall(re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE))}
     own = entry_points(system)
     for entry, options in specified(f"stateful.upgrade.{system}").items():
         read = always | ({"upgrade_capacity_policy"} if "upgrade_extra_member" in options else set())
