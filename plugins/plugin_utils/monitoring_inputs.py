@@ -25,7 +25,7 @@ def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each fault. Values of a wrong type have a sentence of their own already."""
     for name, variable in sorted(table().items()):
         if variable.needs and given.get(name) and not _address(variable.needs, given):
-            yield f"{name} is given, and nobody is there to be asked: give {variable.needs}_url."
+            yield f"{name} is given without a server to ask: give {variable.needs}_url."
     for name in (ALERTS, SILENCES):
         texts = given.get(name) or []
         if _all(texts, str):

@@ -57,7 +57,7 @@ class Variable:
 
     name: str
     playbooks: frozenset[str] = frozenset()
-    """The playbooks that take it; none of a variable that nobody gives."""
+    """The playbooks that take it; empty for a variable that no user gives."""
     option: Mapping[str, Any] = field(default_factory=dict)
     """Its argument specification."""
     otherwise: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -110,8 +110,8 @@ def left_overs(changes: Iterable[Change]) -> tuple[Reason, ...]:
         remark(
             "looks_left_over",
             f"The {each.path[0]} setting {each.name} is {each.set_to!r}, and no undo names it. A run may have left it,"
-            " or somebody may have chosen it.",
-            f"If nobody has chosen it, settle with upgrade_reset={each.name}, or send {request_for(each)}.",
+            " or it was set on purpose.",
+            f"If it was not set on purpose, settle with upgrade_reset={each.name}, or send {request_for(each)}.",
         )
         for each in changes
     )
