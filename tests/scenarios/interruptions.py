@@ -21,13 +21,14 @@ from kubernetes import client
 from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
+from tests.scenarios.playbook import PATIENCE as PLAYED
 from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play
 from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
 PATIENCE = 45.0
-"""Seconds after which it is killed whose end does not come."""
+"""Seconds from its signal after which it is killed whose end does not come."""
 STOP = 12.0
 """Seconds that a slow member takes to stop."""
 CANCEL = 0.2
@@ -118,9 +119,13 @@ class Siege:
         method, path, holds = {**ACTS, **MORE_ACTS}[act]
         with wired(self.cluster) as wire:
             run = self._start(wire)
-            wire.trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds, gone=lambda: run.ended)
-            self._end(run)
-            return wire.trap.sprung
+            trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds, gone=lambda: run.ended)
+            wire.trap = trap
+            try:
+                until(f"the run to come to {act}, or to its end", lambda: trap.sprung or run.ended, PLAYED)
+            finally:
+                self._end(run)
+            return trap.sprung
 
     def cancelled_at(self, act: str, directory: Path) -> bool:
         """One run under ansible-runner, as AWX runs it, that is cancelled when an act has been made."""
