@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
 
+from ..module_utils.common.errors import Refusal
+from ..module_utils.pools.given_images import given_images
 from .connection_inputs import listed
+from .forms import FORMS, Form
 from .variables import Variable, table
 
 SHOWN = 40
@@ -34,7 +38,8 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
         return
     fault = _fault(name, value, option)
     if fault:
-        hidden = option.get("private") or isinstance(value, (Mapping, list, tuple))
+        form = _form_of(name)
+        hidden = option.get("private") or isinstance(value, (Mapping, list, tuple)) or (form and not form.shown)
         shown = "" if hidden else f" is '{str(value)[:SHOWN]}', and"
         yield f"{name}{shown} {fault}."
 
@@ -48,7 +53,7 @@ def _wrong_elements(name: str, value: Any, options: Mapping[str, Mapping[str, An
         where = f"{name}[{number}]"
         yield from _wrong_parts(where, each, options)
         needed = [part for part, option in options.items() if option.get("required")]
-        missing = [part for part in needed if isinstance(each, Mapping) and not each.get(part)]
+        missing = [part for part in needed if isinstance(each, Mapping) and each.get(part) in (None, "")]
         if missing:
             yield f"{where} has no {' and no '.join(missing)}."
 
@@ -67,7 +72,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
             yield f"{where} is not an option: {_question(str(part), known)}"
         elif parts[part] is not None and "options" in known[part]:
             yield from _wrong_parts(where, parts[part], known[part]["options"])
-        elif parts[part] is not None and known[part]["type"] in ("int", "bool", "list"):
+        elif parts[part] is not None and (known[part]["type"] in ("int", "bool", "list") or _form_of(where)):
             # Every list among them (the hosts) has to have an element.
             fault = _fault(where, parts[part], {**known[part], "filled": True})
             if fault:
@@ -83,7 +88,7 @@ def _fault(name: str, value: Any, option: Mapping[str, Any]) -> str:
     if _of(name).values == "pools":
         return _fault_of_pools(value)
     kind = option.get("type", "str")
-    check = {"int": _fault_of_number, "bool": _fault_of_bool, "list": _fault_of_list, "str": _fault_of_text}.get(kind)
+    check = CHECKS.get(kind)
     return check(name, value, option) if check else ""
 
 
@@ -91,15 +96,26 @@ def _of(name: str) -> Variable:
     return table().get(name) or Variable(name)
 
 
+def _form_of(name: str) -> Form | None:
+    """The form of the texts of a variable, or of an option of a connection, of which each address has one."""
+    return FORMS.get(_of(name).values or ("url" if name.endswith((".url", "_url")) else ""))
+
+
 def _fault_of_pools(value: Any) -> str:
     texts = list(value.values()) if isinstance(value, Mapping) else [value]
-    if all(isinstance(text, (str, int, float)) and not isinstance(text, bool) for text in texts):
-        return ""
-    return "must be text, or a dictionary of pools and texts"
+    if not all(isinstance(text, (str, int, float)) and not isinstance(text, bool) for text in texts):
+        return "must be text, or a dictionary of pools and texts"
+    try:
+        wrong = [image for image in given_images(value).values() if not FORMS["image"].fits(image)]
+    except Refusal:
+        return "must give each pool one image: IMAGE, or POOL=IMAGE,POOL=IMAGE"
+    has = f"has {wrong[0][:SHOWN]}, and each " if wrong and isinstance(value, Mapping) else ""
+    return f"{has}must be {FORMS['image'].said}" if wrong else ""
 
 
 def _fault_of_number(name: str, value: Any, option: Mapping[str, Any]) -> str:
-    least = _of(name).least
+    whole, *parts = re.sub(r"\[\d+\]", "", name).split(".")
+    least = _of(whole).least_of(parts)
     try:
         if isinstance(value, bool) or check_type_int(value) < least:
             raise ValueError
@@ -128,7 +144,11 @@ def _fault_of_list(name: str, value: Any, option: Mapping[str, Any]) -> str:
         return "has an element that is empty or no text"
     choices = option.get("choices")
     wrong = [str(item)[:SHOWN] for item in items if choices and item not in choices]
-    return f"has {', '.join(wrong)}, and takes only {', '.join(choices)}" if choices and wrong else ""
+    if choices and wrong:
+        return f"has {', '.join(wrong)}, and takes only {', '.join(choices)}"
+    form = FORMS.get(_of(name).values)
+    unread = [str(item)[:SHOWN] for item in items if form and not form.fits(str(item))]
+    return f"has {', '.join(unread)}, and each must be {form.said}" if form and unread else ""
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -142,5 +162,25 @@ def _fault_of_text(name: str, value: Any, option: Mapping[str, Any]) -> str:
         return "must be text"
     if option.get("required") and not str(value).strip():
         return "must not be empty"
-    choices = option.get("choices")
-    return f"must be one of {', '.join(choices)}" if choices and str(value) not in choices else ""
+    choices, form = option.get("choices"), _form_of(name)
+    if choices and str(value) not in choices:
+        return f"must be one of {', '.join(choices)}"
+    return f"must be {form.said}" if form and not form.fits(str(value)) else ""
+
+
+def _fault_of_dictionary(name: str, value: Any, option: Mapping[str, Any]) -> str:
+    try:
+        check_type_dict(value)
+    except (TypeError, ValueError):
+        return "must be a dictionary"
+    return ""
+
+
+CHECKS: Mapping[str, Callable[[str, Any, Mapping[str, Any]], str]] = {
+    "int": _fault_of_number,
+    "bool": _fault_of_bool,
+    "list": _fault_of_list,
+    "str": _fault_of_text,
+    "dict": _fault_of_dictionary,
+}
+"""The fault of a value by the type of its variable."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The faults in the variables for alerts and silences: selectors, days, and an address that is missing. Pure."""
+"""The faults in the variables for alerts and silences: selectors, days, and addresses. Pure."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from .connection_inputs import listed, merged
 from .variables import PREFIX, table
 
 ALERTS, IGNORED, SILENCES = (f"{PREFIX}{name}" for name in ("alerts", "alerts_ignored", "silences"))
+DEPENDENCIES = f"{PREFIX}dependencies"
 LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time"))
 
 
@@ -30,6 +31,10 @@ def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
         texts = given.get(name) or []
         if _all(texts, str):
             yield from _refused(partial(selectors_in, texts, name))
+    for name in (DEPENDENCIES, PROBES):
+        addresses = listed(given.get(name)) or []
+        if _all(addresses, str):
+            yield from (f"{name}: {sentence}" for sentence in _refused(partial(dependencies_in, addresses)))
     yield from _faults_of_soak(given)
     entries = given.get(IGNORED) or []
     if _all(entries, Mapping) and all(each.keys() >= {"alerts", "reason", "owner", "until"} for each in entries):
@@ -42,9 +47,7 @@ def _address(connection: str, given: Mapping[str, Any]) -> Any:
 
 
 def _faults_of_soak(given: Mapping[str, Any]) -> Iterator[str]:
-    probes, limits = listed(given.get(PROBES)) or [], given.get(LIMITS) or []
-    if _all(probes, str):
-        yield from _refused(partial(dependencies_in, probes))
+    limits = given.get(LIMITS) or []
     if _all(limits, Mapping) and all(each.keys() >= {"name", "query"} for each in limits):
         yield from _refused(partial(limits_in, limits, LIMITS))
     wanted = given.get(SOAK) not in (None, "", "0", 0)

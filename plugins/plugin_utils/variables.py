@@ -9,7 +9,7 @@ is true of one variable stands in its entry there, and in no other place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -65,7 +65,7 @@ class Variable:
     least: int = 1
     """The least value of a number."""
     values: str = ""
-    """The form of the values, if the type does not say it: `indices`, `pools` or `selectors`."""
+    """The form of its texts (`forms.FORMS`), or of the whole value: `indices`, `pools` or `selectors`."""
     run_only: bool = False
     """Whether it is for the run alone, so that no request may hold it."""
     needs: str = ""
@@ -87,7 +87,23 @@ class Variable:
         own = {**self.option, **self.otherwise.get(place, {})}
         if not own.get("required"):
             own.pop("required", None)
-        return {name: own[name] for name in SPECIFIED if name in own}
+        return _specified({name: own[name] for name in SPECIFIED if name in own})
+
+    def least_of(self, parts: Sequence[str]) -> int:
+        """The least value of a number: of the variable itself, or of an option in it, by the names on the way there."""
+        entry: Mapping[str, Any] = {"least": self.least, **self.option}
+        for part in parts:
+            entry = entry.get("options", {}).get(part, {})
+        least: int = entry.get("least", 1)
+        return least
+
+
+def _specified(option: Mapping[str, Any]) -> dict[str, Any]:
+    """An option, and those in it, without the field that no argument specification has."""
+    own = {name: value for name, value in option.items() if name != "least"}
+    if "options" in own:
+        own["options"] = {name: _specified(each) for name, each in own["options"].items()}
+    return own
 
 
 @lru_cache(maxsize=1)

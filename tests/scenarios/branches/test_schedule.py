@@ -54,7 +54,7 @@ def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_
         assert late.code != 0
         assert "The window for the start of the upgrade ended at" in late.message
         wrong = play(PLAYBOOK, {**given, "upgrade_at": "tonight"}, environment)
-        assert "'tonight', which is no date and time with a zone" in wrong.message
+        assert "'tonight', and must be a date and time with a zone" in wrong.message
         assert cluster.fingerprint() == before
         moment_of_start = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=20)
         waits = {**cluster.variables(TO), "upgrade_at": moment_of_start.isoformat()}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ import pytest
 import yaml
 from ansible.errors import AnsibleLookupError
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.forms import FORMS
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import (
     faults,
     faults_of_hosts,
     made_by_runs,
     results,
 )
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, Variable, table
 
 ENTRIES = specified()
 EXAMPLE = Path(__file__).resolve().parents[4] / "docs" / "examples" / "upgrade.yml"
@@ -122,6 +123,15 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ),
         ("upgrade_image", ["a"], " must be text, or a dictionary of pools and texts."),
         ("upgrade_image", {"hot": ["a"]}, " must be text, or a dictionary of pools and texts."),
+        ("upgrade_image", ":::", f" is ':::', and must be {FORMS['image'].said}."),
+        ("upgrade_image", {"hot": "a b"}, f" has a b, and each must be {FORMS['image'].said}."),
+        ("upgrade_image", "a=,b", " is 'a=,b', and must give each pool one image: IMAGE, or POOL=IMAGE,POOL=IMAGE."),
+        ("upgrade_pools", ["hot", "Hot"], f" has Hot, and each must be {FORMS['name'].said}."),
+        ("upgrade_prometheus_url", f"{SECRET}", f" must be {FORMS['url'].said}."),
+        ("upgrade_prometheus", {"url": SECRET}, f".url must be {FORMS['url'].said}."),
+        ("upgrade_webhook", f"ftp://{SECRET}", f" must be {FORMS['url'].said}."),
+        ("upgrade_approvals", [{"name": "a", "after": -1}], "[0].after must be a whole number, 0 or more."),
+        ("upgrade_approvals", [{"name": "a"}], "[0] has no after."),
         ("upgrade_tasks_after", {"a": 1}, " must be a list, such as [a, b]."),
         ("upgrade_allow_single_copy", {"a": 1}, " must be true, false or a list, such as [a, b]."),
         ("upgrade_members", True, " is 'True', and must be a list, such as [a, b]."),
@@ -154,12 +164,76 @@ def test_a_wrong_value_is_one_sentence(name: str, value: Any, fault: str) -> Non
         ("upgrade_allow_single_copy", "no"),
         ("upgrade_allow_red_indices", ["logs-*", "-logs-keep"]),
         ("upgrade_max_unavailable", 2),
+        ("upgrade_approvals", [{"name": "first", "after": 0}]),
+        ("upgrade_steps", [{"name": "dependencies", "late_after": 0, "retries": 0, "retries_unreachable": 0}]),
         ("upgrade_opensearch", {"url": "https://a:9200", "password": None}),
         ("upgrade_kubernetes", {"kubeconfig": "~/.kube/config", "verify_ssl": "false"}),
     ],
 )
 def test_a_good_value_is_taken_as_it_is_written(name: str, value: Any) -> None:
     assert said(**{name: value}) == []
+
+
+WRONG: Mapping[str, Any] = {
+    **{"bytes": "40", "image": ":::", "key": "a b", "labels": "a b", "moment": "tomorrow", "name": "A", "share": -2},
+    **{"time": "yesterday", "url": "monitoring", "version": "latest", "pools": ["a"], "indices": {"a": 1}},
+    **{"selectors": {"a": 1}, "int": -1, "bool": "perhaps", "dict": "[a", "list": {"a": 1}, "str": ["a"]},
+}
+"""A value that is wrong, by the form of a variable, or else by its type."""
+
+
+def wrong_value(variable: Variable) -> Any:
+    """A value that the variable cannot have."""
+    if variable.option.get("choices") and variable.option["type"] == "str":
+        return "tea"
+    return WRONG[variable.values or variable.option["type"]]
+
+
+@pytest.mark.parametrize("name", [name for name, each in table().items() if {"opensearch", EVERY} & each.playbooks])
+def test_no_variable_takes_a_value_that_it_cannot_have(name: str) -> None:
+    variable = table()[name]
+    if variable.option["type"] in ("path", "raw") and not variable.values:
+        pytest.skip("any text is a path")
+    (sentence,) = said(**{name: wrong_value(variable)})
+    assert sentence.startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("form", "good"),
+    [
+        *(("bytes", each) for each in ("40mb", "0.5GB", "10b")),
+        *(("image", each) for each in ("opensearch:3.8.0", "r.example.com:5000/a/b", f"a/b:1@sha256:{'0' * 64}")),
+        *(("key", each) for each in ("example.com/phase", "phase")),
+        *(("labels", each) for each in ("a", "!a", "a=b,c!=d", "a in (b, c),d notin (e)", "example.com/a==", "a = b")),
+        *(("moment", each) for each in ("2026-11-21T02:00:00Z", "2026-11-21t02:00:00+01:00")),
+        *(("name", each) for each in ("search", "a", "0", "a-b.c")),
+        *(("share", each) for each in ("2", "25%", "100%")),
+        *(("time", each) for each in ("24h", "90m", "1.5d")),
+        *(("url", each) for each in ("http://a", "https://user:word@[::1]:9090/path?x=y")),
+        *(("version", each) for each in ("3.8.0", "v1.12.1", "3.0.0-beta1")),
+    ],
+)
+def test_a_text_of_its_form_is_taken(form: str, good: str) -> None:
+    assert FORMS[form].fits(good)
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong"),
+    [
+        *(("bytes", each) for each in ("mb", "-1mb", "40 mbit")),
+        *(("image", each) for each in ("", "a b", "Opensearch:3", "a::b", "https://a/b:1", "a/")),
+        *(("key", each) for each in ("a/", "/a", "a/b/c")),
+        *(("labels", each) for each in ("", "a b", "a=b,", "a in b", "a=b=c", "a in (b")),
+        *(("moment", each) for each in ("2026-11-21T02:00:00", "2026-13-21T02:00:00Z", "02:00Z")),
+        *(("name", each) for each in ("Search", "-a", "a_b", "a/", "a" * 254)),
+        *(("share", each) for each in ("0", "101%", "-2", "half", "1.5")),
+        *(("time", each) for each in ("24", "h", "1 week")),
+        *(("url", each) for each in ("foo", "ftp://a", "https://", "https://a b")),
+        *(("version", each) for each in ("3.8", "three", "3.8.0.1")),
+    ],
+)
+def test_a_text_of_another_form_is_not_taken(form: str, wrong: str) -> None:
+    assert not FORMS[form].fits(wrong)
 
 
 @pytest.mark.parametrize("none", [[], "", " "])

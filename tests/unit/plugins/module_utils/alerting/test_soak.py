@@ -106,3 +106,12 @@ def test_a_limit_that_limits_nothing_is_a_fault() -> None:
     assert [*faults_of_monitoring({"upgrade_prometheus_url": "http://a", "upgrade_soak_limits": good})] == [
         "upgrade_soak_limits does nothing without upgrade_soak_time: give the seconds, or take it out."
     ]
+
+
+def test_addresses_that_nobody_can_be_asked_at_are_refused_by_their_variable() -> None:
+    given = {"upgrade_dependencies": "https://shop,shop", "upgrade_soak_probes": ["tcp://a"], "upgrade_soak_time": 60}
+    remedy = "Write https://…, http://…, tcp://HOST:PORT, dns://NAME or registry://HOST."
+    assert [*faults_of_monitoring(given)] == [
+        f"upgrade_dependencies: shop is no dependency that can be asked: its kind is not known. {remedy}",
+        f"upgrade_soak_probes: tcp://a is no dependency that can be asked: it names no port. {remedy}",
+    ]

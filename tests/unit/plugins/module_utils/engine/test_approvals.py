@@ -102,7 +102,6 @@ def test_annotations_say_the_same_and_are_noted_once() -> None:
 @pytest.mark.parametrize(
     ("points", "fault"),
     [
-        ([{"name": "a", "after": -1}], "after is negative"),
         ([{"name": "a,b", "after": 1}], "without commas"),
         ([{"name": "a", "after": 1}, {"name": "a", "after": 2}], "the name of another point"),
     ],

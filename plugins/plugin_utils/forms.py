@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The forms of text that a variable takes, by the name that its entry in the table gives (`values`). Pure.
+
+Each text is read by the function that reads it later, so that none passes here and is refused in the middle of a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from ..module_utils.common.errors import Refusal
+from ..module_utils.engine.colouring import most_of
+from ..module_utils.engine.schedule import schedule_in
+from ..module_utils.opensearch.judge.delay import seconds_of
+from ..module_utils.opensearch.observe.version import Version
+
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+"""An RFC 1123 subdomain, as Kubernetes names most of its objects."""
+_KEY = r"([A-Za-z0-9][-.A-Za-z0-9]*/)?[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?"
+_VALUE = r"([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?"
+_ONE = rf"\s*(!?\s*{_KEY}|{_KEY}\s*(=|==|!=)\s*{_VALUE}|{_KEY}\s+(in|notin)\s*\(\s*{_VALUE}(\s*,\s*{_VALUE})*\s*\))\s*"
+_LABELS = re.compile(rf"{_ONE}(,{_ONE})*")
+"""Label selectors, as the manual of Kubernetes on labels and selectors describes them."""
+_BYTES = re.compile(r"\d+(\.\d+)?(b|k|kb|m|mb|g|gb|t|tb|p|pb)", re.IGNORECASE)
+"""An amount of bytes, as `ByteSizeValue.parseBytesSizeValue` of both servers reads it, but for those without a unit."""
+_IMAGE = re.compile(
+    r"(?P<host>[A-Za-z0-9][-.A-Za-z0-9]*(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][-.\w]{0,127})?(@\w+:[0-9a-f]{32,})?"
+)
+"""The reference of an image, as the distribution of images writes it (`reference.Parse`)."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of text."""
+
+    read: Callable[[str], object]
+    """Raises ValueError or Refusal if a text does not have it."""
+    said: str
+    """The words behind "must be"."""
+    shown: bool = True
+    """Whether a wrong text may be repeated."""
+
+    def fits(self, text: str) -> bool:
+        """Whether a text has it."""
+        try:
+            self.read(text)
+        except (ValueError, Refusal):
+            return False
+        return True
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], None]:
+    def read(text: str) -> None:
+        if not pattern.fullmatch(text):
+            raise ValueError(text)
+
+    return read
+
+
+def _read_url(text: str) -> None:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
+        raise ValueError(text)
+
+
+FORMS: Mapping[str, Form] = {
+    "bytes": Form(_matches(_BYTES), "a number and a unit of bytes, such as 40mb"),
+    "image": Form(_matches(_IMAGE), "the name of an image, such as registry.example.com/opensearch:3.8.0"),
+    "key": Form(_matches(re.compile(_KEY)), "the key of an annotation, such as example.com/phase"),
+    "labels": Form(_matches(_LABELS), "a label selector of Kubernetes, such as app=opensearch,tier!=hot"),
+    "moment": Form(
+        lambda text: schedule_in({"at": text, "window": 1, "window_policy": "start_only"}),
+        "a date and time with a zone as RFC 3339 writes it, such as 2026-11-21T02:00:00Z",
+    ),
+    "name": Form(
+        _matches(_NAME), "a name of Kubernetes: small letters, digits, - and ., with a letter or digit at each end"
+    ),
+    "share": Form(lambda text: most_of(text, 1), "a number, 1 or more, or a percentage up to 100%"),
+    "time": Form(seconds_of, "a number and a unit of time, such as 24h or 90m"),
+    "url": Form(_read_url, "a URL, such as https://monitoring.example.com", shown=False),
+    "version": Form(lambda text: Version.parse(text.strip().removeprefix("v")), "a version, such as 3.8.0"),
+}
+"""The forms of which a table speaks; any other text is taken as it is."""
