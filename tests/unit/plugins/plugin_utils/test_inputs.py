@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ansible.errors import AnsibleLookupError
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.forms import FORMS
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import (
+    Options,
     faults,
     faults_of_hosts,
     made_by_runs,
@@ -316,10 +317,20 @@ def test_hosts_of_members_have_variables_of_their_own_and_no_misspelt_ones() -> 
     ]
 
 
-def test_a_limit_that_may_be_off_says_so_in_its_description() -> None:
-    numbers = {name: option for entry in ENTRIES.values() for name, option in entry.items() if option["type"] == "int"}
-    for name, option in numbers.items():
-        assert bool(re.search(r"\b0\b", "".join(option["description"]))) == (table()[name].least == 0), name
+def numbers_in(options: Options, *above: str) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """The way to each number in some options, and its option."""
+    for name, option in options.items():
+        if option.get("type") == "int":
+            yield (*above, name), option
+        yield from numbers_in(option.get("options", {}), *above, name)
+
+
+def test_a_number_may_be_0_if_that_is_its_default_or_its_description_says_so() -> None:
+    numbers = [*numbers_in({name: each.option for name, each in table().items() if each.playbooks})]
+    assert len(numbers) > 20
+    for (name, *parts), option in numbers:
+        off = option.get("default") == 0 or re.search(r"\b0\b", "".join(option["description"]))
+        assert (table()[name].least_of(parts) == 0) == bool(off), (name, *parts)
 
 
 @pytest.mark.parametrize("playbook", ["plan", "abort", "settle", "status"])
