@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The one table of variables, `meta/variables`: the variables that playbooks take, make, and give as results.
 
-From it come the argument specifications of the roles (`make pages`) and the check of what a user gives. Everything that
-is true of one variable stands in its entry there, and in no other place.
+From it come the argument specifications of the roles and the page of the variables (`make pages`), and the check of
+what a user gives. Everything that is true of one variable stands in its entry there, and in no other place.
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ class Variable:
     """The form of its texts (`forms.FORMS`), or of the whole value: `indices`, `pools` or `selectors`."""
     run_only: bool = False
     """Whether it is for the run alone, so that no request may hold it."""
+    everyday: bool = False
+    """Whether most users meet it."""
+    see: str = ""
+    """The page of `docs` that says more about it."""
     needs: str = ""
     """The connection without which it does nothing."""
     goes_with: str = ""

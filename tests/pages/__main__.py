@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from tests.pages import output, settings, specifications
+from tests.pages import output, settings, specifications, variables
 
-for each in (output, settings):
+for each in (output, settings, variables):
     each.PAGE.write_text(each.page(), encoding="utf-8")
 for role in specifications.roles():
     specifications.file_of(role).write_text(specifications.specification(role), encoding="utf-8")

@@ -69,13 +69,3 @@ def test_the_versions_are_those_of_the_requirements_and_of_the_locks() -> None:
         assert server.stem in text
     modules = (ROOT / "tests/lab/control_plane/go.mod").read_text("utf-8")
     assert f"| {'.'.join(re.findall(r'k8s.io/kubernetes v(.+)', modules)[0].split('.')[:2])} |" in text
-
-
-def test_each_variable_stands_in_one_table() -> None:
-    _head, everyday, expert = re.split(r"^## (?:Everyday|Expert)$", page("variables.md"), flags=re.M)
-    names = [
-        re.findall(r"`(\w+)`", row[0]) for text in (everyday, expert) for row in tables(text, ("variable", "meaning"))
-    ]
-    flat = [name for each in names for name in each]
-    assert len(flat) > 30
-    assert sorted(set(flat)) == sorted(flat)

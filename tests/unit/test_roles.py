@@ -226,13 +226,6 @@ BESIDE = frozenset({"upgrade_member"})
 """The variable of a host in the inventory."""
 
 
-@pytest.mark.parametrize(("entry", "page"), [("main", "docs/variables.md"), ("hosts", "docs/plain-hosts.md")])
-def test_every_variable_that_a_user_gives_has_a_place_in_the_documentation(entry: str, page: str) -> None:
-    named = set(NAMED.findall((ROOT / page).read_text(encoding="utf-8")))
-    given = {name for name in entry_points("opensearch")[entry]["options"] if name.startswith("upgrade_")}
-    assert given - named == set()
-
-
 def test_every_option_of_a_connection_has_a_place_in_the_documentation() -> None:
     assert set(NAMED.findall((ROOT / "docs" / "connections.md").read_text(encoding="utf-8"))) >= FLAT
 

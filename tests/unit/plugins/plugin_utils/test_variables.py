@@ -3,18 +3,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import variables
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import ANY, EVERY, PLAYBOOKS, table
 
+from tests.checks.tree import ROOT
 from tests.pages.specifications import SHELLS, file_of, roles, specification
+from tests.pages.variables import PAGE, page
 
 
 @pytest.mark.parametrize("role", roles())
 def test_the_argument_specification_of_a_role_is_made_from_the_table(role: str) -> None:
     assert file_of(role).read_text(encoding="utf-8") == specification(role), "run make pages"
+
+
+def test_the_page_is_made_from_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run make pages"
+    given = [name for name, each in table().items() if each.playbooks]
+    assert sorted(re.findall(r"^\| `(\w+)`", page(), re.M)) == sorted(set(given) - {"upgrade_system"})
 
 
 def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
@@ -25,6 +34,7 @@ def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
         assert {"description", "type"} <= each.option.keys(), name
         assert each.otherwise.keys() <= {*each.playbooks, *SHELLS}, name
         assert {each.needs, each.goes_with} <= {"", *table()}, name
+        assert not each.see or (ROOT / "docs" / each.see.partition("#")[0]).is_file(), name
 
 
 @pytest.mark.parametrize(
