@@ -17,7 +17,6 @@ from ..module_utils.common.errors import Refusal
 from ..module_utils.engine.colouring import most_of
 from ..module_utils.engine.schedule import schedule_in
 from ..module_utils.opensearch.judge.delay import seconds_of
-from ..module_utils.opensearch.observe.version import Version
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 """An RFC 1123 subdomain, as Kubernetes names most of its objects."""
@@ -83,6 +82,5 @@ FORMS: Mapping[str, Form] = {
     "share": Form(lambda text: most_of(text, 1), "a number, 1 or more, or a percentage up to 100%"),
     "time": Form(seconds_of, "a number and a unit of time, such as 24h or 90m"),
     "url": Form(_read_url, "a URL, such as https://monitoring.example.com", shown=False),
-    "version": Form(lambda text: Version.parse(text.strip().removeprefix("v")), "a version, such as 3.8.0"),
 }
 """The forms of which a table speaks; any other text is taken as it is."""

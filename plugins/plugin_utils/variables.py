@@ -51,6 +51,10 @@ SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
 """The playbooks that serve every upgrade. Each takes all variables of the system."""
 
 
+OF_ROLES = ("begin_", "finish_", "inputs_", "roll_", "settle_", "steps_")
+"""The beginnings of the names of the facts that the roles of a run set."""
+
+
 @dataclass(frozen=True)
 class Variable:
     """One entry of the table."""
@@ -144,3 +148,10 @@ def taken_by(playbook: str) -> list[Variable]:
 def names(holds: Callable[[Variable], bool]) -> frozenset[str]:
     """The names of the variables of which something holds."""
     return frozenset(name for name, each in table().items() if holds(each))
+
+
+def made_in(facts: Mapping[str, Any]) -> set[str]:
+    """The names of the facts that are of a run: those of its roles, and the variables that it took from a request."""
+    requested = facts.get("begin_request")
+    found = {name for name in facts if name.startswith(OF_ROLES) or (name in table() and table()[name].made)}
+    return found | set(requested.get("variables", ()) if isinstance(requested, Mapping) else ())

@@ -26,8 +26,8 @@ Each playbook takes the variables that name it, or `every`; `opensearch[_hosts]`
 given with `-e upgrade_system=…` (default `stateful.upgrade.opensearch`). Each option of a connection has a variable of
 its own, too, such as `upgrade_opensearch_hosts` ([connections.md](connections.md)).
 `ansible-doc -t role stateful.upgrade.opensearch` describes them in full, and so it does for the roles `restart`,
-`restart_hosts`, `longhorn` and `fleet`. An unknown variable that begins with `upgrade_`, and a value that no run can use, are refused
-before anything is asked of a server, all of them at once.
+`restart_hosts`, `longhorn` and `fleet`. An unknown variable that begins with `upgrade_`, and a value that no run can
+use, are refused before anything is asked of a server, all of them at once.
 
 Give them in a file (`-e @upgrade.yml`), one by one (`-e upgrade_members=search-0,search-1`), or in a survey of AWX. A
 list may be a text with commas, and a number or a yes and no may be text. An empty text counts as not given, except for

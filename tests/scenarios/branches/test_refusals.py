@@ -148,7 +148,7 @@ CASES = {
         target="2.11.1",
     ),
     "two-majors": Case(("run 2.19.6", "4.0.0 is 2 major versions ahead", "one major at a time"), target="4.0.0"),
-    "no-version": Case(("target_version is 'latest', and must be a version, such as 3.8.0",), target="latest"),
+    "no-version": Case(("target_version 'latest' is not a version", "such as 3.8.0"), target="latest"),
     "no-image-of-this-line": Case(
         ("Image opensearch:2.19.9 cannot be pulled", "not found", "Correct the image name"), target="2.19.9"
     ),

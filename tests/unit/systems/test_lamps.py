@@ -88,11 +88,11 @@ def house(tmp_path: Path, environment: Mapping[str, str]) -> Iterator[House]:
         yield House(tmp_path, listening.serve(server).url, environment)
 
 
-def digest(house: House) -> str:
+def digest(house: House, name: str = "house-1", **more: Any) -> str:
     """The digest of the plan, as the playbook plan hands it on."""
-    said = house.play("stateful.upgrade.plan", upgrade_system=SYSTEM, target_version="led")
+    said = house.play("stateful.upgrade.plan", upgrade_system=SYSTEM, target_version="led", **more)
     assert (
-        "   house-1   coil → led   4 members, 2 batches, about 2 min (a guess: nothing was measured here yet)" in said
+        f"   {name}   coil → led   4 members, 2 batches, about 2 min (a guess: nothing was measured here yet)" in said
     )
     assert "Plan: 4 to upgrade, 0 already on led." in said.splitlines()
     return said.partition('"upgrade_confirm": "')[2].partition('"')[0]
@@ -114,6 +114,33 @@ def test_a_second_system_is_planned_rolled_and_shown(house: House) -> None:
     assert "<h1>Upgrade of lamps to led: Completed</h1>" in page.read_text()
     said = house.play("example.lamps.lamps", target_version="led")
     assert said.count("Nothing to do: every member runs led.") == 1
+
+
+def test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays(
+    house: House, tmp_path: Path
+) -> None:
+    other, playbook = tmp_path / "other.json", tmp_path / "site.yml"
+    other.write_text(json.dumps({**house.read(), "name": "house-2"}))
+    houses = {str(house.file): digest(house), str(other): digest(house, "house-2", upgrade_house=str(other))}
+    imports = [
+        {
+            "import_playbook": "example.lamps.lamps",
+            "vars": {"target_version": "led", "upgrade_house": each, "upgrade_confirm": agreed},
+        }
+        for each, agreed in houses.items()
+    ]
+    facts = "{{ vars | select('match', '(begin|finish|roll|settle|steps)_') | join(' ') }}"
+    shown = [{"ansible.builtin.debug": {"msg": "{{ inventory_hostname }} has [" + facts + "]"}}]
+    inventory = tmp_path / "inventory"
+    inventory.write_text("attic\n")
+    last = {"hosts": "all,localhost", "connection": "local", "gather_facts": False, "tasks": shown}
+    playbook.write_text(json.dumps([*imports, last]))
+    house.variables = {name: value for name, value in house.variables.items() if name != "upgrade_house"}
+    house.environment = {**house.environment, "ANSIBLE_INVENTORY": str(inventory)}
+    said = house.play(str(playbook))
+    assert said.count("4 upgraded to led") == 2
+    assert (house.bulbs(), json.loads(other.read_text())["dimmer"]) == ("llll", "auto")
+    assert re.findall(r'"msg": "(.+) has \[(.*)\]"', said) == [("attic", ""), ("localhost", "")]
 
 
 def test_without_consent_nothing_is_done(house: House) -> None:

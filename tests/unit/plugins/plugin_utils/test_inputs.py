@@ -177,7 +177,7 @@ def test_a_good_value_is_taken_as_it_is_written(name: str, value: Any) -> None:
 
 WRONG: Mapping[str, Any] = {
     **{"bytes": "40", "image": ":::", "key": "a b", "labels": "a b", "moment": "tomorrow", "name": "A", "share": -2},
-    **{"time": "yesterday", "url": "monitoring", "version": "latest", "pools": ["a"], "indices": {"a": 1}},
+    **{"time": "yesterday", "url": "monitoring", "pools": ["a"], "indices": {"a": 1}},
     **{"selectors": {"a": 1}, "int": -1, "bool": "perhaps", "dict": "[a", "list": {"a": 1}, "str": ["a"]},
 }
 """A value that is wrong, by the form of a variable, or else by its type."""
@@ -211,7 +211,6 @@ def test_no_variable_takes_a_value_that_it_cannot_have(name: str) -> None:
         *(("share", each) for each in ("2", "25%", "100%")),
         *(("time", each) for each in ("24h", "90m", "1.5d")),
         *(("url", each) for each in ("http://a", "https://user:word@[::1]:9090/path?x=y")),
-        *(("version", each) for each in ("3.8.0", "v1.12.1", "3.0.0-beta1")),
     ],
 )
 def test_a_text_of_its_form_is_taken(form: str, good: str) -> None:
@@ -230,7 +229,6 @@ def test_a_text_of_its_form_is_taken(form: str, good: str) -> None:
         *(("share", each) for each in ("0", "101%", "-2", "half", "1.5")),
         *(("time", each) for each in ("24", "h", "1 week")),
         *(("url", each) for each in ("foo", "ftp://a", "https://", "https://a b")),
-        *(("version", each) for each in ("3.8", "three", "3.8.0.1")),
     ],
 )
 def test_a_text_of_another_form_is_not_taken(form: str, wrong: str) -> None:

@@ -1,0 +1,80 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup after_run."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: after_run
+short_description: Take out of the inventory what a run has added to it
+description:
+  - Gives back its argument. Before that it takes the hosts that stand for the batches of a run, their group, and the
+    facts of the run out of the inventory. So later plays of the user, such as those with V(all) in C(hosts), do not run
+    on them, and another upgrade can be part of the same playbook.
+  - It is written around the C(hosts) of the last play, which has no tasks. There it runs in the process that has the
+    inventory.
+  - Hosts of the inventory that are members of the cluster stay in it.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description: The value to give back, such as the hosts of a play.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Take the batches out of the inventory
+  hosts: "{{ lookup('stateful.upgrade.after_run', 'localhost') }}"
+  gather_facts: false
+  tasks: []
+"""
+
+RETURN = r"""
+_raw:
+  description: The value that was given.
+  type: list
+  elements: str
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.variables import made_in
+
+GROUP = "stateful_upgrade_batches"
+"""The group of the batches."""
+EVERYWHERE = {"all", "ungrouped", GROUP}
+"""The groups of a host that no inventory has, and that a run has made."""
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[str]:
+        """The terms."""
+        # Ansible has no task that removes a host. Without these attributes everything stays as it is.
+        there = (variables or {}).get("hostvars")
+        inventory, manager = getattr(there, "_inventory", None), getattr(there, "_variable_manager", None)
+        if inventory is not None:
+            _without_batches(inventory)
+        facts = getattr(manager, "_nonpersistent_fact_cache", {})
+        for host in [*facts]:
+            facts[host] = {name: value for name, value in facts[host].items() if name not in made_in(facts[host])}
+        return list(terms)
+
+
+def _without_batches(inventory: Any) -> None:
+    group = inventory.groups.get(GROUP)
+    if group is None:
+        return
+    for host in [*group.hosts]:
+        if {each.name for each in host.get_groups()} <= EVERYWHERE:
+            inventory._inventory.remove_host(host)
+    inventory._inventory.remove_group(group)
+    inventory.clear_caches()
