@@ -201,16 +201,16 @@ options:
 options:
   allocation:
     description:
-      - The way in which allocation is restricted for O(batch) immediately before it goes. The values are those of
-        O(ignore:method) of M(stateful.upgrade.shard_allocation), and so is the undo. Allocation is restricted once the
-        proof holds, and the proof is made again. If it does not hold then, allocation is put back at once.
+      - With V(restrict), allocation is restricted for O(batch) immediately before it goes, as the module
+        M(stateful.upgrade.shard_allocation) does it, with the same undo. Allocation is restricted once the proof holds,
+        and the proof is made again. If it does not hold then, allocation is put back at once.
       - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
         batch is begun again after a pause, twelve times at the most.
       - With V(unchanged) allocation stays as it is, as it does if nothing is to be replaced. The module
         M(stateful.upgrade.cluster_health_gate) restricts it at the moment C(before_stop) only.
     type: str
     default: unchanged
-    choices: [unchanged, restrict, delay, auto]
+    choices: [unchanged, restrict]
   archived:
     description:
       - With O(allocation), the fate of settings that this version does not know, see

@@ -15,7 +15,9 @@ options:
     description:
       - The moment from which on the upgrade may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
         default it may start at any time.
-      - Before that moment the verdict is V(waiting). With O(wait) the task waits for the moment, up to O(start_limit).
+      - Before that moment the verdict is V(waiting). With O(wait) the task waits for the moment, up
+        to 15 minutes. If no batch has begun after a quarter of O(window), the record tells that once with its causes,
+        and a single pass ends there.
       - An upgrade that has begun with a batch goes on at any time, unless O(window_policy=pause).
     type: str
   window:
@@ -29,14 +31,4 @@ options:
     type: str
     choices: [start_only, pause, must_fit]
     default: start_only
-  start_limit:
-    description: Seconds for which a task waits for the start with O(wait). If more are left, it refuses at once.
-    type: int
-    default: 900
-  delay_trigger:
-    description:
-      - Minutes after O(at) at which the record tells once that no batch has begun, with all that stands in the way. A
-        single pass (O(wait=false)) ends there. 0 tells it never.
-    type: int
-    default: 30
 """

@@ -36,8 +36,7 @@ options:
         left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
-      - V(unrestricted) puts back only the restriction (or delay). Members stay drained, and the settings of the run
-        stay.
+      - V(unrestricted) puts back only the restriction. Members stay drained, and the settings of the run stay.
       - V(drained) excludes O(batch) from allocation, and waits until they hold no shard any more. Before it changes
         anything, the server is asked for each of their shards whether another member takes it. If a shard has no other
         place, it refuses and names the shards and the deciders. Members that are not in the cluster hold no shard.
@@ -55,20 +54,6 @@ options:
     type: str
     default: primaries
     choices: [primaries, new_primaries, none]
-  method:
-    description:
-      - With O(state=restricted), V(restrict) sets the value of O(enable).
-      - With V(delay) the servers wait O(delay) long for a member before they rebuild its shards elsewhere
-        (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)). Every member has to be 3.8.0 or newer.
-        New indices get their replicas meanwhile, and the delay ends by itself. The cluster is green somewhat later.
-      - V(auto) delays if every member can and no index has a shorter delay of its own. Otherwise it restricts.
-    type: str
-    default: restrict
-    choices: [restrict, delay, auto]
-  delay:
-    description: The time that the servers wait with O(method=delay) and O(method=auto), as a number with a unit.
-    type: str
-    default: 1h
   recoveries:
     description:
       - The least number of shards that a member may recover at a time,
@@ -115,8 +100,8 @@ options:
     description:
       - With O(state=restored), the settings that this run has found at its start, as in RV(before). Once the undo is
         applied, the settings are read again, whatever the undo said - a person may have removed it, or have restored an
-        older state of the cluster. A setting that has the value which this run sets (O(enable), O(delay),
-        O(recoveries), O(recovery_bytes), O(rebalance), the names of O(batch)), and had another one at its start, is put
+        older state of the cluster. A setting that has the value which this run sets (O(enable), O(recoveries),
+        O(recovery_bytes), O(rebalance), the names of O(batch)), and had another one at its start, is put
         back and named.
       - If they cannot be put back, each setting that stays is named with the request that puts it back.
     type: dict

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ..module_utils.common.errors import Refusal
 from ..module_utils.engine.colouring import most_of
 from ..module_utils.engine.schedule import schedule_in
-from ..module_utils.opensearch.judge.delay import seconds_of
+from ..module_utils.opensearch.judge.last_snapshot import seconds_of
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 """An RFC 1123 subdomain, as Kubernetes names most of its objects."""
@@ -70,7 +70,6 @@ def _read_url(text: str) -> None:
 FORMS: Mapping[str, Form] = {
     "bytes": Form(_matches(_BYTES), "a number and a unit of bytes, such as 40mb"),
     "image": Form(_matches(_IMAGE), "the name of an image, such as registry.example.com/opensearch:3.8.0"),
-    "key": Form(_matches(re.compile(_KEY)), "the key of an annotation, such as example.com/phase"),
     "labels": Form(_matches(_LABELS), "a label selector of Kubernetes, such as app=opensearch,tier!=hot"),
     "moment": Form(
         lambda text: schedule_in({"at": text, "window": 1, "window_policy": "start_only"}),

@@ -167,6 +167,8 @@ def _unknown(name: str, playbook: str, options: Options, others: Collection[str]
         return ""
     if made:
         return f"{name} is made by the run itself and cannot be given: take it out."
+    if name in table() and table()[name].removed:
+        return f"{name} was removed, take it out: {table()[name].removed}"
     if name in others:
         return f"{name} does nothing in the playbook {playbook}: take it out."
     meant = _closest(name, options, CLOSE)

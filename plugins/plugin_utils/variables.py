@@ -80,6 +80,8 @@ class Variable:
     """The connection without which it does nothing."""
     goes_with: str = ""
     """The variable of a system without which it does nothing."""
+    removed: str = ""
+    """For a variable of a former version, what happens or is to be given instead of it."""
     made: bool = False
     """Whether a run makes it for its later tasks."""
     result: bool = False

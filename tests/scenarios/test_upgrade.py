@@ -15,7 +15,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import ROLLING
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import EXCLUDE
+from tests.scenarios.interruptions import ENABLE, EXCLUDE
 from tests.scenarios.playbook import PLAYBOOK, play, upgrade
 from tests.scenarios.tasks import Tasks, step
 
@@ -35,7 +35,6 @@ USER_SETTINGS = {
 """Set by the user before: allocation in both scopes, where transient hides persistent."""
 
 
-DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 DELAY_OF_INDEX = "index.unassigned.node_left.delayed_timeout"
 LIMITS: dict[str, Any] = {"upgrade_recoveries": 10, "upgrade_recovery_bytes": "200mb"}
 
@@ -112,9 +111,9 @@ def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_
         assert cluster.fingerprint().settings == before.settings
 
         away, back = Tasks(cluster, tmp_path, ansible_environment).play(
-            step("shard_allocation", state="restricted", method="auto"), step("shard_allocation", state="restored")
+            step("shard_allocation", state="restricted"), step("shard_allocation", state="restored")
         )
-        assert away["diff"]["after"] == {f"persistent {DELAY}": "1h"}
+        assert away["diff"]["after"] == {f"persistent {ENABLE}": "primaries"}
         assert back["diff"]["after"] == away["diff"]["before"] == {}
     finally:
         cluster.remove()

@@ -36,12 +36,15 @@ class Policy(str, Enum):
     """It starts only if its predicted end is inside the window."""
 
 
+LATE_AFTER = 0.25
+"""The part of a window after which a start is late."""
+LONGEST_WAIT = 900.0
+"""Seconds for which a run waits for its start. A job that waits longer holds a place at its controller for nothing."""
+
 SCHEDULE: Options = {
     "at": {"type": "str"},
     "window": {"type": "int", "default": DEFAULT_WINDOW},
     "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
-    "start_limit": {"type": "int", "default": 900},
-    "delay_trigger": {"type": "int", "default": 30},
 }
 """The options of upgrades that can be scheduled; documented in doc_fragments/schedule.py."""
 
@@ -107,7 +110,7 @@ def judge_start(
     if now < schedule.at:
         left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
         said = f"The upgrade {does} at {moment_text(schedule.at)}, in {left}."
-        yield waiting("starts_later", said, "The first run then does it.")
+        yield waiting("starts_later", said, "Run the playbook again at that time.")
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
     elif now >= schedule.end:
@@ -127,9 +130,9 @@ def judge_start(
         )
 
 
-def is_late(schedule: Schedule, now: datetime, minutes: int) -> bool:
-    """Whether it is to be told that the upgrade has not begun, so many minutes after its moment; 0 tells it never."""
-    return minutes > 0 and schedule.at + timedelta(minutes=minutes) <= now < schedule.end
+def is_late(schedule: Schedule, now: datetime) -> bool:
+    """Whether the upgrade should have started by now, so that the delay is reported: a part of its window is over."""
+    return schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
 def to_cure(verdict: Verdict) -> Verdict:
@@ -154,14 +157,13 @@ def closed(end: datetime) -> Reason:
 
 
 @as_verdict
-def judge_patience(schedule: Schedule, now: datetime, limit: float) -> Iterator[Reason]:
-    """Whether a run that waits for the start of the upgrade waits long enough; `limit` are its seconds."""
+def judge_patience(schedule: Schedule, now: datetime) -> Iterator[Reason]:
+    """Whether a run that waits for the start of the upgrade waits long enough."""
     left = (schedule.at - now).total_seconds()
-    if left > limit:
+    if left > LONGEST_WAIT:
         yield refused(
             "starts_too_late",
             f"The upgrade starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits for that"
-            f" {duration(limit)} at most.",
-            "Run again then, let the run wait longer (upgrade_start_limit), or make single passes"
-            " (upgrade_wait: false).",
+            f" {duration(LONGEST_WAIT)} at most.",
+            "Run the playbook again at that time, or make single passes (upgrade_wait=false).",
         )

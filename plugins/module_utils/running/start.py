@@ -19,7 +19,7 @@ from ..engine.lock import name_for
 from ..engine.pace import has_commenced
 from ..engine.record import Record
 from ..engine.record_keeping import Nowhere, change_record
-from ..engine.schedule import Schedule, is_late, judge_patience, judge_start, schedule_in
+from ..engine.schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
 from ..engine.scheduling import Seen, before_start, judge_delay, told_late
 from . import upgrade_record
 from .metrics import measured
@@ -57,17 +57,16 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"])
     verdict = judged(now)
     if task.params["announce"] and not commenced:
-        late = is_late(schedule, now, task.params["delay_trigger"]) and not told_late(records, schedule)
+        late = is_late(schedule, now) and not told_late(records, schedule)
         seen = Seen(verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late)
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
     # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
         return verdict
-    limit = float(task.params["start_limit"])
-    patient = judge_patience(schedule, now, limit)
+    patient = judge_patience(schedule, now)
     if not patient.passed:
         return patient
-    looks = Patience(limit + PAUSE, PAUSE)
+    looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 
 

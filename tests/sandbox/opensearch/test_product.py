@@ -122,15 +122,6 @@ def test_a_member_is_drained_and_what_fits_nowhere_is_refused_with_the_deciders(
     assert room.ask("GET", "/_cluster/settings").body == {"persistent": {}, "transient": {}}
 
 
-def test_a_delay_in_place_of_the_restriction_is_known_from_3_8_on(monkeypatch: pytest.MonkeyPatch, play: Play) -> None:
-    with pytest.raises(Refusal) as refused:
-        play.allocation("restricted", method="delay")
-    assert "delay_unknown" in str(refused.value.verdict.reasons)
-    newer = Play(Room(version=TO), monkeypatch)
-    assert newer.allocation("restricted", method="delay").changed
-    assert "delayed_timeout" in newer.room.ask("GET", "/_cluster/settings?flat_settings=true").text
-
-
 def test_an_archived_setting_goes_with_the_first_change_that_it_does_not_keep_away(play: Play) -> None:
     room = play.room
     room.configure(**{"compatibility.override_main_response_version": "false"})

@@ -164,17 +164,15 @@ def test_limits_of_a_run_outlive_the_restriction_of_a_batch(standing: Cluster, t
         "indices.recovery.max_bytes_per_sec": "200mb",
         "cluster.routing.rebalance.enable": "none",
     }
-    unknown, wrong, first, second, restricted, batch, again, everything = tasks.play(
-        step("shard_allocation", state="restricted", method="delay"),
+    wrong, first, second, restricted, batch, again, everything = tasks.play(
         step("shard_allocation", state="prepared", recovery_bytes="plenty"),
         step("shard_allocation", state="prepared", **limits),
         step("shard_allocation", state="prepared", **limits),
-        step("shard_allocation", state="restricted", method="auto", batch=[LAST]),
+        step("shard_allocation", state="restricted", batch=[LAST]),
         step("shard_allocation", state="restored", part="batch"),
         step("shard_allocation", state="restored", part="batch"),
         step("shard_allocation", state="restored"),
     )
-    assert (codes(unknown), unknown["changed"]) == (["delay_unknown"], False)
     assert (codes(wrong), wrong["changed"]) == (["value_not_kept"], False)
     assert [each["changed"] for each in (first, second, restricted, batch, again, everything)] == [
         *(True, False, True, True, False, True)

@@ -15,7 +15,6 @@ UNANSWERED = dict.fromkeys(
     (
         "upgrade_abort_timeout",
         "upgrade_add_checks",
-        "upgrade_allocation_method",
         "upgrade_allow_field_managers",
         "upgrade_batch_timeout",
         "upgrade_batching",

@@ -22,14 +22,13 @@ from ...common.verdict import Reason, State, Verdict, combine, remark
 from ...common.waiting import Clock
 from ...engine.undo import Change, Undo
 from ..judge.changes import excluding, plan_changes, split_ours
-from ..judge.delay import choose
 from ..judge.drain import Moving, judge_drained, judge_room
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
 from ..observe.copies import left_on, under_way
 from ..observe.explaining import explain_moves
 from ..observe.products import ELASTICSEARCH
-from ..observe.settings import DELAY, ENABLE, RECOVERIES, Settings
+from ..observe.settings import ENABLE, RECOVERIES, Settings
 from ..observe.state import ClusterState
 from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
@@ -60,8 +59,6 @@ CONTRACT = Contract(
             "choices": ["prepared", "restricted", "unrestricted", "drained", "undrained", "restored"],
         },
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
-        "method": {"type": "str", "default": "restrict", "choices": ["restrict", "delay", "auto"]},
-        "delay": {"type": "str", "default": "1h"},
         "recoveries": {"type": "int"},
         "recovery_bytes": {"type": "str"},
         "rebalance": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "none"]},
@@ -145,27 +142,21 @@ def restrict(
     `flushed` holds the reasons about the flush if it has been made already.
     """
     undo = undo_here(client, settings)
-    method, state, said, delays = task.params["method"], None, Verdict(), False
-    if method != "restrict":
-        state = observe(client)
-        delays, said = choose(state, task.params["delay"], only=method == "delay")
-        passed_or_raise(said)
-    wanted = {DELAY: task.params["delay"]} if delays else {ENABLE: task.params["enable"]}
+    wanted = {ENABLE: task.params["enable"]}
     fresh = _fresh(task, settings, undo, wanted)
     before = shown(settings)
     if not fresh:
-        verdict = Verdict((*_adopted(undo, settings, wanted), *said.reasons))
+        verdict = Verdict(tuple(_adopted(undo, settings, wanted)))
         return Outcome(verdict, before=before, after=before, next="replace the members")
-    state = state or observe(client)
+    state = observe(client)
     if flushed is None:
         after, flushed = _flush_batch(task, client, settings, state)
         if after is not settings:
             return restrict(task, client, after, may_be_red, flushed)
-    if not delays:
-        state = wait_calm(task, client, state, task.params["batch"], may_be_red)
+    state = wait_calm(task, client, state, task.params["batch"], may_be_red)
     done = change_settings(task, client, settings, fresh, undo, state.uuid, "replace the members")
-    told = register(task, client, state, task.params["batch"], task.params["delay"])
-    return replace(done, verdict=Verdict((*done.verdict.reasons, *said.reasons, *flushed, *told)))
+    told = register(task, client, state, task.params["batch"])
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *flushed, *told)))
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:

@@ -17,7 +17,7 @@ from ..judge.changes import request_of, split_ours, value_back
 from ..judge.left_over import as_of_a_run, found_again, judge_reset, left_overs, of_run, staying
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
-from ..observe.settings import DELAY, ENABLE, UNDO, Settings, carried_undo, excluded_by
+from ..observe.settings import ENABLE, UNDO, Settings, carried_undo, excluded_by
 from .putting_back import restore
 from .settings_change import OF_RUN, name_of, write
 
@@ -104,7 +104,7 @@ def _without_vote(undo: Undo) -> tuple[Reason, ...]:
 def _sets(task: Task) -> Mapping[str, str]:
     """The values that the tasks of this run set, by name."""
     params = task.params
-    given = {ENABLE: params["enable"], DELAY: params["delay"], **{name: params[each] for name, each in OF_RUN.items()}}
+    given = {ENABLE: params["enable"], **{name: params[each] for name, each in OF_RUN.items()}}
     return {name: str(value) for name, value in given.items() if value is not None}
 
 

@@ -20,14 +20,14 @@ from ..judge.changes import not_in_force, request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe_voting
 from ..observe.products import ELASTICSEARCH
-from ..observe.settings import DELAY, ENABLE, EXCLUDING, UNDO, Settings, excluded_by, with_excluded
+from ..observe.settings import ENABLE, EXCLUDING, UNDO, Settings, excluded_by, with_excluded
 from ..observe.state import Voting
 from .cluster_lock import ClusterLock
 from .settings_change import OF_RUN, name_of, removed_remarks, removing, shown, there, to_remove, undo_here, write
 from .shutdown import unregister
 from .voting import refused_by_server, take_back
 
-ALONE: Mapping[str, tuple[str, ...]] = {"undrained": (EXCLUDING,), "unrestricted": (ENABLE, DELAY)}
+ALONE: Mapping[str, tuple[str, ...]] = {"undrained": (EXCLUDING,), "unrestricted": (ENABLE,)}
 """The beginnings of the only settings that a state puts back, although the undo may name more."""
 
 

@@ -31,7 +31,7 @@ from .hand_over import HandOver
 from .last_look import LastLook
 
 RESTRICTING: Options = {
-    "allocation": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "restrict", "delay", "auto"]},
+    "allocation": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "restrict"]},
     "archived": ALLOCATION.argument_spec["archived"],
 }
 
@@ -55,7 +55,7 @@ class Restriction:
         self._client = client
         self._batch = batch
         self._allow_red = allow_red
-        self._method = task.params["allocation"]
+        self._unchanged = task.params["allocation"] == UNCHANGED
         self._made = self._restricts = False
         self._attempts = 0
 
@@ -65,9 +65,9 @@ class Restriction:
         Raises:
             Refusal: allocation could not be restricted, or the run may not act.
         """
-        if self._method == UNCHANGED or self._made:
+        if self._unchanged or self._made:
             return False
-        done = self._carry_out("restricted", method=self._method, flush=False)
+        done = self._carry_out("restricted", flush=False)
         self._made = True
         self._restricts = any(
             name.endswith(f" {ENABLE}") and value not in ALLOCATING for name, value in (done.after or {}).items()
@@ -109,7 +109,7 @@ class Restriction:
         self._task.wait_apart(lambda: None, lambda _seen: verdict, patience, stoppable=True)
 
     def _keeps_replicas_away(self) -> bool:
-        if self._method == UNCHANGED:
+        if self._unchanged:
             return read_settings(self._client).effective(ENABLE) not in ALLOCATING
         return self._made and self._restricts
 

@@ -20,14 +20,14 @@ from ..observe.client import OpenSearchClient
 from ..observe.shutdowns import Shutdown, read_shutdowns
 from ..observe.state import ClusterState
 
+AWAY = "1h"
+"""The time for which the servers keep the shards of a member that has registered."""
 OURS = "stateful.upgrade"
 """The begin of the reason by which a registration is known as one of this collection."""
 
 
-def register(
-    task: Task, client: OpenSearchClient, state: ClusterState, names: Collection[str], delay: str
-) -> tuple[Reason, ...]:
-    """Tell the servers that these members restart and come back within `delay`. The result has remarks.
+def register(task: Task, client: OpenSearchClient, state: ClusterState, names: Collection[str]) -> tuple[Reason, ...]:
+    """Tell the servers that these members restart and come back within `AWAY`. The result has remarks.
 
     It is done if all members know the API. A server that does not allow it gives a remark: the batch is safe without.
 
@@ -43,7 +43,7 @@ def register(
             return ()
         registered = {each.id: each for each in present}
         for each in sorted(state.ids(names) - registered.keys()):
-            _register(task, client, each, state.members[each].name, delay)
+            _register(task, client, each, state.members[each].name)
     except Unreachable:
         raise
     except Refusal as error:
@@ -72,10 +72,10 @@ def unregister(task: Task, client: OpenSearchClient) -> None:
                     client.order("DELETE", f"/_nodes/{each.id}/shutdown")
 
 
-def _register(task: Task, client: OpenSearchClient, member: str, name: str, delay: str) -> None:
-    body = {"type": "restart", "reason": f"{OURS} {task.run}".strip(), "allocation_delay": delay}
+def _register(task: Task, client: OpenSearchClient, member: str, name: str) -> None:
+    body = {"type": "restart", "reason": f"{OURS} {task.run}".strip(), "allocation_delay": AWAY}
     task.still_wanted()
-    with task.journal.doing(("registered_shutdown", name, {"allocation_delay": delay})):
+    with task.journal.doing(("registered_shutdown", name, {"allocation_delay": AWAY})):
         client.put(f"/_nodes/{member}/shutdown", body)
 
 

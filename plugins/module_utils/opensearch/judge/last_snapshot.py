@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...common.errors import refusal
@@ -12,10 +13,25 @@ from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.last_snapshot import LastSnapshot, Saved
 from ..observe.state import ClusterState
-from .delay import seconds_of
 
+_SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>nanos|micros|ms|s|m|h|d)")
 ASKED_FOR = " To go on nevertheless, take out snapshot_age."
 _UNITS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of a time as the servers write it; 0 for the values that mean none (`0`, `-1`).
+
+    Raises:
+        ValueError: the text is no time.
+    """
+    if text in {"0", "-1"}:
+        return 0.0
+    found = _TIME.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(text)
+    return float(found["number"]) * _SECONDS[found["unit"]]
 
 
 def age_of(given: str | None) -> float | None:

@@ -76,7 +76,6 @@ _STATE = ",".join(
         "metadata.indices.*.settings.index.version.created",
         "metadata.indices.*.settings.index.verified_read_only",
         "metadata.indices.*.settings.index.auto_expand_replicas",
-        "metadata.indices.*.settings.index.unassigned.node_left.delayed_timeout",
         "metadata.indices.*.settings.index.routing.allocation.enable",
         "metadata.indices.*.settings.index.write.wait_for_active_shards",
         "routing_table.indices.*.shards.*.index",

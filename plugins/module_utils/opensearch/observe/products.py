@@ -32,8 +32,6 @@ class Product:
     manager_since: Version | None
     """The first version that calls the elected one `cluster_manager_node` in the cluster state, and no longer
     `master_node`; None if none does."""
-    delay_since: Version | None
-    """The first version with a delay for the whole cluster before lost shards are rebuilt; None if none has it."""
     major_barrier: bool
     """Whether the elected manager refuses members that are below all others by a major version; otherwise it refuses
     every older version (server source, JoinTaskExecutor.ensureMajorVersionBarrier; NodeJoinExecutor
@@ -71,14 +69,12 @@ OPENSEARCH = Product(
     name="OpenSearch",
     server="opensearch",
     manager_since=Version(2, 0, 0),
-    delay_since=Version(3, 8, 0),
     major_barrier=True,
 )
 ELASTICSEARCH = Product(
     name="Elasticsearch",
     server="elasticsearch",
     manager_since=None,
-    delay_since=None,
     major_barrier=False,
     synced_flush_before=Version.parse("7.6.0"),
     shutdown_since=Version.parse("7.15.0"),

@@ -37,7 +37,6 @@ EXCLUDE = f"{EXCLUDING}_name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
 RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
 REBALANCE = "cluster.routing.rebalance.enable"
-DELAY = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 LISTS = frozenset({EXCLUDE})
 """Settings that are lists with commas, to which names are added: a run takes back only the names that it added."""
 
@@ -46,7 +45,6 @@ Flat = Mapping[str, Any]
 _NUMBER = r"\+?\d+"
 _RESTRICTED = "primaries|new_primaries|none"
 _BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
-_TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
 _NAMES = r"[^\x00-\x1f]*"
 CHANGED: Mapping[str, tuple[str, str]] = {
     ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
@@ -54,7 +52,6 @@ CHANGED: Mapping[str, tuple[str, str]] = {
     RECOVERIES: (_NUMBER, _NUMBER),
     RECOVERY_BYTES: (_BYTES, _BYTES),
     REBALANCE: ("all|primaries|replicas|none", "none"),
-    DELAY: (_TIME, _TIME),
 }
 """All settings that a run changes, each with patterns of the value before (if it was set) and of the value set.
 

@@ -120,8 +120,6 @@ class Index:
     wait_for_active_shards: int = 1
     auto_expand: bool = False
     """Whether the servers themselves add and take away its replicas with the members."""
-    delay: str | None = None
-    """`index.unassigned.node_left.delayed_timeout` if it is set."""
     of_snapshot: bool = False
     """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
     verified: bool = False
@@ -324,7 +322,6 @@ def _index(name: str, settings: Json, holding: Sequence[tuple[int, Version]], *,
         allocation=within(settings, "routing.allocation", lambda found: optional_text(found, "enable"), {}),
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
         auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
-        delay=within(settings, "unassigned.node_left", lambda left: optional_text(left, "delayed_timeout"), {}),
         verified=text(settings, "verified_read_only", "false") == "true",
         of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
         in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",

@@ -29,9 +29,9 @@ def test_the_page_is_made_from_the_table() -> None:
 def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
     known = {*PLAYBOOKS, EVERY, ANY}
     for name, each in table().items():
-        assert bool(each.playbooks) + each.made + each.result == 1, name
+        assert bool(each.playbooks) + each.made + each.result + bool(each.removed) == 1, name
         assert each.playbooks <= known, name
-        assert {"description", "type"} <= each.option.keys(), name
+        assert each.removed or {"description", "type"} <= each.option.keys(), name
         assert each.otherwise.keys() <= {*each.playbooks, *SHELLS}, name
         assert {each.needs, each.goes_with} <= {"", *table()}, name
         assert not each.see or (ROOT / "docs" / each.see.partition("#")[0]).is_file(), name

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import needs_allocation
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import DELAY, ENABLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -26,7 +26,7 @@ MADE = [copy("made", "a", primary=True), copy("made", None)]
 ELSEWHERE = [copy("made", "b", primary=True), copy("made", None)]
 RECOVERING = [copy("made", "a", primary=True), copy("made", "b", "INITIALIZING")]
 LONE = [copy("made", "a", primary=True)]
-RESTRICTED, DELAYED = {ENABLE: "primaries"}, {DELAY: "1h"}
+RESTRICTED, ALLOWED = {ENABLE: "primaries"}, {ENABLE: "all"}
 """The settings of a run while a batch is away."""
 
 Gate = Callable[..., tuple[Json, float]]
@@ -75,7 +75,7 @@ def last_look(monkeypatch: pytest.MonkeyPatch) -> Gate:
         (KEPT, RESTRICTED, "passed", 0),
         (ELSEWHERE, RESTRICTED, "passed", 0),
         (MADE, RESTRICTED, "waiting", 0),
-        (MADE, DELAYED, "waiting", 15),
+        (MADE, ALLOWED, "waiting", 15),
         (RECOVERING, RESTRICTED, "waiting", 15),
         (LONE, RESTRICTED, "refused", 0),
     ],

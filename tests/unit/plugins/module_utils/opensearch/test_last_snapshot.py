@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.last_snapshot import (
     age_of,
+    seconds_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import finding_snapshot
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.finding_snapshot import (
@@ -173,3 +174,17 @@ def test_ages_are_written_with_a_unit() -> None:
     assert (age_of(None), age_of(""), age_of("24h"), age_of("90m")) == (None, None, 24 * HOUR, 1.5 * HOUR)
     with pytest.raises(Refusal, match="yesterday"):
         age_of("yesterday")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("-1", 0), ("0ms", 0), ("90s", 90), ("1.5h", 5400), ("1D", 86400), ("500ms", 0.5)]
+)
+def test_times_of_the_servers(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "10", "1 hour", "h"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        age_of(text)
+    assert [reason.code for reason in caught.value.verdict.reasons] == ["snapshot_age_unreadable"]

@@ -14,7 +14,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.al
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.settings_change import shown
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import read_settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
-    DELAY,
     ENABLE,
     EXCLUDE,
     REBALANCE,
@@ -95,7 +94,7 @@ def test_what_a_run_has_changed_is_put_back_although_the_undo_is_gone(lost: str)
 def test_what_others_have_changed_and_what_was_so_before_is_left() -> None:
     client = Servers(settings={"persistent": {ENABLE: "primaries", RECOVERIES: "10"}, "transient": {}})
     before = {f"persistent {ENABLE}": "primaries", f"persistent {RECOVERIES}": "10"}
-    client.settings["persistent"] |= {REBALANCE: "primaries", DELAY: "2h", EXCLUDE: "theirs", IP: "10.0.0.1"}
+    client.settings["persistent"] |= {REBALANCE: "primaries", EXCLUDE: "theirs", IP: "10.0.0.1"}
     then = deepcopy(client.settings)
     done = do(client, "restored", before=before, batch=["a"])
     assert (codes(done), done.changed, client.settings) == ([], False, then)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import admits, judge_left
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.delay import choose
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import pools_named
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import successors
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import (
@@ -112,10 +111,3 @@ def test_an_index_says_that_it_can_only_be_read(verified: str, expected: bool) -
     metadata["settings"]["index"]["verified_read_only"] = verified
     state = state_of({"m-0": "8.19.4"}, old=metadata)
     assert (str(state.indices["old"].created), state.indices["old"].verified) == ("7.17.29", expected)
-
-
-def test_there_is_no_delay_for_the_whole_cluster() -> None:
-    used, verdict = choose(state_of({"m-0": "9.2.0"}), "1h", only=True)
-    (reason,) = verdict.reasons
-    assert (used, reason.code) == (False, "delay_unknown")
-    assert reason.message.startswith("Members of Elasticsearch do not know")

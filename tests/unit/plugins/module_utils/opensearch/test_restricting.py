@@ -15,7 +15,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice impo
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, pod_roll, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
-    DELAY,
     ENABLE,
     EXCLUDE,
     REBALANCE,
@@ -237,15 +236,6 @@ def test_without_the_lock_nothing_more_is_changed(monkeypatch: pytest.MonkeyPatc
     turn = Roll(monkeypatch, Restless(times=9))
     result = turn.run(guard=Guard(left))
     assert (codes(result), acts(result), turn.deleted) == (["lock_lost"], done, [])
-
-
-@pytest.mark.parametrize(("version", "method", "setting"), [("2.19.6", "auto", ENABLE), ("3.8.0", "auto", DELAY)])
-def test_the_way_of_restricting_is_chosen_as_ever(
-    monkeypatch: pytest.MonkeyPatch, version: str, method: str, setting: str
-) -> None:
-    turn = Roll(monkeypatch, Restless(version=version))
-    assert turn.run(allocation=method)["verdict"]["state"] == "passed"
-    assert [each["persistent"].keys() for each in turn.at_deletion] == [{UNDO, setting}]
 
 
 def test_nothing_is_restricted_where_nothing_goes_or_it_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     split_ours,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
-    DELAY,
     ENABLE,
     EXCLUDE,
     REBALANCE,
@@ -161,8 +160,6 @@ def test_an_undo_is_read_as_it_was_written(undo: Undo, excluded: list[str]) -> N
         (RECOVERY_BYTES, "fast", "1g", False),
         (REBALANCE, "replicas", "none", True),
         (REBALANCE, "replicas", "all", False),
-        (DELAY, None, "1h", True),
-        (DELAY, "-1", "90m", True),
         ("cluster.routing.allocation.include._name", None, "x", False),
         ("cluster.routing.allocation.exclude._ip", "10.0.0.1, 10.0.0.2", "10.0.0.1,10.0.0.2,10.0.0.1,10.0.0.2", True),
         ("cluster.routing.allocation.exclude.zone", ["a"], "a,a", True),

@@ -18,15 +18,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.pu
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.settings_change import OF_RUN
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import read_settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
-    DELAY,
     ENABLE,
     EXCLUDE,
     UNDO,
     names_in,
-)
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
-    identity,
-    info,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 from hypothesis import given
@@ -294,22 +289,3 @@ def test_archived_settings_can_be_refused_instead_of_removed() -> None:
             act(client, state, archived="refuse")
         assert [reason.code for reason in caught.value.verdict.reasons] == ["archived_settings"]
     assert client.settings == {"persistent": {"archived.old": "1"}, "transient": {}}
-
-
-def test_the_servers_wait_for_the_member_instead_where_all_know_how() -> None:
-    client = Servers(nodes={identity(name): info(name, "3.8.0") for name in "abc"})
-    act(client, "restricted", method="auto")
-    assert client.settings["persistent"][DELAY] == "1h"
-    assert ENABLE not in client.settings["persistent"]
-    assert [r.code for r in act(client, "restricted", method="delay").verdict.reasons] == ["undo_adopted"]
-    act(client, "restored", part="batch")
-    assert client.settings == {"persistent": {}, "transient": {}}
-
-
-def test_where_a_member_does_not_know_how_to_wait_allocation_is_restricted() -> None:
-    client = Servers()
-    with pytest.raises(Refusal) as caught:
-        act(client, "restricted", method="delay")
-    assert [reason.code for reason in caught.value.verdict.reasons] == ["delay_unknown"]
-    act(client, "restricted", method="auto")
-    assert client.settings["persistent"][ENABLE] == "primaries"

@@ -42,9 +42,9 @@ def codes(outcome: Any) -> list[str]:
 
 def test_a_member_is_registered_with_its_delay_and_taken_back() -> None:
     client = servers()
-    act(client, "restricted", delay="20m")
+    act(client, "restricted")
     assert client.shutdowns == {
-        identity("a"): {"type": "restart", "reason": "stateful.upgrade night", "allocation_delay": "20m"}
+        identity("a"): {"type": "restart", "reason": "stateful.upgrade night", "allocation_delay": "1h"}
     }
     act(client, "restored")
     assert client.shutdowns == {}

@@ -308,9 +308,8 @@ def test_an_upgrade_is_pending_until_its_moment_with_what_is_new_and_what_is_cur
 def test_a_delay_is_told_once_and_the_pass_that_tells_it_ends_there(
     modules: Modules, kept: Callable[[], list[Record]]
 ) -> None:
-    at = moment(-2_000)
-    given: Json = {"at": at, "announce": True, "wait": False}
-    assert codes(modules.plan(**given, delay_trigger=60)) == []
+    given: Json = {"at": moment(-2_000), "announce": True, "wait": False}
+    assert codes(modules.plan(**given, window=240)) == []
     modules.says["cluster_health_gate"] = Verdict((refused("gone", "A member is gone.", "Bring it back."),))
     late = modules.plan(**given)
     assert (late["verdict"]["state"], codes(late)) == ("waiting", ["gone", "start_delayed"])
@@ -354,7 +353,7 @@ def test_before_its_time_what_stands_in_the_way_is_told_and_announced_and_refuse
 
 
 def test_a_run_that_waits_gives_up_at_once_if_its_start_is_too_far_away(modules: Modules) -> None:
-    assert codes(modules.plan(at=moment(3_600), start_limit=60)) == ["starts_too_late"]
+    assert codes(modules.plan(at=moment(3_600))) == ["starts_too_late"]
 
 
 def test_a_run_that_waits_begins_at_its_time(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
