@@ -25,7 +25,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches site screenshots soak oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -126,8 +126,12 @@ scenarios: ## upgrades of real clusters
 molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
 	@$(RUN) -m tests.molecule $(ARGS)
 
-soak: ## every branch, fault and kill once more on real servers, 100 random kills (KILLS=<number>), every way of a real upgrade; takes two hours
+soak: soak-scenarios soak-branches ## all that CI has no time for; takes three to five hours
+
+soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
+
+soak-branches: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>)
 	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16

@@ -28,6 +28,7 @@ from tests.scenarios.playbook import PLAN, Played, play
 from tests.scenarios.tasks import Result, Tasks, step
 from tests.scenarios.wire import Trap
 
+pytestmark = pytest.mark.soak
 FROM, TO = "2.19.6", "3.8.0"
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 DISK = "cluster.routing.allocation.disk"
@@ -239,7 +240,6 @@ def test_the_commands_of_the_documentation_put_everything_back(cluster: Cluster,
     assert cluster.fingerprint() == before
 
 
-@pytest.mark.soak
 def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun_meanwhile_is_waited_for(
     cluster: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:

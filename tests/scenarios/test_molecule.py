@@ -15,16 +15,12 @@ from tests.checks.tree import ROOT
 from tests.molecule.servers import OWNER
 
 SCENARIOS = ROOT / "extensions/molecule"
-PATIENCE = 1800
+PATIENCE = 3600
 """Seconds after which a molecule that hangs fails the test; nothing is judged by time."""
 OTHER_NAMES = {"default"}
 """Scenarios that are of no playbook."""
-
-
 RESTARTING = {"restart", "restart_hosts"}
 """Those that do their work once more each time, so that a second run changes something."""
-SHOWN_HERE_ALONE = {"opensearch_hosts"}
-"""Plain hosts have no servers in memory. The others repeat the branches and other scenarios."""
 
 
 def scenarios() -> set[str]:
@@ -36,12 +32,13 @@ def test_each_playbook_has_a_scenario() -> None:
     assert scenarios() - OTHER_NAMES == {path.stem for path in (ROOT / "playbooks").glob("*.yml")}
 
 
-def played(names: set[str], folder: Path) -> None:
-    """Fails unless each step of these scenarios has succeeded, and none was left out."""
-    environment = {**os.environ, OWNER: str(os.getpid()), "ANSIBLE_HOME": str(folder), "NO_COLOR": "1"}
+@pytest.mark.soak
+def test_each_step_of_all_scenarios_succeeds_and_none_is_left_out(tmp_path: Path) -> None:
+    names = scenarios() - OTHER_NAMES
+    environment = {**os.environ, OWNER: str(os.getpid()), "ANSIBLE_HOME": str(tmp_path), "NO_COLOR": "1"}
     chosen = [argument for name in sorted(names | OTHER_NAMES) for argument in ("--scenario-name", name)]
     command = [sys.executable, "-m", "tests.molecule", "test", "--report", *chosen]
-    output = folder / "molecule.log"
+    output = tmp_path / "molecule.log"
     with output.open("wb") as log:
         done = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
@@ -55,12 +52,3 @@ def played(names: set[str], folder: Path) -> None:
     wanted = {(name, step) for name in names for step in ("converge", "idempotence", "verify")}
     wanted -= {(name, "idempotence") for name in RESTARTING}
     assert wanted | {("default", "create"), ("default", "destroy")} <= passed
-
-
-def test_scenarios_of_what_no_other_test_shows(tmp_path: Path) -> None:
-    played(SHOWN_HERE_ALONE, tmp_path)
-
-
-@pytest.mark.soak
-def test_all_scenarios(tmp_path: Path) -> None:
-    played(scenarios() - OTHER_NAMES, tmp_path)

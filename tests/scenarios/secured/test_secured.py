@@ -123,6 +123,7 @@ def test_whoever_has_the_permissions_plans_by_password_or_certificate_and_those_
     assert len({each["digest"] for each in plans}) == 1
 
 
+@pytest.mark.soak
 def test_the_image_holds_the_security_plugin_and_without_it_the_plan_would_be_refused(
     cluster: Secured, tasks: Tasks
 ) -> None:
@@ -140,6 +141,7 @@ def test_the_image_holds_the_security_plugin_and_without_it_the_plan_would_be_re
     assert "does not hold plugin opensearch-security" in lacks["msg"]
 
 
+@pytest.mark.soak
 def test_each_permission_to_act_that_is_missing_is_named_before_any_member_goes(
     cluster: Secured, ansible_environment: Mapping[str, str]
 ) -> None:
