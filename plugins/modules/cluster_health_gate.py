@@ -15,7 +15,7 @@ description:
     O(allocation) and O(hands_over).
   - Safety and progress are different questions. I(Safety) asks whether every shard keeps a started copy and every
     quorum its majority without the members of O(batch). I(Progress) asks whether waiting longer would change anything.
-  - Yellow that only the upgrade itself can cure (decider C(node_version)) is not waited for. Every other unassigned
+  - Yellow that only the upgrade itself can fix (decider C(node_version)) is not waited for. Every other unassigned
     replica is named with its index, shard and deciders.
   - A missing answer is never a pass.
 author:

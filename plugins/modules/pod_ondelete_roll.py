@@ -36,9 +36,9 @@ description:
   - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.
   - Members that are on the wanted revision already are left alone, but for those of O(replace_marked). A member
     on its way there, for example because an earlier run was killed, is followed. A broken pod of an older
-    revision is replaced, which is its cure.
+    revision is replaced, which is its fix.
   - If a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
-    events and log lines. A cause that time cannot cure is refused at once.
+    events and log lines. A cause that time cannot fix is refused at once.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0

@@ -35,7 +35,7 @@ def upgrade() -> str:
         Arrow(((530, 40), (530, 16), (600, 16), (600, 38)), "next batch", (470, 20)),
         Arrow(((565, 140), (565, 208)), "anything unexpected", (640, 178)),
         Arrow(((470, 248), (422, 248))),
-        Arrow(((250, 248), (110, 248), (110, 142)), "cure the cause, run again", (112, 268)),
+        Arrow(((250, 248), (110, 248), (110, 142)), "fix the cause, run again", (112, 268)),
     ]
     return drawn(
         "Plan, consent, batches and finish; after a stop all is put back, and the next run goes on", 900, 306, parts

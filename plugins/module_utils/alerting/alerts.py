@@ -104,7 +104,7 @@ def judge_alerts(
             yield waiting(
                 "alert_firing",
                 f"The alert {alert.shown} fires.{over}",
-                "Cure its cause, or ignore it with a reason, an owner and a last day (upgrade_alerts_ignored).",
+                "Fix its cause, or ignore it with a reason, an owner and a last day (upgrade_alerts_ignored).",
                 about=alert.shown,
             )
 

@@ -84,7 +84,7 @@ def judge_soak(soak: Soak) -> Iterator[Reason]:
         yield refused(
             "soak_failed",
             f"The upgrade stops, since {who} went first and has not proven itself: {each}",
-            "Cure that and run again, or restore what is lost; the other members are as they were.",
+            "Fix that and run again, or restore what is lost; the other members are as they were.",
         )
     for one in soak.measured:
         if not _is_known(one):

@@ -35,7 +35,7 @@ class Unreachable(Refusal):
     """An API gave no answer, or one that says to come back later (429, 5xx). This may pass, so a wait asks again."""
 
     def as_waiting(self) -> Verdict:
-        """The same reasons, as something that time may cure."""
+        """The same reasons, as something that time may fix."""
         return Verdict(tuple(replace(reason, state=State.WAITING) for reason in self.verdict.reasons))
 
 

@@ -40,7 +40,7 @@ def moment_of(text: str) -> datetime:
         pass
     raise refusal(
         "baseline_unreadable",
-        f"The baseline {text} is no moment with its offset from UTC.",
+        f"The baseline {text} is no time with its offset from UTC.",
         "Write it as 2026-12-01T22:00:00Z (baseline).",
     )
 

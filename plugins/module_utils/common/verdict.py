@@ -25,9 +25,9 @@ class State(str, Enum):
 
     PASSED = "passed"
     WAITING = "waiting"
-    """Time will cure it."""
+    """Time will fix it."""
     REFUSED = "refused"
-    """Time will not cure it: a person has to act."""
+    """Time will not fix it: a person has to act."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def refused(code: str, message: str, remedy: str) -> Reason:
 
 
 def waiting(code: str, message: str, remedy: str = "", about: str = "") -> Reason:
-    """A reason that time will cure."""
+    """A reason that time will fix."""
     return Reason(State.WAITING, code, message, remedy, about)
 
 

@@ -22,7 +22,7 @@ Remaining = Mapping[str, tuple[float, ...]]
 FIRST_ANSWER = 5.0
 """Seconds within which somebody has to be there at the first look of a task that has touched nothing yet."""
 SILENCE = 3.0
-"""Seconds without an answer after which the cause and its cure are told, while it is waited for all the same."""
+"""Seconds without an answer after which the cause and its fix are told, while it is waited for all the same."""
 
 INSTANT = 1e-6
 """Seconds too short to sleep: a floating-point clock might not move at all."""
@@ -161,7 +161,7 @@ def wait_for(
 
 
 class _Quiet:
-    """The time without an answer: it is told with its cure, and ends the wait if nobody was ever there."""
+    """The time without an answer: it is told with its fix, and ends the wait if nobody was ever there."""
 
     def __init__(self, patience: Patience, voice: Voice, start: float) -> None:
         self._patience = patience
@@ -224,7 +224,7 @@ class _Deadline:
         more = "and run again: finished work is kept."
         if now - self._advanced >= self._patience.timeout - INSTANT:
             message = f"This did not change within {now - self._advanced:.0f} s (wait_timeout)."
-            return refused("timed_out", message, f"Cure the cause, or give more time with wait_timeout, {more}")
+            return refused("timed_out", message, f"Fix the cause, or give more time with wait_timeout, {more}")
         message = f"This has not ended within {now - self._start:.0f} s, and no more time is left for it (wait_limit)."
         return refused("timed_out", message, f"Give more time with wait_limit, {more}")
 

@@ -94,6 +94,6 @@ def judge_dependencies(causes: Iterable[tuple[Dependency, str]]) -> Iterator[Rea
             yield waiting(
                 "dependency_unavailable",
                 f"{dependency.shown} is not available: {cause}.",
-                "Cure that, or take it out of the dependencies (upgrade_dependencies).",
+                "Fix that, or take it out of the dependencies (upgrade_dependencies).",
                 about=dependency.shown,
             )

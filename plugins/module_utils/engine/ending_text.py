@@ -86,11 +86,11 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
     put_back = end.put_back or "All is as it was before the run."
     if end.not_put_back:
         again = "run settle" if end.aborted else "run the playbook again, or settle"
-        yield f"Not all could be put back. Cure the cause, then {again} to put everything back without going on."
+        yield f"Not all could be put back. Fix the cause, then {again} to put everything back without going on."
     elif end.aborted:
         yield f"{put_back} Finished {words.unit}s stay as they are."
     elif end.failed:
-        yield f"{put_back} Cure the cause and run the playbook again: finished {words.unit}s are left alone."
+        yield f"{put_back} Fix the cause and run the playbook again: finished {words.unit}s are left alone."
 
 
 def _done(end: Ending, words: Words) -> Iterator[str]:

@@ -80,7 +80,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
 
 
 def refusals(verdict: Mapping[str, Any]) -> list[str]:
-    """One line for each reason of a result that refuses: the cause, and its cure beside it."""
+    """One line for each reason of a result that refuses: the cause, and its fix beside it."""
     reasons = [one for one in verdict["reasons"] if one["state"] == "refused"]
     return list(dict.fromkeys(" ".join(filter(None, (one["message"], one["remedy"]))) for one in reasons))
 
@@ -209,7 +209,7 @@ def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
         f"{len(replaced):,} to replace{' (template changed)' if plan.get('outdated') else ''}" if replaced else "",
         f"{len(plan.get('added') or ()):,} to add" if plan.get("added") else "",
         f"{len(removed):,} to remove" if removed else "",
-        f"{len(cured):,} to cure first" if cured else "",
+        f"{len(cured):,} to fix first" if cured else "",
         f"{there:,} already on {plan['target_version']}" if words.deed == UPGRADE else f"{there:,} to leave alone",
         f"{len(plan['left']):,} left out" if plan["left"] else "",
     ]

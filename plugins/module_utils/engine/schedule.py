@@ -84,7 +84,7 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
     if at.tzinfo is None:
         raise refusal(
             "schedule_unreadable",
-            f"The moment at which the upgrade is to start (upgrade_at) is '{text}', which is no date and time with a"
+            f"The time at which the upgrade is to start (upgrade_at) is '{text}', which is no date and time with a"
             " zone.",
             "Write it as RFC 3339 does: 2026-11-21T02:00:00Z, or with +01:00 in place of Z.",
         )
@@ -118,7 +118,7 @@ def judge_start(
             "window_over",
             f"The window for the start of the upgrade ended at {moment_text(schedule.end)}, and no batch had begun"
             " then.",
-            "Choose another moment (upgrade_at), or a longer window (upgrade_window).",
+            "Choose another time (upgrade_at), or a longer window (upgrade_window).",
         )
     elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
         yield refused(
@@ -136,10 +136,10 @@ def is_late(schedule: Schedule, now: datetime) -> bool:
 
 
 def to_cure(verdict: Verdict) -> Verdict:
-    """The verdict on an upgrade that starts later: a refusal is a remark, since there is time to cure its cause."""
+    """The verdict on an upgrade that starts later: a refusal is a remark, since there is time to fix its cause."""
     return Verdict(
         tuple(
-            replace(each, state=State.PASSED, message=f"To be cured before the start: {each.message}")
+            replace(each, state=State.PASSED, message=f"To be fixed before the start: {each.message}")
             if each.state is State.REFUSED
             else each
             for each in verdict.reasons
@@ -152,7 +152,7 @@ def closed(end: datetime) -> Reason:
     return waiting(
         "window_closed",
         f"The window of the upgrade ended at {moment_text(end)}, so no further batch is begun.",
-        "It goes on in the next window: run it then, with the moment of that window (upgrade_at).",
+        "It goes on in the next window: run the playbook then, with upgrade_at in that window.",
     )
 
 

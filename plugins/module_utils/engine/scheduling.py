@@ -41,7 +41,7 @@ def judge_delay(schedule: Schedule, seen: Seen) -> Iterator[Reason]:
         yield waiting(
             "start_delayed",
             f"The upgrade was to start at {moment_text(schedule.at)}, and has not begun. {_cause(seen)}",
-            "Cure what stands in its way; the next pass goes on.",
+            "Fix what stands in its way; the next pass goes on.",
         )
 
 
@@ -104,6 +104,6 @@ def _cause(seen: Seen) -> str:
 
 def _said(start: Start, plan: Mapping[str, Any]) -> str:
     lines = [f"is to start at {start.at}: to {plan['target_version']}, plan {plan['digest']}"]
-    lines += [f"to be cured before: {each}" for each in start.findings]
-    lines += [f"cured: {each}" for each in start.cured]
+    lines += [f"to be fixed before: {each}" for each in start.findings]
+    lines += [f"fixed: {each}" for each in start.cured]
     return "\n".join(lines)

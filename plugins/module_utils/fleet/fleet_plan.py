@@ -75,7 +75,7 @@ def _refusals(fleet: Fleet) -> Iterator[Reason]:
             yield refused(
                 "fleet_cluster_refused",
                 f"{each.name}: {each.cause}",
-                "Cure it, leave the cluster out with --limit, or raise upgrade_fleet_failures.",
+                "Fix it, leave the cluster out with --limit, or raise upgrade_fleet_failures.",
             )
 
 

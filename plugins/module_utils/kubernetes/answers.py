@@ -165,7 +165,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
     return _not_admitted(
         said,
         f"The Kubernetes API at {host} refused to {request.sentence()} ({status}): {said}.",
-        "Cure the cause it names and run again.",
+        "Fix the cause it names and run again.",
     )
 
 
@@ -210,7 +210,7 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
         return _not_admitted(
             said,
             f"The Kubernetes API at {host} refused to {request.sentence()}: {said}.",
-            "Cure the cause it names (a quota, an admission policy) and run again.",
+            "Fix the cause it names (a quota, an admission policy) and run again.",
         )
     user = match["user"] or ""
     if user == "system:anonymous":

@@ -148,7 +148,7 @@ def _status(content: bytes) -> Part:
     if not isinstance(found, dict):
         raise NotUnderstood.because(
             "kubernetes_not_understood",
-            "The Kubernetes API has not told in its own words how a command in a container has ended.",
+            "The Kubernetes API has not reported how a command in a container has ended.",
             "Run again; if this lasts, see whether something between here and the API server changes websockets.",
         )
     return found

@@ -62,6 +62,6 @@ def judge_fitness(nodes: Iterable[NodeFitness], baseline: datetime | None) -> It
                 yield waiting(
                     "kubernetes_node_unfit",
                     f"{said}.",
-                    "Uncordon it, or cure it; or take it out of upgrade_node_selector.",
+                    "Uncordon it, or fix it; or take it out of upgrade_node_selector.",
                     about=node.name,
                 )

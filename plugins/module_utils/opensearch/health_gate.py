@@ -180,7 +180,7 @@ class _Split:
         return combine((self._of(seen, part), Verdict((told,))))
 
     def _waiting_part(self, seen: Look, verdict: Verdict) -> Verdict:
-        """The verdict of a member that time may cure, if time does not cure the whole batch; else that of the batch."""
+        """The verdict of a member that time may fix, if time does not fix the whole batch; else that of the batch."""
         if verdict.state is not State.REFUSED:
             return verdict
         why = next(iter(verdict.deciding())).message
@@ -251,7 +251,7 @@ def _next(scope: Scope, verdict: Verdict) -> str:
     if scope.moment == BEFORE_STOP and verdict.state is State.WAITING:
         return "put allocation back, and begin again"
     if not verdict.passed:
-        return "wait" if verdict.state.value == "waiting" else "cure what is refused"
+        return "wait" if verdict.state.value == "waiting" else "fix what is refused"
     return {
         "before_upgrade": "begin the first batch",
         "before_batch": "restrict allocation and replace the batch",

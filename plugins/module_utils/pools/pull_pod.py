@@ -248,7 +248,7 @@ def _judge(pod: Pod, name: str, image: str, owner: str, failing: float) -> Reaso
             "image_not_proven",
             f"The pod that was to pull image {image} on {_HERE} failed "
             f"({pod.reason or 'no reason given'}): {pod.message.rstrip('.') or 'no message'}.",
-            "Cure the cause it names; for an image that takes longer to pull, raise wait_timeout.",
+            "Fix the cause it names; for an image that takes longer to pull, raise wait_timeout.",
         )
     if not pod.kubernetes_node:
         why = pod.scheduling_message.rstrip(".")

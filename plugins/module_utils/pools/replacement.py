@@ -144,7 +144,7 @@ def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
             "pod_blocked",
             f"StatefulSet {pool.name} (OrderedReady) does not make pod {sighting.member} before "
             f"{', '.join(sighting.blockers)} is Ready.",
-            f"Cure {', '.join(sighting.blockers)}; if its template was bad and is corrected, delete that pod.",
+            f"Fix {', '.join(sighting.blockers)}; if its template was bad and is corrected, delete that pod.",
         )
     failed = _latest(sighting.events, "FailedCreate")
     because = f": {failed.message.rstrip('.')}" if failed else ""
@@ -277,7 +277,7 @@ def _preparing(sighting: Sighting, pod: Pod) -> Reason:
         return waiting(
             "pod_not_prepared",
             f"Pod {pod.name} is not prepared on Kubernetes node {pod.kubernetes_node}: {trouble.message.rstrip('.')}.",
-            "Cure what it names: the volume, the secret or the network.",
+            "Fix what it names: the volume, the secret or the network.",
         )
     return waiting(
         "pod_preparing", f"Pod {pod.name} is being prepared (image, volumes) on Kubernetes node {pod.kubernetes_node}."

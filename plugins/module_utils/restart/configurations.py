@@ -143,7 +143,7 @@ class Configurations:
         """Write the content that the restart of a member brings, unless it is there. The result is its checksum.
 
         Raises:
-            Refusal: there is none, which somebody may cure meanwhile, or it cannot be written, or somebody else has
+            Refusal: there is none, which somebody may fix meanwhile, or it cannot be written, or somebody else has
                 written another one.
         """
         if pool not in self.wanted:

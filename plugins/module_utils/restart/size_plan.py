@@ -22,7 +22,7 @@ from .judge.sizes import Size, judge_sizes, sizes_in
 
 REMOVAL = "removal"
 """The way of a batch whose member is removed."""
-_REMEDY = "Add a member, or cure what the deciders name; or leave the size of the pool as it is."
+_REMEDY = "Add a member, or fix what the deciders name; or leave the size of the pool as it is."
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) 
         raise refusal(
             "schedule_without_record",
             "An upgrade at a given time needs a record, and none is kept (upgrade_record_kept_in).",
-            "Keep it in Kubernetes or in a file, or give no moment (upgrade_at).",
+            "Keep it in Kubernetes or in a file, or give no upgrade_at.",
         )
 
     def change(before: Record | None) -> Record | None:

@@ -154,7 +154,7 @@ def test_a_batch_that_does_not_come_back_stops_the_run_and_all_is_put_back(house
     house.write(stuck=["1"])
     said = house.play("example.lamps.lamps", 2, target_version="led", upgrade_confirm=agreed, upgrade_member_timeout=1)
     assert "Stopped at batch-01 (See the batch lit): Lamp 1 is not lit yet." in said
-    assert "All is as it was before the run. Cure the cause and run the playbook again" in said
+    assert "All is as it was before the run. Fix the cause and run the playbook again" in said
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
 
 
@@ -228,7 +228,7 @@ def test_a_run_that_is_asked_to_stop_puts_everything_back(house: House) -> None:
     assert process.wait(LONGEST) == 2, process.output
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")
     assert f"Note: {aborted}" in process.output
-    for wrong in ("un the playbook again", "has failed", "Cure the cause"):
+    for wrong in ("un the playbook again", "has failed", "Fix the cause"):
         assert wrong not in process.output.partition("Stopped at")[2], wrong
 
     # Nothing is running, and nothing is to be put back: what it says is what it finds.

@@ -114,7 +114,7 @@ def _take_back(at: At, upgrade: Upgrade) -> Reason:
     nodes = ", ".join(upgrade.nodes)
     if at.seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES:
         said = f"Upgrade {upgrade.name} of {nodes or 'all nodes'} goes on, since its kind offers no way back."
-        remedy = "Cure what holds it up: its state and message, and those of its NodeDataEngineUpgrade, say what."
+        remedy = "Fix what holds it up: its state and message, and those of its NodeDataEngineUpgrade, say what."
         return waiting("upgrade_goes_on", said, remedy, about=upgrade.name)
     if not upgrade.abort_requested and upgrade.carries_undo:
         _request_abort(at, upgrade)

@@ -109,5 +109,5 @@ def snapshot_failed(snapshot: Snapshot, node: str) -> Reason:
         "snapshot_failed",
         f"Snapshot {snapshot.name} of volume {snapshot.volume}, made before node {node} is changed, failed:"
         f" {snapshot.error}.",
-        "Cure the cause it names, delete that snapshot, and run again.",
+        "Fix the cause it names, delete that snapshot, and run again.",
     )

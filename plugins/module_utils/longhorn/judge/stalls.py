@@ -18,7 +18,7 @@ from .volumes import busy, is_whole, rebuilds, touched
 ABORTS: Mapping[str, tuple[str, str]] = {
     "timeout": (
         "it took longer than Longhorn allows for one node",
-        "Cure what held it up, or raise the setting v2-instance-manager-upgrade-timeout.",
+        "Fix what held it up, or raise the setting v2-instance-manager-upgrade-timeout.",
     ),
     "target-image-changed": (
         "the image that Longhorn upgrades to was changed",

@@ -241,7 +241,7 @@ def _failed(seen: Longhorn, upgrade: Upgrade, node: str) -> Reason:
         "upgrade_failed",
         f"Upgrade {upgrade.name} of node {node} has ended in state {state}"
         f"{': ' + message.rstrip('.') if message else ', without a message'}.{of_volumes}{''.join(found)}{goes_on}",
-        "Cure the cause; the next run makes another upgrade, which goes on with what is left.",
+        "Fix the cause; the next run makes another upgrade, which goes on with what is left.",
     )
 
 

@@ -50,7 +50,7 @@ def judge_addable(seen: MachineDeployment, extra: int) -> Iterator[Reason]:
     if seen.most is not None and wanted > seen.most:
         yield refused(
             "machines_above_maximum",
-            f"{seen.called} would get {wanted} machines, and the cluster autoscaler is told to give it {seen.most} at"
+            f"{seen.called} would get {wanted} machines, and the cluster autoscaler may give it {seen.most} at"
             " the most.",
             f"Raise its annotation {MOST} to {wanted} or more, or ask for fewer extra machines.",
         )
@@ -94,7 +94,7 @@ def judge_ready(seen: MachineDeployment, machines: Iterable[Machine]) -> Iterato
     yield waiting(
         "machines_not_ready",
         f"{seen.called} has {counted} machines Ready{_last_word(unready)}.",
-        "See why it does not become Ready: clusterctl describe cluster tells it, and so do the events of the machine.",
+        "See why it does not become Ready: clusterctl describe cluster and the events of the machine show it.",
         about=seen.key,
     )
 

@@ -54,7 +54,7 @@ def judge_settled(seen: MachineDeployment, machines: Sequence[Machine], members:
     if len(sets) > 1 or (seen.observed and seen.up_to_date < seen.replicas):
         yield waiting(
             "machines_roll_out",
-            f"{seen.called} is being rolled out, and until that ends nobody can say which machines Cluster API"
+            f"{seen.called} is being rolled out, and until that ends it is not known which machines Cluster API"
             " would delete.",
             "If it does not end, see what holds the rollout up.",
             about=seen.key,

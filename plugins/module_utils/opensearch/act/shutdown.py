@@ -94,6 +94,6 @@ def _others(state: ClusterState, names: Collection[str], present: Collection[Shu
 def _not_registered(error: Refusal) -> Reason:
     return remark(
         "shutdown_not_registered",
-        f"The servers were not told that the members restart: {error.verdict.reasons[0].message}",
+        f"The restart of the members could not be announced to the servers: {error.verdict.reasons[0].message}",
         "Give the user the cluster privilege manage if they are to know. The restriction of allocation is enough.",
     )

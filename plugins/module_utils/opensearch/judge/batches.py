@@ -271,9 +271,9 @@ def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], fi
     if first_as == "canary":
         return f"{words}; the canary goes first"
     if first_as == "cured":
-        return f"{words}; not in the cluster, so it is cured first, on {pools[first.pool].image}"
+        return f"{words}; not in the cluster, so it is brought back first, on {pools[first.pool].image}"
     if first.version is None:
-        return f"{words}; not in the cluster, so it is cured first"
+        return f"{words}; not in the cluster, so it is brought back first"
     if first.under_way:
         return f"{words}; an interrupted run has begun with it"
     if not first.ready and not pools[first.pool].by_partition:

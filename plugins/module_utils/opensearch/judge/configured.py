@@ -76,7 +76,7 @@ def _ends_members(name: str, members: list[str], retired: Retired, target: Versi
         f"Members have the setting {name} in their own configuration: {enumerate_few(members)}. OpenSearch {target}"
         " does not know it, and ends at once where it is set.",
         f"Take it out of opensearch.yml, or of the environment of the container, before these members start again."
-        f"{_instead(retired)} Members tell what they were started with, so if that is done, go on with skip_checks:"
+        f"{_instead(retired)} Members report what they were started with, so if that is done, go on with skip_checks:"
         " [settings].",
     )
 

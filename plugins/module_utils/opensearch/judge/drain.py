@@ -51,7 +51,7 @@ def size_text(count: float) -> str:
 
 
 _REMEDY = (
-    "Add a member, or cure what the deciders name. Or replace these members without draining them"
+    "Add a member, or fix what the deciders name. Or replace these members without draining them"
     " (upgrade_ephemeral: restart), which is safe as long as every shard has a started copy elsewhere."
 )
 

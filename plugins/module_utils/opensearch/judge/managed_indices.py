@@ -54,7 +54,7 @@ def judge_managed(managed: Managed) -> Iterator[Reason]:
             "index_action_failed",
             f"Index state management (ISM) has failed on {enumerate_few(index.name for index in failed)}"
             f"{f', on {failed[0].name} with: {said}' if said else ''}.",
-            "See GET _plugins/_ism/explain, cure the cause, then POST _plugins/_ism/retry/<index>.",
+            "See GET _plugins/_ism/explain, fix the cause, then POST _plugins/_ism/retry/<index>.",
         )
     if managed.asked and managed.read < max(1, managed.total):
         yield remark(

@@ -22,7 +22,7 @@ from ..observe.explanation import Explanation
 from ..observe.recoveries import Recoveries
 from ..observe.state import ClusterState, Health, ShardCopy
 
-_RETRY = "Look at the allocation explanation, cure the cause, then POST _cluster/reroute?retry_failed=true"
+_RETRY = "Look at the allocation explanation, fix the cause, then POST _cluster/reroute?retry_failed=true"
 
 
 def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
@@ -30,7 +30,7 @@ def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> boo
 
     The upgraded one may then hold it, though others refuse it for being of another tier (`filter`, `target_pool`), full
     (`disk_threshold`), or a holder of another copy (`same_shard`). If a member that is upgraded already is too old for
-    the replica, the upgrade does not cure it.
+    the replica, the upgrade does not fix it.
     """
     only = frozenset({"node_version"})
     too_old = {identity for identity, deciders in explanation.refusing.items() if only <= deciders}
@@ -153,7 +153,7 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
     return refused(
         "unassigned",
         f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}).",
-        "Cure what the deciders name, or lower number_of_replicas of that index; waiting would not change it. To"
+        "Fix what the deciders name, or lower number_of_replicas of that index; waiting would not change it. To"
         " leave the index as it is, name it in allow_red_indices.",
     )
 
@@ -180,7 +180,7 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
         "primary_unassigned",
         f"{subject} {fit} on none of the {situation.members} data members (deciders: {_deciders(situation.deciders)}):"
         f" {red}.{never}",
-        f"Cure what the deciders name, or delete the index (waiting would not change it), {leave}.",
+        f"Fix what the deciders name, or delete the index (waiting would not change it), {leave}.",
     )
 
 

@@ -152,7 +152,7 @@ def _endangered(state: ClusterState, shards: list[str], down: frozenset[str]) ->
             "last_started_copy",
             f"{_names(state, down)} holds the last started copy of {enumerate_few(shards)}; the other copies are not"
             " started yet.",
-            "Wait for the recovery, or cure what keeps the other copies from starting.",
+            "Wait for the recovery, or fix what keeps the other copies from starting.",
         )
 
 
@@ -268,7 +268,7 @@ def judge_last_copies(
             "last_started_copy",
             f"{name} holds the only copy of {enumerate_few(shards)} that can be assigned; the replicas fit on no member"
             f" (deciders: {deciders}).",
-            "Cure what the deciders name; or accept with allow_red_indices that these indices are red while that member"
+            "Fix what the deciders name; or accept with allow_red_indices that these indices are red while that member"
             " restarts.",
         )
 

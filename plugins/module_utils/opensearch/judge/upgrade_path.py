@@ -180,7 +180,7 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
     if unknown:
         yield refused(
             "index_version_unknown",
-            f"Indices do not tell in which version they were created: {enumerate_few(unknown)}.",
+            f"Indices do not show in which version they were created: {enumerate_few(unknown)}.",
             "Look at index.version.created in the settings of these indices: without it nothing can be proven.",
         )
 

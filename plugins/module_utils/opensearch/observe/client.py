@@ -366,7 +366,7 @@ def _answered(asked: Asked, where: str, method: str, path: str, error: Any, user
     return (NotServed if unserved else Refusal).because(
         "opensearch_answer",
         f"{asked.subject} answered {error.status_code} to {method} {path}: {said}.",
-        "Cure the cause it names and run again.",
+        "Fix the cause it names and run again.",
     )
 
 

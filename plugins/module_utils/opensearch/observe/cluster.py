@@ -337,7 +337,7 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
     if failures:
         raise Unreachable.because(
             "opensearch_unavailable",
-            f"Some members of OpenSearch did not tell their {what}.",
+            f"Some members of OpenSearch did not report their {what}.",
             f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
         )
 

@@ -113,7 +113,7 @@ def judge_together(
 def judge_all_ready(missing: Collection[str], unready: Collection[str]) -> Iterator[Reason]:
     """Whether every member is up whose process is to be stopped together with all others.
 
-    One that is down before has a fault of its own, which a restart of all would only be known not to cure once the
+    One that is down before has a fault of its own, which a restart of all would only be known not to fix once the
     whole cluster is away.
     """
     remedy = (

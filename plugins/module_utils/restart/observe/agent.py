@@ -196,7 +196,7 @@ class AgentClient:
             return Unreachable.because(
                 "agent_unavailable",
                 f"The agent at {self.where} cannot carry out {path} now: {reason}.",
-                "Cure the cause it names, such as a full volume of its --state-directory.",
+                "Fix the cause it names, such as a full volume of its --state-directory.",
             )
         return refusal(
             "agent_answer",

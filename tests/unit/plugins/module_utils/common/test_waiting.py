@@ -77,9 +77,7 @@ class Wait:
 
 
 def because(*messages: str) -> Verdict:
-    return Verdict(
-        (*(waiting(f"code_{text}", text, f"Cure {text}.") for text in messages), remark("said", "A remark."))
-    )
+    return Verdict((*(waiting(f"code_{text}", text, f"Fix {text}.") for text in messages), remark("said", "A remark.")))
 
 
 def test_what_passes_at_once_is_not_waited_for() -> None:
@@ -205,8 +203,8 @@ def test_when_time_is_over_the_waiting_reasons_become_a_refusal() -> None:
     assert seen == 20.0
     assert verdict.state is State.REFUSED
     assert [(r.state, r.code, r.message, r.remedy) for r in verdict.reasons] == [
-        (State.REFUSED, "code_one", "one", "Cure one."),
-        (State.REFUSED, "code_two", "two", "Cure two."),
+        (State.REFUSED, "code_one", "one", "Fix one."),
+        (State.REFUSED, "code_two", "two", "Fix two."),
         (State.REFUSED, "timed_out", "This did not change within 20 s (wait_timeout).", verdict.reasons[2].remedy),
         (State.PASSED, "said", "A remark.", ""),
     ]

@@ -18,7 +18,7 @@ NEW, OLD = "3.8.0", "2.19.6"
 
 
 def batch(*members: str, pools: tuple[str, ...] = ("data",), cures: bool = False) -> Json:
-    return {"name": f"batch.{members[0]}{'.cure' if cures else ''}", "pools": pools, "members": members, "cures": cures}
+    return {"name": f"batch.{members[0]}{'.fix' if cures else ''}", "pools": pools, "members": members, "cures": cures}
 
 
 def plan(*batches: Json, upgraded: str = "", away: str = "", **more: Any) -> Json:
@@ -99,7 +99,7 @@ def test_members_of_several_pools_share_a_batch() -> None:
 
 def test_a_member_that_was_only_brought_back_is_still_to_be_upgraded() -> None:
     record = begin(None, plan(batch("b", cures=True), batch("b"), away="b"))
-    record = came_to(came_to(record, "batch.b.cure", "upgrading"), "batch.b.cure", "done")
+    record = came_to(came_to(record, "batch.b.fix", "upgrading"), "batch.b.fix", "done")
     assert told(record)["data"] == ("pending", "ab")
     assert told(came_to(record, "batch.b", "done"))["data"] == ("upgrading", "a")
 

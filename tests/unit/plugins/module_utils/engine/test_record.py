@@ -249,7 +249,7 @@ def test_a_pass_that_waits_is_gone_on_with() -> None:
 )
 def test_an_end_is_noted_with_its_reason(event: Event, phase: Phase) -> None:
     sentence = "Stopped at batch-01.a (Prove it): Shard 3 of 2.19.6 is lost."
-    message = f"{sentence} Cure it."
+    message = f"{sentence} Fix it."
     record = ended(first("a"), event, message, "t5")
     assert record is not None
     said = "" if event is Event.COMPLETED else sentence

@@ -105,7 +105,7 @@ def test_an_upgrade_that_goes_on_tells_the_numbers_of_the_whole() -> None:
 
 
 def test_members_that_are_away_and_remarks_are_told() -> None:
-    cured = batch("m-1", special="; not in the cluster, so it is cured first", cures=True)
+    cured = batch("m-1", special="; not in the cluster, so it is brought back first", cures=True)
     remark = {"state": "passed", "code": "odd", "message": "Something is odd.", "remedy": "Look at it."}
     odd = {**remark, "state": "refused"}
     old = {"state": "refused", "code": "old", "message": "It is old.", "remedy": ""}
@@ -113,7 +113,7 @@ def test_members_that_are_away_and_remarks_are_told() -> None:
     facts["verdict"] = {"state": "refused", "reasons": [remark, odd, remark, old, odd]}
     lines = plan_lines(facts, Words(notes=("Pool a keeps no data.",)))
     assert "2.18.0, 2.19.6 → 3.8.0" in lines[0]
-    assert lines[1].endswith("; not in the cluster, so it is cured first")
+    assert lines[1].endswith("; not in the cluster, so it is brought back first")
     assert lines[-5:] == [
         "  Note: Pool a keeps no data.",
         "  Note: Something is odd. Look at it.",
@@ -122,7 +122,7 @@ def test_members_that_are_away_and_remarks_are_told() -> None:
         "  - It is old.",
     ]
     facts["verdict"] = {"state": "passed", "reasons": [remark]}
-    counts = "Plan: 3 to upgrade, 1 to cure first, 0 already on 3.8.0, 1 left out."
+    counts = "Plan: 3 to upgrade, 1 to fix first, 0 already on 3.8.0, 1 left out."
     assert plan_lines(facts, Words())[-1] == counts
     assert plan_lines({**facts, "batches": []}, Words()) == [
         "Nothing to do for the members that are planned for. Not on 3.8.0: x.",
@@ -282,7 +282,7 @@ def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
     lines = ending(failures=[CAUSE], failed=True, record=failed(*TOOK))
     assert lines == [
         CAUSE,
-        "Allocation is as it was before the run. Cure the cause and run the playbook again: finished members are left "
+        "Allocation is as it was before the run. Fix the cause and run the playbook again: finished members are left "
         "alone.",
         "  data-1   deleted, NOT back",
         "  data-2   NOT back",

@@ -108,8 +108,8 @@ def test_more_than_is_kept_is_said_to_be_cut() -> None:
         (failure(message="Internal error occurred: no such thing."), "could not run sha256sum in container server"),
         (failure(reason="NonZeroExitCode", message="odd"), "odd"),
         (failure(), "no reason is given"),
-        (b"\x03not JSON", "has not told in its own words"),
-        (b"\x03[]", "has not told in its own words"),
+        (b"\x03not JSON", "has not reported how"),
+        (b"\x03[]", "has not reported how"),
         (failure(details=[]), "is not understood"),
     ],
 )

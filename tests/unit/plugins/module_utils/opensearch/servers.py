@@ -175,4 +175,4 @@ class Servers:
 
 def answered(status: int, said: str) -> Refusal:
     """The refusal of the client for an answer of the server."""
-    return refusal("opensearch_answer", f"OpenSearch answered {status}: {said}.", "Cure the cause.")
+    return refusal("opensearch_answer", f"OpenSearch answered {status}: {said}.", "Fix the cause.")

@@ -96,7 +96,7 @@ def test_what_is_refused_without_system_indices_stays_refused() -> None:
 
 
 UNANSWERED = Unreachable(refused("opensearch_unreachable", "There was no answer within request_timeout.", "Wait."))
-NOT_TAKEN = refusal("opensearch_answer", "OpenSearch answered 400: an HTTP line is larger than 4096 bytes.", "Cure it.")
+NOT_TAKEN = refusal("opensearch_answer", "OpenSearch answered 400: an HTTP line is larger than 4096 bytes.", "Fix it.")
 
 
 @pytest.mark.parametrize("error", [UNANSWERED, NOT_TAKEN])

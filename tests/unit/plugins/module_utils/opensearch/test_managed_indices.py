@@ -141,7 +141,7 @@ def test_a_plugin_that_is_gone_manages_nothing_and_an_outage_or_a_denial_is_no_p
 ) -> None:
     client = servers()
     answers: list[Refusal] = [
-        NotServed.because("opensearch_answer", "OpenSearch answered 400: no handler found.", "Cure it."),
+        NotServed.because("opensearch_answer", "OpenSearch answered 400: no handler found.", "Fix it."),
         Unreachable.because("opensearch_unavailable", "It cannot answer.", "Wait."),
     ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planning waits for an answer as gates do, and tells at once what waiting would not cure."""
+"""Planning waits for an answer as gates do, and tells at once what waiting would not fix."""
 
 from __future__ import annotations
 

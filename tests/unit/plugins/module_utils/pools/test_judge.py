@@ -129,7 +129,7 @@ def test_members_of_several_pools_belong_to_the_one_that_keeps_a_pod_of_that_nam
         (["data-0", "web-0"], ["data-0", "web-0"], []),
         (["web-2"], ["data-0", "web-0"], ["web"]),
         (["data-1", "web-2"], ["data-0", "web-0"], ["data", "web"]),
-        # Part of the batch is down: for the part that is not, this is no cure.
+        # Part of the batch is down: for the part that is not, this is no fix.
         (["data-0", "data-1"], ["data-0", "web-0"], ["data"]),
         (["data-0", "data-1", "web-0"], ["data-0", "web-0"], []),
     ],

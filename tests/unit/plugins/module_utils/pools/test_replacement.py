@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judging a replacement: each way to be stuck is named, and only what time cannot cure is refused."""
+"""Judging a replacement: each way to be stuck is named, and only what time cannot fix is refused."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def begins(monkeypatch: pytest.MonkeyPatch) -> Begins:
     return Begins(monkeypatch)
 
 
-NO = Verdict((refused("no", "It says no.", "Cure it."),))
+NO = Verdict((refused("no", "It says no.", "Fix it."),))
 
 
 def codes(result: Json) -> list[str]:

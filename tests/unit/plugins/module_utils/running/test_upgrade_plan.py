@@ -156,7 +156,7 @@ def test_the_gate_is_told_which_checks_to_make(modules: Modules) -> None:
 
 def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
     for name in ASKED:
-        modules.says[name] = Verdict((refused(f"no_{name}", f"{name} says no.", "Cure it."),))
+        modules.says[name] = Verdict((refused(f"no_{name}", f"{name} says no.", "Fix it."),))
     result = modules.plan()
     assert result["failed"]
     assert codes(result) == [f"no_{name}" for name in ASKED]
@@ -300,8 +300,8 @@ def test_an_upgrade_is_pending_until_its_moment_with_what_is_new_and_what_is_cur
     modules.plan(at=at, wait=False, announce=True)
     assert [each.more[-1:] for each in kept()[0].history] == [
         (),
-        ("to be cured before: A member is gone.",),
-        ("cured: A member is gone.",),
+        ("to be fixed before: A member is gone.",),
+        ("fixed: A member is gone.",),
     ]
 
 
@@ -347,7 +347,7 @@ def test_before_its_time_what_stands_in_the_way_is_told_and_announced_and_refuse
     result = modules.plan(at=moment(3_600), wait=False)
     assert (result["verdict"]["state"], codes(result)) == ("waiting", ["gone", "starts_later"])
     said = {one["code"]: (one["state"], one["message"]) for one in result["verdict"]["reasons"]}
-    assert said["gone"] == ("passed", "To be cured before the start: A member is gone.")
+    assert said["gone"] == ("passed", "To be fixed before the start: A member is gone.")
     waits = modules.plan(at=moment(3_600))
     assert (waits["verdict"]["state"], codes(waits)) == ("refused", ["gone", "starts_later"])
 
@@ -366,7 +366,7 @@ def test_a_run_that_waits_begins_at_its_time(modules: Modules, monkeypatch: pyte
 
 
 def test_other_refusals_are_told_beside_a_window_that_is_over(modules: Modules) -> None:
-    modules.says["upgrade_lock"] = Verdict((refused("no_lock", "It says no.", "Cure it."),))
+    modules.says["upgrade_lock"] = Verdict((refused("no_lock", "It says no.", "Fix it."),))
     assert codes(modules.plan(at=moment(-8_000))) == ["no_lock", "window_over"]
 
 
