@@ -68,17 +68,18 @@ def test_variables_of_the_inventory_are_looked_at_too(ansible_environment: Mappi
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("playbook", "given", "said"),
     [
-        ({"upgrade_namespace": "search"}, ("The Kubernetes API", "Check upgrade_kubernetes.host")),
-        ({"upgrade_groups": ["search"]}, ("The search cluster", "Check upgrade_opensearch.hosts")),
+        ("status", {"upgrade_namespace": "search"}, ("The Kubernetes API", "Check upgrade_kubernetes.host")),
+        ("status", {"upgrade_groups": ["search"]}, ("The search cluster", "Check upgrade_opensearch.hosts")),
+        ("report", {"upgrade_namespace": "search"}, ("The Kubernetes API", "Check upgrade_kubernetes.host")),
     ],
 )
-def test_status_says_at_once_that_nobody_answers(
-    given: Mapping[str, Any], said: tuple[str, str], ansible_environment: Mapping[str, str]
+def test_status_and_report_say_at_once_that_nobody_answers(
+    playbook: str, given: Mapping[str, Any], said: tuple[str, str], ansible_environment: Mapping[str, str]
 ) -> None:
     ways = {"upgrade_kubernetes": {"host": NOWHERE}, "upgrade_opensearch": {"hosts": [NOWHERE]}}
-    code, output = play("status", {**given, **ways}, ansible_environment)
+    code, output = play(playbook, {**given, **ways}, ansible_environment)
     assert code != 0
     who, remedy = said
     assert f"{who} at {NOWHERE} cannot be reached" in output
