@@ -96,9 +96,11 @@ class Waited:
     _first: dict[str, str] = field(default_factory=dict)
 
     def during(self, verdict: Verdict, seconds: float) -> None:
-        """Count seconds spent for each deciding reason."""
+        """Count seconds for each code that decides, once for however many things it is said of."""
         for reason in verdict.deciding():
-            key = (reason.code, self._first.setdefault(reason.code, reason.message))
+            self._first.setdefault(reason.code, reason.message)
+        for code in dict.fromkeys(reason.code for reason in verdict.deciding()):
+            key = (code, self._first[code])
             self.seconds[key] = self.seconds.get(key, 0.0) + seconds
 
     def as_result(self) -> list[dict[str, Any]]:

@@ -270,6 +270,12 @@ def test_each_reason_is_given_the_seconds_that_it_was_waited_for() -> None:
     ]
 
 
+def test_a_reason_that_is_said_of_many_things_at_once_has_its_seconds_once() -> None:
+    wait, volumes = Wait(), [waiting("degraded", f"Volume {number} is degraded.") for number in range(75)]
+    wait.run(lambda second: Verdict(tuple(volumes[int(second) :])) if second < 10 else PASSED)
+    assert wait.waited.as_result() == [{"code": "degraded", "message": "Volume 0 is degraded.", "seconds": 10.0}]
+
+
 def test_what_was_not_waited_for_has_no_seconds() -> None:
     wait = Wait()
     wait.run(lambda _second: PASSED)
