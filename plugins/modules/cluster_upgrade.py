@@ -57,6 +57,11 @@ options:
     description: The cause of a failure, for O(state=ended).
     type: str
     default: ''
+  codes:
+    description: The codes of the reasons of that failure.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     support: full

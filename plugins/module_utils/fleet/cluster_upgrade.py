@@ -29,6 +29,7 @@ CONTRACT = Contract(
         "secrets": {"type": "dict", "default": {}, "no_log": True},
         "inventory": {"type": "list", "elements": "path", "default": []},
         "cause": {"type": "str", "default": ""},
+        "codes": {"type": "list", "elements": "str", "default": []},
     },
     guarded=False,
 )
@@ -85,7 +86,8 @@ def _ended_elsewhere(task: Task, folder: Folder, before: Cluster) -> Cluster:
     """The end of an upgrade that the user's own launcher has run. With a `cause` it has failed."""
     cause = task.params["cause"]
     seconds = (utc_now() - moment_of(before.began)).total_seconds() if before.began else 0.0
-    ended = replace(before, state=FAILED if cause else DONE, cause=cause, ended=now_text(), seconds=seconds)
+    how = {"state": FAILED if cause else DONE, "cause": cause, "codes": tuple(task.params["codes"])}
+    ended = replace(before, **how, ended=now_text(), seconds=seconds)
     folder.put(ended)
     return ended
 

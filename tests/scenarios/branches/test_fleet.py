@@ -104,6 +104,7 @@ def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(cluste
     assert clusters.states() == {"staging": "failed", "north": "not begun", "south": "not begun"}
     assert clusters.on(TO) == ["staging"]
     assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
+    assert clusters.record("staging")["codes"] == statistics(stopped)["upgrade_reasons"] == ["soak_failed"]
 
 
 @pytest.mark.soak
