@@ -23,7 +23,9 @@ def annotate(cluster: Cluster, annotations: Mapping[str, str | None]) -> str:
     """Annotates the record of the upgrade as kubectl does; gives its name."""
     with cluster.ground.client() as api:
         core: Any = client.CoreV1Api(api)
-        (found,) = core.list_namespaced_config_map(cluster.namespace).items
+        there = core.list_namespaced_config_map(cluster.namespace).items
+        # A real API server keeps its certificate in each namespace, too.
+        (found,) = (each for each in there if each.metadata.name.startswith("stateful-upgrade-"))
         core.patch_namespaced_config_map(
             found.metadata.name, cluster.namespace, {"metadata": {"annotations": dict(annotations)}}
         )

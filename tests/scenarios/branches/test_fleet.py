@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import secrets
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +36,9 @@ class Clusters:
     """Three clusters with an inventory of which each is a host."""
 
     def __init__(self, ground: Ground, environment: Mapping[str, str], folder: Path) -> None:
-        self.of = {name: Cluster.start(ground, f"fleet-{name}", three_combined, FROM) for name in NAMES}
+        # The namespaces of the test before may still be going.
+        mark = secrets.token_hex(2)
+        self.of = {name: Cluster.start(ground, f"fleet-{mark}-{name}", three_combined, FROM) for name in NAMES}
         self.folder = folder / "fleet"
         self._environment = {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
         self._inventory = folder / "clusters.yml"
