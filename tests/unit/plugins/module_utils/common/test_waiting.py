@@ -270,7 +270,7 @@ def test_each_reason_is_given_the_seconds_that_it_was_waited_for() -> None:
     ]
 
 
-def test_a_reason_that_is_said_of_many_things_at_once_has_its_seconds_once() -> None:
+def test_a_reason_of_many_things_whose_sentence_changes_has_its_seconds_once() -> None:
     wait, volumes = Wait(), [waiting("degraded", f"Volume {number} is degraded.") for number in range(75)]
     wait.run(lambda second: Verdict(tuple(volumes[int(second) :])) if second < 10 else PASSED)
     assert wait.waited.as_result() == [{"code": "degraded", "message": "Volume 0 is degraded.", "seconds": 10.0}]
@@ -293,12 +293,6 @@ def test_an_api_out_of_reach_is_given_its_seconds() -> None:
     wait = Wait()
     wait.run(away)
     assert spent(wait) == {"api_unreachable": 5.0}
-
-
-def test_a_reason_whose_sentence_changes_is_one_reason() -> None:
-    wait = Wait()
-    wait.run(lambda second: Verdict((waiting("moving", f"{10 - second:.0f} shards move."),)) if second < 10 else PASSED)
-    assert wait.waited.as_result() == [{"code": "moving", "message": "10 shards move.", "seconds": 10.0}]
 
 
 def test_the_seconds_of_two_waits_of_a_task_add_up_and_nothing_is_waited_for_in_between() -> None:
