@@ -193,7 +193,7 @@ def test_a_member_that_does_not_answer_is_waited_for_and_a_user_without_the_righ
     with pytest.raises(Refusal, match=r"skip_checks: \[settings\]"):
         look(client, "before_upgrade", 0)
     silent: Any = Servers(silent=[{"reason": "x"}])
-    with pytest.raises(Unreachable, match=r"did not tell their settings"):
+    with pytest.raises(Unreachable, match=r"did not report their settings"):
         look(silent, "before_upgrade", 0, Selection(frozenset({"disk", "tasks"})))
 
 

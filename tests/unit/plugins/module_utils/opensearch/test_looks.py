@@ -253,7 +253,7 @@ FAN_OUT = frozenset({"disk", "tasks", "settings"})
 @pytest.mark.parametrize("asked", sorted(FAN_OUT))
 def test_a_member_that_does_not_answer_is_asked_again(asked: str) -> None:
     client: Any = Servers(silent=[{"type": "failed_node_exception"}])
-    with pytest.raises(Unreachable, match="Some members of OpenSearch did not tell"):
+    with pytest.raises(Unreachable, match="Some members of OpenSearch did not report"):
         look(client, "before_upgrade", 0, Selection(FAN_OUT - {asked}))
     look(client, "before_upgrade", 0, Selection(FAN_OUT))
 
