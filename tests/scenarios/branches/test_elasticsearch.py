@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, seven_members, three_combined
+from tests.scenarios.branches.conftest import REAL
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAN, play, upgrade
@@ -26,7 +27,7 @@ def seven(ground: Ground) -> Iterator[Cluster]:
     cluster.remove()
 
 
-@pytest.mark.soak
+@pytest.mark.skipif(REAL, reason="7.17 is no server of the lab")
 def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(ground, "elastic-major", three_combined, OLD, product=ELASTICSEARCH)
     try:
