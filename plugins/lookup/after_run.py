@@ -64,8 +64,9 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         if inventory is not None:
             _without_batches(inventory)
         facts = getattr(manager, "_nonpersistent_fact_cache", {})
-        for host in [*facts]:
-            facts[host] = {name: value for name, value in facts[host].items() if name not in made_in(facts[host])}
+        for of_host in facts.values():
+            for name in made_in(of_host):
+                of_host.pop(name, None)
         return list(terms)
 
 

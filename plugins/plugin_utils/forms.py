@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The forms of text that a variable takes, by the name that its entry in the table gives (`values`). Pure.
 
-Each text is read by the function that reads it later, so that none passes here and is refused in the middle of a run.
+A date, an age and a share are read by the function that reads them later, so that none passes here and is refused in
+the middle of a run. The others have a pattern of their own here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _LABELS = re.compile(rf"{_ONE}(,{_ONE})*")
 _BYTES = re.compile(r"\d+(\.\d+)?(b|k|kb|m|mb|g|gb|t|tb|p|pb)", re.IGNORECASE)
 """An amount of bytes, as `ByteSizeValue.parseBytesSizeValue` of both servers reads it, but for those without a unit."""
 _IMAGE = re.compile(
-    r"(?P<host>[A-Za-z0-9][-.A-Za-z0-9]*(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][-.\w]{0,127})?(@\w+:[0-9a-f]{32,})?"
+    r"([A-Za-z0-9][-.A-Za-z0-9]*(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][-.\w]{0,127})?(@\w+:[0-9a-f]{32,})?"
 )
 """The reference of an image, as the distribution of images writes it (`reference.Parse`)."""
 
@@ -40,7 +41,7 @@ class Form:
     read: Callable[[str], object]
     """Raises ValueError or Refusal if a text does not have it."""
     said: str
-    """The words behind "must be"."""
+    """The words after "must be"."""
     shown: bool = True
     """Whether a wrong text may be repeated."""
 

@@ -22,7 +22,7 @@ Remaining = Mapping[str, tuple[float, ...]]
 FIRST_ANSWER = 5.0
 """Seconds within which somebody has to be there at the first look of a task that has touched nothing yet."""
 SILENCE = 3.0
-"""Seconds without an answer after which the cause and its fix are told, while it is waited for all the same."""
+"""Seconds without an answer after which the cause and its fix are reported, while the wait goes on."""
 
 INSTANT = 1e-6
 """Seconds too short to sleep: a floating-point clock might not move at all."""
@@ -97,10 +97,10 @@ class Waited:
 
     def during(self, verdict: Verdict, seconds: float) -> None:
         """Count seconds for each code that decides, once for however many things it is said of."""
-        for reason in verdict.deciding():
-            self._first.setdefault(reason.code, reason.message)
-        for code in dict.fromkeys(reason.code for reason in verdict.deciding()):
-            key = (code, self._first[code])
+        keys = {
+            (reason.code, self._first.setdefault(reason.code, reason.message)): None for reason in verdict.deciding()
+        }
+        for key in keys:
             self.seconds[key] = self.seconds.get(key, 0.0) + seconds
 
     def as_result(self) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ def wait_for(
 
 
 class _Quiet:
-    """The time without an answer: it is told with its fix, and ends the wait if nobody was ever there."""
+    """The time without an answer: it is reported with its fix, and ends the wait if no one ever answered."""
 
     def __init__(self, patience: Patience, voice: Voice, start: float) -> None:
         self._patience = patience
