@@ -13,11 +13,11 @@ class ModuleDocFragment:
 options:
   at:
     description:
-      - The moment from which on the upgrade may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
+      - The time from which on the upgrade may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
         default it may start at any time.
-      - Before that moment the verdict is V(waiting). With O(wait) the task waits for the moment, up
-        to 15 minutes. If no batch has begun after a quarter of O(window), the record tells that once with its causes,
-        and a single pass ends there.
+      - Before that time the verdict is V(waiting). With O(wait) the task waits for it, up to 15 minutes. If no batch
+        has begun after a quarter of O(window), the record reports that once with its causes, and a single pass ends
+        there.
       - An upgrade that has begun with a batch goes on at any time, unless O(window_policy=pause).
     type: str
   window:

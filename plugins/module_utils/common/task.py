@@ -260,7 +260,7 @@ class Outcome:
 
 
 def sentences(verdict: Verdict) -> str:
-    """One line for each deciding reason: the cause, and its fix beside it."""
+    """One line for each deciding reason: the cause, followed by its fix."""
     return "\n".join(dict.fromkeys(reason.sentence() for reason in verdict.deciding()))
 
 
