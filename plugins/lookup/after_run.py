@@ -74,8 +74,12 @@ def _without_batches(inventory: Any) -> None:
     group = inventory.groups.get(GROUP)
     if group is None:
         return
+    data = inventory._inventory
     for host in [*group.hosts]:
         if {each.name for each in host.get_groups()} <= EVERYWHERE:
-            inventory._inventory.remove_host(host)
-    inventory._inventory.remove_group(group)
+            data.remove_host(host)
+        host.remove_group(group)
+    # In ansible-core 2.16 its remove_group looks for the group among the names of groups, and finds none.
+    del data.groups[GROUP]
+    data._groups_dict_cache = {}
     inventory.clear_caches()
