@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Gives a container's processes numbers of their own, so that a signal to 1 reaches the container's first process only.
 
-`run USER GROUP COMMAND…` begins a container in a process namespace and a mount namespace of the kernel, whose /proc
-shows nothing else. `enter PROCESS USER GROUP COMMAND…` runs a command beside the first process of a container, with its
+`run USER GROUP COMMAND…` begins a container in a process namespace and a mount namespace of the kernel: its /proc shows
+nothing else, and its /tmp has the folders of the machine's and no file. (A Java process that attaches to itself, as
+Elasticsearch 8 does, asks at `/tmp/.java_pid1`, and would be answered by the first process of another container.)
+`enter PROCESS USER GROUP COMMAND…` runs a command beside the first process of a container, with its
 files. Both wait for the command, and end as it has ended. An empty USER leaves the command to whoever runs this.
 Processes of a namespace cannot name any other process, and all of them end with the first one (pid_namespaces(7)).
 It is a program of its own: the process that asks for a namespace is not in it, only what it starts afterwards.
@@ -21,6 +23,8 @@ from pathlib import Path
 
 _NEW_MOUNTS, _NEW_USERS, _NEW_PROCESSES = 0x00020000, 0x10000000, 0x20000000
 _RECURSIVE_PRIVATE = 0x4000 | 0x40000
+_BIND = 0x1000 | 0x4000
+_TEMPORARY = Path("/tmp")  # noqa: S108 - of this name in every container
 _NO_PROGRAMS = 2 | 4 | 8
 """No set-user-ID, no devices, no programs: as every /proc is mounted."""
 _PR_SET_PDEATHSIG = 1
@@ -92,7 +96,28 @@ def _begin() -> None:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
-    _call(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_RECURSIVE_PRIVATE), None), "/")
+    _mount("none", "/", "", _RECURSIVE_PRIVATE)
+    _own_temporary_folder()
+
+
+def _own_temporary_folder() -> None:
+    """Mount another /tmp, with the folders of the one before: those of the lab are often there."""
+    with os.scandir(_TEMPORARY) as entries:
+        folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    opened: dict[str, int] = {}
+    for name in folders:
+        with contextlib.suppress(FileNotFoundError):  # removed since
+            opened[name] = os.open(_TEMPORARY / name, os.O_PATH | os.O_DIRECTORY)
+    _mount("tmpfs", str(_TEMPORARY), "tmpfs", 0, "mode=1777")
+    for name, descriptor in opened.items():
+        (_TEMPORARY / name).mkdir()
+        _mount(f"/proc/self/fd/{descriptor}", str(_TEMPORARY / name), "", _BIND)
+        os.close(descriptor)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    given = (source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), options.encode() or None)
+    _call(_libc.mount(*given), target)
 
 
 def _show_processes() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Denied, Refusal, Unreachable
@@ -17,6 +18,7 @@ from tests.lab.namespace import Namespace, is_ready, probe_pod, waiting_reason
 from tests.lab.waiting import until
 
 TIMEOUT = 60.0
+ATTACHING = Path("/tmp/.java_pid1")  # noqa: S108 - where a Java process that is the first of its container listens
 WHY_NOT = process_namespace.obstacle()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"containers have no process namespaces here: {WHY_NOT}")
 
@@ -45,6 +47,8 @@ def test_commands_run_beside_the_process_of_their_container(namespace: Namespace
     assert numbers[0] == "1"
     assert str(os.getpid()) not in numbers, "processes outside of the container have no number in it"
     assert namespace.get("one", "/pid") == "1"
+    assert _run(namespace, "touch", str(ATTACHING)).code == 0
+    assert not ATTACHING.exists(), "a process finds the first of another container by this file"
     with pytest.raises(Unreachable, match="has not told within"):
         _run(namespace, "sleep", "60", seconds=1)
 
