@@ -197,6 +197,44 @@ options:
     choices: [progress, overrides, disk, index_management]
 """
 
+    IN_PARTS = r"""
+options:
+  gate:
+    description:
+      - The gate at which the rest of O(batch) waits, if only a part of it went, or if the proof did not hold
+        immediately before it would have gone. Allocation is put back first. The gate is that of C(before_batch) in
+        M(stateful.upgrade.cluster_health_gate), whose checks are chosen with O(skip_checks) and O(add_checks).
+      - A batch that is begun again pauses before, for up to 10 seconds. It is refused after the twelfth attempt in vain
+        for want of a copy, or of a member whose pod is Ready.
+      - Without this option, and with O(wait=false), the task ends with the verdict V(waiting), and the caller begins
+        again.
+    type: dict
+    suboptions:
+      wait_timeout:
+        description: Seconds to wait at the gate without progress.
+        type: int
+        default: 1800
+      wait_limit:
+        description:
+          - Seconds from the start of this task after which no further member is taken down. The task then fails.
+            Members that are down are waited for all the same.
+        type: int
+        default: 7200
+      split_after:
+        description:
+          - Seconds after which the part of the rest that may go is let through. By default it is never split.
+        type: int
+      skip_upgraded:
+        description: Whether members are let through without a proof if somebody else has upgraded all of them.
+        type: bool
+        default: false
+      drained:
+        description: Members whose shards are moved to other members before the gate, if they are in the rest.
+        type: list
+        elements: str
+        default: []
+"""
+
     RESTRICTING = r"""
 options:
   allocation:

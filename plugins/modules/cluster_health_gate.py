@@ -43,9 +43,9 @@ options:
         go down now, and that this spoils no snapshot and no long task.
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
         it, by O(allocation) or before. Only the proof is made, since the other checks of V(before_batch) would refuse
-        the effects of the restriction itself. If the proof cannot hold until allocation is put back, the task ends at
-        once with C(waiting). It also does so after 15 seconds in which the cluster answered and the proof did not hold.
-        If the cluster does not answer, O(wait_timeout) is the limit.
+        the effects of the restriction itself. If the proof cannot hold until allocation is put back, or has not held
+        for 15 seconds in which the cluster answered, the batch is begun again through O(gate). Without that option the
+        task ends with C(waiting). If the cluster does not answer, O(wait_timeout) is the limit.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
       - V(after_batch) checks that O(batch) is back on O(target_version) and that the shards are where they can be.
@@ -134,6 +134,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.in_parts
   - stateful.upgrade.opensearch.restricting
   - stateful.upgrade.opensearch.checks
 notes:

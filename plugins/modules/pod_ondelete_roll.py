@@ -20,8 +20,8 @@ description:
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
   - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them. The members
     deleted so far then count as down. If the proof does not hold any more, the rest of the batch stays up, and the
-    deleted members are followed until they are back. The verdict is then that of the proof, V(waiting) as a rule. Call
-    again for the rest.
+    deleted members are followed until they are back. With O(gate) the rest goes after them. Else the verdict is that of
+    the proof, V(waiting) as a rule, and you call again for the rest.
   - The proof looks at all pods of the namespace. A member outside the batch whose pod is being deleted, has been
     evicted or has no running container does not count as staying, and is waited for.
   - If the elected manager is in the batch, and others can elect one of themselves, it hands over first. All
@@ -56,6 +56,12 @@ options:
     type: list
     elements: str
     required: true
+  going:
+    description:
+      - The part of O(batch) that goes first, such as RV(going) of M(stateful.upgrade.cluster_health_gate). The rest
+        goes after it, through O(gate). The default is all of O(batch).
+    type: list
+    elements: str
   expected:
     description:
       - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
@@ -93,9 +99,10 @@ options:
     type: int
   proof_timeout:
     description:
-      - Seconds to wait for the proof before anything is deleted. When they are over, the task ends with the verdict
-        V(waiting) and without a failure. The caller can then change what keeps the proof from holding, such as
-        restricted allocation. By default O(wait_timeout) is the limit of this wait, too.
+      - Seconds to wait for the proof before anything is deleted. When they are over, the batch is begun again through
+        O(gate). Without that option the task ends with the verdict V(waiting) and without a failure. The caller can
+        then change what keeps the proof from holding, such as restricted allocation. By default O(wait_timeout) is the
+        limit of this wait, too.
       - Only time in which the cluster answers counts. For a cluster that does not answer, O(wait_timeout) is the limit.
     type: int
   hand_over:
@@ -125,6 +132,8 @@ extends_documentation_fragment:
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
   - stateful.upgrade.opensearch.consent
+  - stateful.upgrade.opensearch.checks
+  - stateful.upgrade.opensearch.in_parts
   - stateful.upgrade.opensearch.restricting
   - stateful.upgrade.restart.configuration
 notes:
@@ -138,7 +147,8 @@ notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info); with O(allocation)
     C(cluster:admin/settings/update). For the elected manager to hand over C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions). Without one of
-    these it goes as it is if it is alone, and a batch that it shares with others is waited for."
+    these it goes as it is if it is alone, and a batch that it shares with others is waited for. With O(gate) also those
+    that M(stateful.upgrade.cluster_health_gate) needs for V(before_batch)."
 seealso:
   - module: stateful.upgrade.pool_image
   - module: stateful.upgrade.pool_order

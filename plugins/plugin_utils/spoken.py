@@ -71,9 +71,11 @@ CONNECTIONS = {**KUBERNETES, **OPENSEARCH}
 _PARTS = "|".join(
     re.escape(f"{name}.{'.'.join(part.path)}") for name in CONNECTIONS for part in parts_of(f"{PREFIX}{name}").values()
 )
-_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|wait_timeout|wait_limit)\b")
+_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|(?:gate\.)?(?:wait_timeout|wait_limit))\b")
 WHOLE = "upgrade_batch_timeout or upgrade_run_timeout"
 """The variables for the `wait_limit` of a gate."""
+GATE = {"gate.wait_timeout": "upgrade_gate_timeout", "gate.wait_limit": WHOLE}
+"""The variables for the limits of the gate in a module that waits at one itself."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Speech:
             return text
         for part in UNLIMITED if not self.limit else ():
             text = text.replace(part, "")
-        named = {"wait_timeout": self.limit or "wait_timeout", "wait_limit": WHOLE}
+        named = {"wait_timeout": self.limit or "wait_timeout", "wait_limit": WHOLE, **GATE}
         return _OPTION.sub(lambda found: named.get(found[0]) or self._variable(found[0]), text)
 
     def _variable(self, option: str) -> str:

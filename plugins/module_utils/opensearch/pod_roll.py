@@ -8,7 +8,7 @@ The side of Kubernetes is in `..pools.pod_roll`, the questions to OpenSearch are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,10 @@ from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof
+from .gate import SELECTION, Judged
+from .in_parts import IN_PARTS, in_parts
 from .judge.upgrade_path import target_of
-from .observe.client import connect
+from .observe.client import OpenSearchClient, connect
 
 CONTRACT = Contract(
     argument_spec={
@@ -42,6 +44,9 @@ CONTRACT = Contract(
         "usual_seconds": {"type": "float"},
         "green_seconds": {"type": "int"},
         "replace_marked": {"type": "list", "elements": "str", "default": []},
+        "going": {"type": "list", "elements": "str"},
+        **IN_PARTS,
+        **SELECTION,
     }
 )
 
@@ -51,9 +56,45 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
 
     `before` is made immediately before each pod is deleted.
     """
+    search = connect(task.params["opensearch"], task.params["kubernetes"])
+
+    def go(names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
+        own = {"batch": [*names], **({} if gate is None else {"green_seconds": None})}
+        outcome = _replace(replace(task, params={**task.params, **own}), search, before)
+        if outcome.verdict.passed:
+            return outcome, names
+        return outcome, [each["name"] for each in outcome.more["members"] if each["action"] != "untouched"]
+
+    return together(in_parts(task, search, task.params["going"] or task.params["batch"], go))
+
+
+def together(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a batch that went in parts: the verdict of the last one, and the result of each member once."""
+    last, told = outcomes[-1], [outcome for outcome in outcomes if "members" in outcome.more]
+    members = {each["name"]: each for outcome in told for each in outcome.more["members"]}
+    finished = [each for outcome in told for each in outcome.more["members"] if each["action"] != "untouched"]
+    members |= {each["name"]: each for each in finished}
+    return replace(
+        last,
+        changed=any(outcome.changed for outcome in outcomes),
+        before=_pods([outcome.before for outcome in reversed(told)]),
+        after=_pods([outcome.after or {} for outcome in told]),
+        more={**last.more, "members": list(members.values())},
+    )
+
+
+def _pods(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The revisions of several parts, of which the last one counts."""
+    merged: dict[str, Any] = {}
+    for each in found:
+        merged = {**merged, **each, "pods": {**merged.get("pods", {}), **each.get("pods", {})}}
+    return merged
+
+
+def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]) -> Outcome:
+    """Replace one part of the batch."""
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
-    search = connect(params["opensearch"], params["kubernetes"])
     batch = BatchProof(task, search, target, loses_data=True)
     early = batch.early if params["until"] == "joined" else None
     questions = Questions(

@@ -18,6 +18,7 @@ from ..kubernetes.events import warn
 from ..machines import extra_machines
 from ..pools import admission, image_pull
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
+from .gate import SELECTION
 from .observe.client import connect
 from .observe.cluster import uuid_for
 from .observe.documents import count_documents
@@ -104,7 +105,7 @@ SYSTEM = System(
     name="opensearch",
     options={
         **pool_order.CONTRACT.argument_spec,
-        **health_gate.SELECTION,
+        **SELECTION,
         "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},

@@ -20,6 +20,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
 from ..opensearch import health_gate, pool_order, shard_allocation
 from ..opensearch.both_sides import see
+from ..opensearch.gate import SELECTION
 from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
 from ..opensearch.judge.upgrade_path import target_of
@@ -325,7 +326,7 @@ SYSTEM = System(
                 *("allow_single_copy", "allow_quorum_loss", "allow_red_indices"),
             )
         },
-        **health_gate.SELECTION,
+        **SELECTION,
         "configurations": {"type": "dict", "default": {}, "no_log": True},
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],

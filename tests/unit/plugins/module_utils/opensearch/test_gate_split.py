@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import gate as gate_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Look
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
@@ -47,7 +48,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Json, float]]:
             cluster(members, copies, voting=coordination("cde"), elected="e"), health("yellow"), Settings({}, {})
         )
         monkeypatch.setattr(health_gate, "connect", lambda *_options: None)
-        monkeypatch.setattr(health_gate, "look", lambda *_asked, **_measures: seen)
+        monkeypatch.setattr(gate_of, "look", lambda *_asked, **_measures: seen)
         spec = health_gate.CONTRACT.argument_spec
         params = {name: option.get("default") for name, option in spec.items()}
         clock = Virtual()

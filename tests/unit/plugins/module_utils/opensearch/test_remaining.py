@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import gate as gate_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.progress import remaining
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_recoveries
@@ -96,7 +97,7 @@ def test_a_gate_tells_how_soon_all_was_green(
     monkeypatch: pytest.MonkeyPatch, ago: int | None, green: int | None
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(health_gate, "now_seconds", lambda: 1_000_000 + int(clock.now()))
+    monkeypatch.setattr(gate_of, "now_seconds", lambda: 1_000_000 + int(clock.now()))
     servers = Recovering(clock, lambda second: max(0, 30 - int(second)))
     since = None if ago is None else 1_000_000 - (ago - 30)
     assert gate(monkeypatch, clock, servers, since=since)["green_seconds"] == green
@@ -110,7 +111,7 @@ def test_what_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch, denied: 
     servers.denied = {"/_recovery": "indices:monitor/recovery"} if denied else {}
     result = gate(monkeypatch, clock, servers)
     assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["recovering", "timed_out"]
-    assert clock.now() <= 500 + SECONDS + health_gate.MEASURED
+    assert clock.now() <= 500 + SECONDS + gate_of.MEASURED
     assert servers.asked.count(("GET", "/_recovery")) == 1 or not denied
 
 

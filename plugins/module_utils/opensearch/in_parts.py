@@ -1,0 +1,188 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A batch that goes down part by part, each part once a gate lets it through.
+
+A batch is divided when its gate lets only some members through, or when the proof does not hold any more while some are
+being deleted. It is begun again when the proof does not hold immediately before members would be stopped. Each time
+allocation is put back first, so that the cluster can recover while the gate waits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..common.arguments import Options
+from ..common.errors import Refusal, refusal
+from ..common.task import Outcome, Task, passed_or_raise
+from ..common.verdict import State, Verdict, waiting
+from ..common.waiting import Patience
+from ..common.words import enumerate_few
+from .act.allocation import CONTRACT as ALLOCATION
+from .act.allocation import carry_out
+from .act.flush import flush, indices_on
+from .gate import GATE, Judged, scope_of, wait_at_gate
+from .judge.checks import BEFORE_BATCH
+from .observe.client import OpenSearchClient
+
+IN_PARTS: Options = {
+    "gate": {
+        "type": "dict",
+        "options": {
+            "wait_timeout": {"type": "int", "default": 1800},
+            "wait_limit": {"type": "int", "default": 7200},
+            "split_after": {"type": "int"},
+            "skip_upgraded": {"type": "bool", "default": False},
+            "drained": {"type": "list", "elements": "str", "default": []},
+        },
+    }
+}
+
+ATTEMPTS = 12
+"""The most times that a batch is begun in vain; with the pauses in between that takes some minutes."""
+LONGEST_PAUSE = 10.0
+"""The most seconds between two attempts. The pauses begin at one second, and double."""
+COUNTED = frozenset({"last_started_copy", "member_unrecognised"})
+"""The causes that may never end: a copy that a recovery has not made yet, or a pod that is Ready and no member, whose
+server may have another name. Another cause, such as a spent budget, ends by itself or with the time of the batch."""
+_OPTION = re.compile(r"\b(wait_timeout|wait_limit)\b")
+LONG = 60.0
+"""Seconds at a gate after which the batch is flushed again."""
+
+Go = Callable[[Sequence[str], Judged | None], tuple[Outcome, Collection[str]]]
+"""Takes these members down once it is proven immediately before that they may go. It is given the judgement of their
+gate, or None for the first part, whose gate the caller has asked. It gives the outcome, and the members that went."""
+
+
+def in_parts(task: Task, client: OpenSearchClient, first: Sequence[str], go: Go) -> list[Outcome]:
+    """Take the batch down, first these members, and give the outcome of each attempt, the last one at the end.
+
+    Without the option `gate`, or in one pass, only the first attempt is made: the caller goes on.
+    """
+    rest, given = _Rest(task, client, list(task.params["batch"])), task.params["gate"]
+    outcome, gone = go(first, None)
+    outcomes = [outcome]
+    while given and task.params["wait"] and not task.check_mode and rest.is_left(outcome.verdict, gone):
+        try:
+            judged = rest.next(outcome.verdict)
+            outcome, gone = go(judged.going, judged)
+        except Refusal as error:
+            return [*outcomes, Outcome(task.verdict_of(error))]
+        outcomes.append(outcome)
+    return outcomes
+
+
+@dataclass
+class _Rest:
+    """The part of a batch that has not gone yet."""
+
+    task: Task
+    client: OpenSearchClient
+    left: list[str]
+    attempts: int = 0
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.task.clock.now()
+
+    def is_left(self, verdict: Verdict, gone: Collection[str]) -> bool:
+        """Whether something is left to do after an attempt with this verdict, in which these members went."""
+        self.left = [name for name in self.left if name not in gone]
+        if gone:
+            self.attempts = 0
+        elif {reason.code for reason in verdict.deciding()} <= COUNTED:
+            self.attempts += 1
+        return bool(self.left) and verdict.state is not State.REFUSED
+
+    def next(self, verdict: Verdict) -> Judged:
+        """Put allocation back, pause after an attempt in vain, and wait at the gate for the rest.
+
+        Raises:
+            Refusal: the batch was begun too often, its time is over, or its gate does not let it through.
+        """
+        self._carry_out(state="restored", part="batch")
+        if verdict.state is State.WAITING:
+            self._judge_attempts(verdict)
+            self._pause(verdict)
+        self._judge_time(verdict)
+        drained = [name for name in self.task.params["gate"]["drained"] if name in self.left]
+        if drained:
+            self._carry_out(state="drained", batch=drained, wait_timeout=self._seconds_left())
+        return self._gate({reason.code for reason in verdict.reasons})
+
+    def _gate(self, codes: Collection[str]) -> Judged:
+        params, since = self.task.params, self.task.clock.now()
+        gate = {name: params["gate"][name] for name in ("wait_timeout", "split_after", "skip_upgraded")}
+        # Once nobody took over, the others go first, and the elected manager alone.
+        hands_over = params.get("hand_over", params.get("hands_over")) and "hand_over_unfinished" not in codes
+        own: dict[str, Any] = {"moment": BEFORE_BATCH, "batch": self.left, "hands_over": hands_over, **gate}
+        arguments = GATE.arguments(params, **own, wait_limit=self._seconds_left())
+        task = replace(self.task, params=arguments)
+        judged = _passed(lambda: wait_at_gate(task, self.client, scope_of(task)))
+        if self.task.clock.now() - since > LONG:
+            state = judged.seen.state
+            oldest = min(member.version for member in state.members.values())
+            indices = indices_on(state.ids(judged.going), state.copies)
+            flush(self.task, self.client, indices, state.product.flush_of(oldest))
+        return judged
+
+    def _carry_out(self, **own: Any) -> None:
+        params = ALLOCATION.arguments(self.task.params, **own)
+        carry_out(replace(self.task, params=params), self.client)
+
+    def _judge_attempts(self, verdict: Verdict) -> None:
+        if self.attempts < ATTEMPTS:
+            return
+        said = " ".join(reason.sentence() for reason in verdict.deciding())
+        raise refusal(
+            "begun_in_vain",
+            f"The batch was begun {self.attempts} times. Each time the proof that it may go down did not hold"
+            " immediately before its members would have been stopped. No further member of it was stopped. The last"
+            f" time: {said}",
+            "Fix the cause, then run again: finished members are left alone.",
+        )
+
+    def _pause(self, verdict: Verdict) -> None:
+        seconds = min(2.0 ** max(self.attempts - 1, 0), LONGEST_PAUSE)
+        said = " ".join(reason.message for reason in verdict.deciding())
+        paused = Verdict((waiting("begun_in_vain", f"The batch is begun again in {seconds:g} s. {said}"),))
+        self.task.wait_apart(
+            lambda: None, lambda _seen: paused, Patience(seconds, 1.0, hands_back=True), stoppable=True
+        )
+
+    def _seconds_left(self) -> int:
+        """Seconds until no further member goes down. One that is down is waited for all the same."""
+        limit = int(self.task.params["gate"]["wait_limit"])
+        return max(1, int(self.began + limit - self.task.clock.now()))
+
+    def _judge_time(self, verdict: Verdict) -> None:
+        if self._seconds_left() > 1:
+            return
+        stays = "stays" if len(self.left) == 1 else "stay"
+        said = "".join(f" {reason.message}" for reason in verdict.deciding() if reason.state is State.WAITING)
+        raise refusal(
+            "batch_out_of_time",
+            f"The time of the batch is over, so {enumerate_few(self.left)} {stays} up.{said}",
+            "Run again to go on: finished members are left alone. The limit is gate.wait_limit.",
+        )
+
+
+def _passed(wait: Callable[[], Judged]) -> Judged:
+    """The judgement of a gate that lets something through.
+
+    Raises:
+        Refusal: it does not. The reasons name the options of this module.
+    """
+    try:
+        judged = wait()
+        passed_or_raise(judged.verdict)
+        return judged
+    except Refusal as error:
+        renamed = (
+            replace(each, message=_OPTION.sub(r"gate.\1", each.message), remedy=_OPTION.sub(r"gate.\1", each.remedy))
+            for each in error.verdict.reasons
+        )
+        raise type(error)(*renamed) from error
