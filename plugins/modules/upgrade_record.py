@@ -28,12 +28,13 @@ options:
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
+      - V(settled) notes that O(acts) have put things back after a run that was interrupted. The phase stays as it is.
       - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days
         old. A record of an upgrade under way stays.
       - V(held) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
         V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
     type: str
-    choices: [read, begun, step, batch, ended, absent, held, resumed, approved]
+    choices: [read, begun, step, batch, ended, settled, absent, held, resumed, approved]
     default: read
   plan:
     description: The result of M(stateful.upgrade.pool_order).
@@ -155,6 +156,10 @@ options:
         verdict is V(waiting), and nothing is noted. 0 sets none.
     type: int
     default: 0
+  locks:
+    description: With O(state=read), whether to ask who holds the locks in O(namespace).
+    type: bool
+    default: true
   namespace:
     description: The namespace of the cluster's pods, if they are pods. Needed with O(record_kept_in=kubernetes).
     type: str

@@ -18,6 +18,7 @@ from ..common.side_by_side import Part
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
 from .pace import placed
+from .phases import Deed
 from .plan_text import other_order
 
 Work = Callable[[Task], Outcome]
@@ -82,6 +83,8 @@ class System:
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
     last: Work | None = None
     """Makes the last acts of a run that has completed, under its lock."""
+    deed: Deed = Deed.UPGRADE
+    """The kind of work of its runs."""
     has_target: bool = True
     """Whether its runs lead to a version that the user names."""
     counting: Counting | None = None

@@ -99,6 +99,11 @@ def after_step(
     return tuple(after if each.type == name else each for each in conditions)
 
 
+def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition, ...]:
+    """The conditions of the steps that are completed, or that were looked at since that time."""
+    return tuple(each for each in conditions if each.status == "True" or each.last_probe_time >= since)
+
+
 def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, int]:
     """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown."""
     found = next((each for each in conditions if each.type == name), None)

@@ -10,6 +10,14 @@ from enum import Enum
 from ..common.errors import refusal
 
 
+class Deed(str, Enum):
+    """The kind of work that a record is of."""
+
+    UPGRADE = "upgrade"
+    RESTART = "restart"
+    """The version stays as it is."""
+
+
 class Phase(str, Enum):
     """The progress of an upgrade over all its runs."""
 

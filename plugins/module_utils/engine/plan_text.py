@@ -12,6 +12,7 @@ from typing import Any
 from ..common.words import first_few
 from .approvals import points_in
 from .pace import duration_text
+from .phases import Deed
 
 MOST_ROWS = 12
 """Batches that are all shown. Of more, those between the first and the last few are summed up."""
@@ -19,7 +20,7 @@ FIRST, LAST = 4, 3
 """Batches that are shown at the begin and at the end of a plan that is summed up."""
 MOST_TOLD = 20
 """Lines that are shown of those that the system of a plan adds."""
-UPGRADE, RESTART = "upgrade", "restart"
+UPGRADE, RESTART = (each.value for each in Deed)
 DEEDS = (UPGRADE, RESTART)
 """The deeds that a plan may be for."""
 WIDEST = 44

@@ -16,11 +16,11 @@ from typing import Any
 
 from ..common.words import shortened
 from .approvals import Approval, Hold, Point, points_in
-from .conditions import Condition
+from .conditions import Condition, taken_since
 from .counts import Counts
 from .figures import longest_first
-from .phases import EXPLAINED, Event, Phase, follow
-from .pool_status import PoolRecord, outside_of, planned, rolled
+from .phases import EXPLAINED, Deed, Event, Phase, follow
+from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
 from .request import Requested, requested_in
 from .start import Start
 from .upgrades import Upgrade, upgrade_of, with_upgrade
@@ -104,6 +104,8 @@ class Record:
     that any of them ran at its begin. Empty where that was not kept."""
     system: str = ""
     """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
+    deed: Deed = Deed.UPGRADE
+    """The kind of work that it is of."""
     acts: Items = ()
     """The changes and what was put back, see `acts.counted`."""
     health: str = ""
@@ -144,6 +146,16 @@ class Record:
         return f"{self.deployed_version}, on the way to {self.target_version}" if going else self.deployed_version
 
     @property
+    def aim(self) -> str:
+        """The words for what it leads to, as in `begins: to 3.8.0`."""
+        return f"to {self.target_version}" if self.deed is Deed.UPGRADE else self.deed.value
+
+    @property
+    def title(self) -> str:
+        """The words for the whole, as in `The upgrade to 3.8.0 is Completed.`"""
+        return f"upgrade {self.aim}" if self.deed is Deed.UPGRADE else self.deed.value
+
+    @property
     def batches_done(self) -> int:
         """The number of its batches that are done."""
         return sum(batch.state == "done" for batch in self.batches)
@@ -163,12 +175,12 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
         return None
     earlier = going_on(previous, plan)
     fresh = planned_record(previous, earlier, plan, run, who, at)
-    count, target = len({name for each in plan["batches"] for name in each["members"]}), plan["target_version"]
+    count = len({name for each in plan["batches"] for name in each["members"]})
     found = previous is None and half_way(plan)
     if found:
         fresh = replace(fresh, phase=Phase.UPGRADING)
     said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
-    said += f": to {target}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
+    said += f": {fresh.aim}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
     return noted(fresh, Event.AGREED, said, at)
 
 
@@ -186,7 +198,7 @@ def planned_record(
     """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
     batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
     going = {name for batch in batches for name in batch.members}
-    kept = _kept(earlier.batches, going, plan) if earlier is not None else ()
+    kept = _named_apart(_kept(earlier.batches, going, plan), earlier.batches, batches) if earlier is not None else ()
     # The time before its start is no time of the upgrade.
     begun_before = earlier is not None and bool(earlier.run)
     return Record(
@@ -205,6 +217,7 @@ def planned_record(
         pools=planned(plan),
         outside=outside_of(plan),
         system=plan.get("system", ""),
+        deed=deed_of(plan),
         waited=earlier.waited if earlier is not None else (),
         start=earlier.start if earlier is not None else None,
         request=requested_in(plan.get("request") or {}),
@@ -249,6 +262,20 @@ def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, An
     )
 
 
+def _named_apart(
+    kept: Sequence[BatchRecord], earlier: Sequence[BatchRecord], planned: Sequence[BatchRecord]
+) -> tuple[BatchRecord, ...]:
+    """The earlier batches under names that are not planned again: each plan counts its own batches from one."""
+    numbers = {run: number for number, run in enumerate(dict.fromkeys(each.run for each in earlier if each.run), 1)}
+    taken = {each.name for each in planned}
+    found = list[BatchRecord]()
+    for each in kept:
+        name = f"{each.name} (run {numbers[each.run]})" if each.name in taken and each.run else each.name
+        found.append(replace(each, name=name))
+        taken.add(name)
+    return tuple(found)
+
+
 def batch_changed(
     record: Record | None,
     name: str,
@@ -285,7 +312,7 @@ def batch_changed(
         phase=follow(record.phase, Event.STOPPED if state == "failed" else Event.BEGUN),
         reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
         batches=batches,
-        pools=rolled(record.pools, upgraded, done=state == "done"),
+        pools=rolled(record.pools, upgraded, record.deed, done=state == "done"),
         updated=at,
     )
 
@@ -298,8 +325,12 @@ def ended(record: Record | None, event: Event, message: str, at: str, codes: Seq
     """
     if record is None or record.phase is Phase.COMPLETED or (record.phase, event) == (Phase.ABORTED, Event.ABORTED):
         return None
-    if event is Event.COMPLETED and record.pools and not record.outside and not any(pool.left for pool in record.pools):
-        record = replace(record, deployed_version=record.target_version)
+    if event is Event.COMPLETED:
+        # A step that no run takes any more would stay in progress for ever.
+        since = next((each.at for each in record.history if each.run == record.run), record.started)
+        record = replace(record, conditions=taken_since(record.conditions, since))
+        if record.pools and not record.outside and not any(pool.left for pool in record.pools):
+            record = replace(record, deployed_version=record.target_version)
     return noted(record, event, message, at)
 
 
@@ -326,6 +357,7 @@ def dated(record: Record) -> Record:
         record.started,
         record.updated if record.phase is Phase.COMPLETED else "",
         [(each.started, each.ended, each.state == "done") for each in record.batches],
+        record.conditions,
     )
     if record.upgrades and record.upgrades[-1] == replace(now, completed=record.upgrades[-1].completed):
         return record

@@ -170,7 +170,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
         after = dated(after)
         if not task.check_mode:
             task.still_wanted()
-        summary = f"{after.phase.value}: to {after.target_version}, updated {after.updated}"
+        summary = f"{after.phase.value}: {after.aim}, updated {after.updated}"
         with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
             if not task.check_mode:
                 store.write(name, record_text(after, MOST), summary, kept, _news(before, after))
@@ -182,7 +182,7 @@ def change_record(task: Task, store: RecordStore, name: str, change: Change) -> 
 def _news(before: Record | None, after: Record) -> News | None:
     if before is not None and (before.phase, before.run) == (after.phase, after.run):
         return None
-    said = f"The upgrade to {after.target_version} is {after.phase.value}."
+    said = f"The {after.title} is {after.phase.value}."
     return News(after.phase.value, f"{said} {after.reason}".strip())
 
 
@@ -207,6 +207,7 @@ def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -
             "name": name,
             **records[name].as_result(),
             "deployed": records[name].deployed,
+            "aim": records[name].aim,
             "lock": _holder(locks.get(name)),
         }
         for name in sorted(records, key=lambda name: records[name].updated)
@@ -306,11 +307,11 @@ def _aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reaso
     if record is not None and record.phase is Phase.ABORTED:
         yield remark(
             "upgrade_aborted",
-            f"The upgrade to {record.target_version} is Aborted.",
+            f"The {record.title} is Aborted.",
             "No run goes on with it before the playbook resume.",
         )
         return
-    last = f": the upgrade to {record.target_version} is {record.phase.value}" if record is not None else ""
+    last = f": the {record.title} is {record.phase.value}" if record is not None else ""
     yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
 
 
@@ -320,6 +321,8 @@ def _change(task: Task) -> Callable[[Record | None], Record | None]:
         return lambda previous: _beside(
             with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
         )
+    if params["state"] == "settled":
+        return lambda record: record and replace(record, acts=counted(record.acts, params["acts"]))
     if params["state"] == "step":
         how_far = StepState(params["step_state"])
         failure = Failure(params["step_failure"]) if params["step_failure"] else None

@@ -14,7 +14,7 @@ from .approvals import parse_approval, parse_hold, parse_point
 from .conditions import parse_condition
 from .counts import parse_counts
 from .figures import figure
-from .phases import FORMER, Phase, phase_of
+from .phases import FORMER, Deed, Phase, phase_of
 from .pool_status import pool_record_of
 from .record import BATCH_STATES, SCHEMA, BatchRecord, Entry, Record
 from .request import requested_in
@@ -62,6 +62,7 @@ def _record(raw: Json) -> Record:
         outside=texts(raw, "outside", ()),
         deployed_version=text(raw, "deployed_version", ""),
         system=text(raw, "system", ""),
+        deed=Deed(one_of({"deed": Deed.UPGRADE.value, **raw}, "deed", [each.value for each in Deed])),
         acts=listed(raw, "acts", _shallow, ()),
         health=text(raw, "health", ""),
         waited=listed(raw, "waited", _shallow, ()),

@@ -13,7 +13,7 @@ from .acts import PUT_BACK, stays
 from .counts import Compared, compared
 from .figures import figure, moment, number
 from .pace import figures_of
-from .phases import Phase
+from .phases import Deed, Phase
 from .record import BatchRecord, Record
 
 PHASES = ("stop", "schedule", "image", "start", "join")
@@ -88,6 +88,8 @@ class Changed:
 class Report:
     """All that a report shows of one upgrade."""
 
+    title: str
+    """The words for the whole, such as `Upgrade to 3.8.0`."""
     deployed: str
     """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
     bars: tuple[Bar, ...]
@@ -136,6 +138,7 @@ def report_of(record: Record) -> Report:
     cut = sum(pause.seconds for pause in pauses)
     whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
     return Report(
+        title=_title(record),
         deployed=record.deployed,
         bars=bars,
         pauses=pauses,
@@ -152,6 +155,12 @@ def report_of(record: Record) -> Report:
         replaced=len({name for batch in record.batches for name in batch.outdated}),
         skipped=record.skipped,
     )
+
+
+def _title(record: Record) -> str:
+    if record.deed is not Deed.UPGRADE:
+        return str(record.deed.value).capitalize()
+    return f"Upgrade{f' of {record.system}' if record.system else ''} {record.aim}"
 
 
 def waits_of(record: Record) -> tuple[Wait, ...]:
@@ -172,7 +181,8 @@ def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
     moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
     times = round(sum(number(act, "times") for act in acts if act not in back))
     put_back = round(sum(number(act, "times") for act in back))
-    return Changed(target, times, put_back, stays(target), moments[0], moments[-1])
+    # A run that was killed has not noted its last changes, and what is put back had been changed.
+    return Changed(target, max(times, put_back), put_back, stays(target), moments[0], moments[-1])
 
 
 def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], ...]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.reading import text
+from ..common.reading import listed, text
+from .conditions import Condition, parse_condition
 
 KEPT_UPGRADES = 20
 """Upgrades that are kept, the newest."""
@@ -31,16 +32,23 @@ class Upgrade:
     """The moment at which its first batch began."""
     members_completed: str = ""
     """The moment at which its last batch was done."""
+    conditions: tuple[Condition, ...] = ()
+    """One for each of its steps; empty in a record that was written before they were kept."""
 
 
 def upgrade_of(
-    version: str, phase: str, started: str, completed: str, batches: Sequence[tuple[str, str, bool]]
+    version: str,
+    phase: str,
+    started: str,
+    completed: str,
+    batches: Sequence[tuple[str, str, bool]],
+    conditions: tuple[Condition, ...] = (),
 ) -> Upgrade:
     """The upgrade whose `batches` have begun and ended at these moments, and are done or not."""
     begun = [begin for begin, _end, _done in batches if begin]
     whole = bool(batches) and all(done for _begin, _end, done in batches)
     ends = [end for _begin, end, _done in batches if end] if whole else []
-    return Upgrade(version, phase, started, completed, min(begun, default=""), max(ends, default=""))
+    return Upgrade(version, phase, started, completed, min(begun, default=""), max(ends, default=""), conditions)
 
 
 def with_upgrade(earlier: Sequence[Upgrade], now: Upgrade) -> tuple[Upgrade, ...]:
@@ -53,6 +61,7 @@ def parse_upgrade(raw: Mapping[str, Any]) -> Upgrade:
     """An upgrade as it was written.
 
     Raises:
-        Unreadable: a field is no text.
+        Unreadable: a field is no text, or a condition is not readable.
     """
-    return Upgrade(**{name: text(raw, name, "") for name in Upgrade.__dataclass_fields__})
+    texts = {name: text(raw, name, "") for name in Upgrade.__dataclass_fields__ if name != "conditions"}
+    return Upgrade(**texts, conditions=listed(raw, "conditions", parse_condition, ()))

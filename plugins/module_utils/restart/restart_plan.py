@@ -16,6 +16,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..common.words import enumerate_few
 from ..engine.begin_and_end import System, part_of
+from ..engine.phases import Deed
 from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
 from ..opensearch import health_gate, pool_order, shard_allocation
@@ -317,6 +318,7 @@ def _last(task: Task) -> Outcome:
 _PLAN = pool_order.CONTRACT.argument_spec
 SYSTEM = System(
     name="restart",
+    deed=Deed.RESTART,
     options={
         **{
             name: _PLAN[name]

@@ -127,6 +127,7 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
     return {
         "before": plan.before,
         "system": system.name,
+        "deed": system.deed.value,
         "request": task.params["request"],
         "skipped": _skipped(task.params),
     }

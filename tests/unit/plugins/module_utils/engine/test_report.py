@@ -125,7 +125,20 @@ def test_a_figure_that_is_none_counts_nothing(strange: Any) -> None:
 
 def test_nothing_has_begun_yet() -> None:
     assert report_of(record()) == Report(
-        "", (), (), 0.0, 0.0, 1, 0, tuple((each, 0.0) for each in PHASES), (), (), "", None, ()
+        "Upgrade of opensearch to 3.8.0",
+        "",
+        (),
+        (),
+        0.0,
+        0.0,
+        1,
+        0,
+        tuple((each, 0.0) for each in PHASES),
+        (),
+        (),
+        "",
+        None,
+        (),
     )
 
 
@@ -171,7 +184,7 @@ def test_more_batches_than_a_timeline_can_show_are_drawn_by_their_seconds() -> N
 
 def test_markdown_names_the_batches_and_the_waits() -> None:
     page = drawn("md", record(*TWO))
-    assert "# opensearch to 3.8.0: Completed" in page
+    assert "# Upgrade of opensearch to 3.8.0: Completed" in page
     assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |" in page
     assert "- 2.0 s, batch-2: <logs-2> recovers." in page
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.conditions import StepState, after_step
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import BatchRecord, Record, dated
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
@@ -42,5 +43,7 @@ def test_the_next_upgrade_stands_behind_it_and_few_are_kept() -> None:
 
 
 def test_upgrades_are_read_as_they_were_written() -> None:
-    record = dated(RECORD)
+    steps = after_step((), "snapshot", StepState.COMPLETED, "taken", "2")
+    record = dated(replace(RECORD, conditions=steps))
+    assert record.upgrades[-1].conditions == steps
     assert parse_record(record_text(record, 100_000), "here").upgrades == record.upgrades

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import ATTEMPTS
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.report import report_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.record_store import KEY
 from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
@@ -45,6 +47,7 @@ DEFAULTS: Json = {
     "codes": [],
     "request": None,
     "retention": 0,
+    "locks": True,
     "wait": True,
     "wait_timeout": 10,
     "wait_sleep": 1.0,
@@ -101,7 +104,7 @@ def test_an_upgrade_from_its_begin_to_its_end(records: Records) -> None:
     assert (ended["before"]["deployed_version"], ended["record"]["deployed_version"]) == ("2.19.6", "3.8.0")
     assert [each["action"] for each in ended["actions"]] == ["write_record"]
     (shown,) = records.task("read")["records"]
-    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", **ended["record"]}
+    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", "aim": "to 3.8.0", **ended["record"]}
     assert records.api.objects[PATH]["data"]["summary"].startswith("Completed: to 3.8.0, updated ")
 
 
@@ -242,6 +245,28 @@ def test_all_upgrades_and_locks_of_a_namespace_are_shown(records: Records) -> No
     assert "phase" not in shown[1]
 
 
+def test_for_a_report_no_lock_is_asked_for(records: Records, tmp_path: Path) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.asked.clear()
+    assert [each["lock"] for each in records.task("read", lock=None, locks=False)["records"]] == [None]
+    assert [path for _method, path in records.api.asked if "leases" in path] == []
+    records.api.asked.clear()
+    assert records.task("read", lock=None, locks=False, **kept_in("file", tmp_path))["records"] == []
+    assert records.api.asked == []
+
+
+def test_what_is_put_back_after_a_run_that_was_killed_stands_in_its_record(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    before = records.task(**BATCH, batch_state="upgrading")["record"]
+    act = {"action": "restored", "target": "persistent a.b", "at": "2026-11-23T02:00:20Z"}
+    settled = records.task("settled", acts=[act])["record"]
+    assert (settled["phase"], settled["updated"]) == (before["phase"], before["updated"])
+    (entry,) = report_of(parse_record(records.api.objects[PATH]["data"][KEY], "here")).changes
+    # That it was changed is known, though nothing has noted it.
+    assert (entry.target, entry.changed, entry.put_back) == ("persistent a.b", 1, 1)
+    assert not records.task("settled", acts=[])["changed"]
+
+
 def kept_in(place: str, path: Path) -> Json:
     return {"record_kept_in": place, "record_path": str(path)}
 
@@ -253,7 +278,7 @@ def test_without_a_namespace_it_is_kept_in_a_file_and_kubernetes_is_not_asked(re
     records.task(**BATCH, batch_state="done", results=[{"name": "a", "total_seconds": 3}], **on_hosts)
     ended = records.task("ended", event="completed", **on_hosts)
     (shown,) = records.task("read", lock=None, **on_hosts)["records"]
-    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", **ended["record"]}
+    assert shown == {"name": "lock", "lock": None, "deployed": "3.8.0", "aim": "to 3.8.0", **ended["record"]}
     assert (shown["phase"], shown["deployed_version"]) == ("Completed", "3.8.0")
     assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["lock.3.json", "lock.4.json"]
     assert records.api.asked == []
