@@ -261,7 +261,11 @@ def note(task: Task, store: RecordStore) -> Outcome:
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
     if after is not None and params["state"] == "step":
         more["step"] = told_of(after.conditions, params["step"], utc_now())
-    verdict = combine((_missing(task, after), _aborted(params, after)))
+    missing = _missing(task, after)
+    for reason in missing.reasons:
+        # Nobody reads the result of a note while the run goes on.
+        task.progress(f"{reason.message} {reason.remedy}")
+    verdict = combine((missing, _aborted(params, after)))
     return Outcome(verdict, before != after, shown[0], shown[1], more=more)
 
 

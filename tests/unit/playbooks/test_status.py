@@ -107,7 +107,8 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
     [
         ("Pending", "", "  Nobody is at work on it: the run night was interrupted."),
         ("Upgrading", "", "  Nobody is at work on it: the run night was interrupted."),
-        ("Upgrading", "Member a is not back.", "  Nobody is at work on it: a batch was stopped."),
+        ("Upgrading", "Member a is not back.", "  Nobody is at work on it: a batch has failed. Fix the cause"),
+        ("Upgrading", "Alerts fire.", "  Nobody is at work on it: its last run has stopped. Fix the cause"),
         ("Paused", "Pod a is stopping.", ""),
         ("Failed", "The cluster is red.", ""),
         ("Aborted", "Aborted on request.", ""),
@@ -115,12 +116,14 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
     ],
 )
 def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: str) -> None:
-    record = {"name": "upgrade-1", "phase": phase, "reason": reason, "run": "night", "lock": None, "digest": "p1"}
+    batches = [{"name": "batch-01", "members": ["a"], "took": [], "waited": [], "state": "failed"}]
+    told = {"name": "upgrade-1", "phase": phase, "aim": "to 3.8.0", "reason": reason, "run": "night", "lock": None}
+    record = {**told, "digest": "p1", "batches": batches if reason.startswith("Member") else []}
     lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
-    assert lines[0].startswith(f"upgrade-1: {phase}, to ")
+    assert lines[0].startswith(f"upgrade-1: {phase}, to 3.8.0")
     assert lines[0].endswith(reason or "plan p1")
     assert ([line for line in lines[1:] if line] or [""])[0].startswith(said)
-    assert any(lines[1:]) == bool(said)
+    assert any(lines[1:]) == bool(said or record["batches"])
 
 
 def test_status_tells_of_a_version_that_all_members_run() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_keeping import ATTEMPTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.engine.report import report_of
@@ -72,11 +73,13 @@ class Records:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.api = InProcess()
         self.clock = Passing()
+        self.lines: list[str] = []
         monkeypatch.setattr(upgrade_record, "connect", lambda _options: self.api.client())
 
     def task(self, state: str, check_mode: bool = False, **params: Any) -> Json:
         given = {**DEFAULTS, "state": state, **params}
-        return perform(upgrade_record.run, Task(params=given, check_mode=check_mode, clock=self.clock))
+        voice = Lines(self.lines.append)
+        return perform(upgrade_record.run, Task(params=given, check_mode=check_mode, voice=voice, clock=self.clock))
 
     def writes(self) -> list[str]:
         return [method for method, _path in self.api.asked if method != "GET"]
@@ -150,6 +153,7 @@ def test_a_batch_without_a_record_is_a_remark(batch: str, records: Records) -> N
     result = records.task("batch", batch=batch, batch_state="done")
     assert (codes(result), result["verdict"]["state"], result["changed"]) == (["record_missing"], "passed", False)
     assert batch in result["verdict"]["reasons"][0]["message"]
+    assert records.lines[-1].startswith(f"There is no record of batch {batch} of run night")
 
 
 def test_a_record_that_cannot_be_read_is_not_overwritten(records: Records) -> None:
