@@ -18,52 +18,19 @@ from typing import Any
 
 from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
 from .connection_inputs import parts_of
-from .variables import PREFIX
+from .variables import PREFIX, table
 
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
 """The folders of the collection's own tasks."""
-PLAIN = (
-    "accept_unverified",
-    "add_checks",
-    "allow_field_managers",
-    "allow_left_behind",
-    "allow_quorum_loss",
-    "allow_red_indices",
-    "allow_single_copy",
-    "extra_replicas",
-    "hand_over",
-    "label_selector",
-    "max_unavailable",
-    "record_kept_in",
-    "record_path",
-    "recovery_bytes",
-    "skip_checks",
-    "snapshot_age",
-    "take_over",
-    "zone_attribute",
+PLAIN = tuple(
+    name.removeprefix(PREFIX) for name, each in table().items() if "_" in name.removeprefix(PREFIX) and each.playbooks
 )
 """Options whose variable has the same name with `upgrade_` before it. Options that are ordinary words, such as pools,
 are not among them: a sentence with such an option names its variable, too."""
-LIMITS = {
-    ("cluster_health_gate", "moment", "joined"): "upgrade_member_timeout",
-    ("cluster_health_gate", "moment", "before_stop"): "upgrade_member_timeout",
-    ("cluster_health_gate", "", ""): "upgrade_gate_timeout",
-    ("node_engine_plan", "state", "begun"): "",
-    ("node_engine_plan", "state", "ended"): "",
-    ("node_engine_plan", "", ""): "upgrade_preflight_timeout",
-    ("node_engine_switch", "state", "switched"): "upgrade_member_timeout",
-    ("pod_ondelete_roll", "", ""): "upgrade_member_timeout",
-    ("process_restart", "", ""): "upgrade_member_timeout",
-    ("restart_plan", "state", "begun"): "",
-    ("restart_plan", "state", "ended"): "",
-    ("restart_plan", "", ""): "upgrade_preflight_timeout",
-    ("shard_allocation", "state", "drained"): "upgrade_batch_timeout",
-    ("upgrade_lock", "state", "stopped"): "upgrade_abort_timeout",
-    ("upgrade_plan", "state", "begun"): "",
-    ("upgrade_plan", "state", "ended"): "",
-    ("upgrade_plan", "", ""): "upgrade_preflight_timeout",
-}
-"""The variable for the `wait_timeout` of a module, by an option and its value; the first that fits decides."""
+LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
+"""The variable for the `wait_timeout` of a module, or of one with an option."""
+OF_ENDS = ("begun", "ended")
+"""The states of the module of a system whose patience is not that of its plan, and which no variable changes."""
 UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
 """The parts of a sentence that are left out if there is no such variable."""
 
@@ -125,10 +92,7 @@ def speech_of(
 ) -> Speech:
     """The words of a task at this path (file and line), from its module's name, its arguments and its variables."""
     module = action.rpartition(".")[2]
-    limits = (
-        limit
-        for (name, option, value), limit in LIMITS.items()
-        if name == module and (not option or arguments.get(option) == value)
-    )
+    tasks = [f"{module} {option}={value}" for option, value in arguments.items()] + [module]
+    limits = () if arguments.get("state") in OF_ENDS else (LIMITS[each] for each in tasks if each in LIMITS)
     whole = frozenset(name for name in CONNECTIONS if (variables or {}).get(f"{PREFIX}{name}"))
-    return Speech(path.startswith(OWN), next(limits, ""), whole)
+    return Speech(path.startswith(OWN), next(iter(limits), ""), whole)

@@ -80,6 +80,9 @@ class Variable:
     """The connection without which it does nothing."""
     goes_with: str = ""
     """The variable of a system without which it does nothing."""
+    limit_of: tuple[str, ...] = ()
+    """The tasks of the roles whose `wait_timeout` it is: a module, or one with an option (`cluster_health_gate
+    moment=joined`), which goes before the module alone."""
     removed: str = ""
     """For a variable of a former version, what happens or is to be given instead of it."""
     made: bool = False
@@ -139,6 +142,7 @@ def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
         raise ValueError(f"{name}: {', '.join(sorted(unknown))} is no field.")
     taken = entry.get("playbooks", ())
     option = {key: entry[key] for key in SPECIFIED if key in entry}
+    more["limit_of"] = tuple(more.get("limit_of", ()))
     return Variable(name, frozenset([taken] if isinstance(taken, str) else taken), option, **more)
 
 

@@ -19,6 +19,9 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import LIM
 ROOT = Path(__file__).resolve().parents[4]
 HERE = f"{OWN[1]}begin/tasks/main.yml:3"
 MODULE = "stateful.upgrade."
+MODULES = [*ROOT.glob("plugins/modules/*.py"), *ROOT.glob("plugins/doc_fragments/*.py")]
+DOCUMENTED = re.compile(r"^  (\w+):\n    (?:description|default)", re.MULTILINE)
+"""The names of options in the documentation of modules."""
 KNOWN = options_of("abort", specified()) | options_of("abort", specified("stateful.upgrade.longhorn"))
 
 
@@ -33,6 +36,8 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
         ("Check opensearch.hosts.", "Check upgrade_opensearch_hosts."),
         ("kubernetes.validate_certs=false turns it off.", "upgrade_kubernetes_validate_certs=false turns it off."),
         ("Check opensearch.port_forward.port.", "Check upgrade_opensearch_port_forward_port."),
+        ("Raise gate.wait_timeout or gate.wait_limit.",
+         "Raise upgrade_gate_timeout or upgrade_batch_timeout or upgrade_run_timeout."),
         ("Give more time with wait_limit.", "Give more time with upgrade_batch_timeout or upgrade_run_timeout."),
         ("accept it with allow_single_copy.", "accept it with upgrade_allow_single_copy."),
         ("To go on without, set skip_checks: [disk].", "To go on without, set upgrade_skip_checks: [disk]."),
@@ -75,8 +80,11 @@ def test_the_limit_of_a_wait_is_the_variable_behind_it(module: str, arguments: d
     assert said(reason.sentence(), module, path="/srv/play.yml:3", **arguments).count("wait_timeout") == 2
 
 
-def test_every_variable_that_is_told_is_one_of_the_playbooks() -> None:
-    assert {limit for limit in LIMITS.values() if limit} | {f"upgrade_{name}" for name in PLAIN} <= KNOWN.keys()
+def test_every_option_that_has_a_variable_of_its_name_is_told_as_that() -> None:
+    options = {option for path in MODULES for option in DOCUMENTED.findall(path.read_text(encoding="utf-8"))}
+    assert {name for name in options if f"upgrade_{name}" in KNOWN and "_" in name} <= {*PLAIN}
+    assert {"allow_single_copy", "soak_time", "lease_duration", "take_over"} <= {*PLAIN}
+    assert {*LIMITS.values()} <= KNOWN.keys()
 
 
 def test_every_limit_is_that_of_a_task() -> None:
