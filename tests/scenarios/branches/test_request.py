@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ import yaml
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.branches.test_schedule import moment
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.playbook import PLAYBOOK, play, upgrade
+from tests.scenarios.interruptions import END
+from tests.scenarios.playbook import PLAYBOOK, Playing, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 NAME = "next-upgrade"
@@ -78,6 +81,13 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         early = play(PLAYBOOK, given, environment)
         assert early.code == 0, early.message
         assert statistics(early)["upgrade_reasons"] == ["starts_later"]
+        assert (state(cluster)["state"], cluster.fingerprint()) == ("waiting", before)
+        later = moment(600)
+        requested(cluster, {**good, "upgrade_at": later})
+        waits = Playing(PLAYBOOK, {**given, "upgrade_wait": True}, environment)
+        until("the note that it waits", lambda: later in state(cluster)["message"], END)
+        waits.signal(signal.SIGKILL, group=True)
+        waits.abandon()
         assert (state(cluster)["state"], cluster.fingerprint()) == ("waiting", before)
         requested(cluster, {**good, "upgrade_at": moment(-5)})
         done = upgrade({**given, "upgrade_wait": True}, environment)
