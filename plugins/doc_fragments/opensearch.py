@@ -228,6 +228,11 @@ options:
         description: Whether members are let through without a proof if somebody else has upgraded all of them.
         type: bool
         default: false
+      target_version:
+        description:
+          - The version that the upgrade leads to. A replica that only upgraded members may hold is not waited for. By
+            default it is that of the module.
+        type: str
       drained:
         description: Members whose shards are moved to other members before the gate, if they are in the rest.
         type: list

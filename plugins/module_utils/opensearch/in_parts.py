@@ -37,6 +37,7 @@ IN_PARTS: Options = {
             "split_after": {"type": "int"},
             "skip_upgraded": {"type": "bool", "default": False},
             "drained": {"type": "list", "elements": "str", "default": []},
+            "target_version": {"type": "str"},
         },
     }
 }
@@ -119,6 +120,8 @@ class _Rest:
         # Once nobody took over, the others go first, and the elected manager alone.
         hands_over = params.get("hand_over", params.get("hands_over")) and "hand_over_unfinished" not in codes
         own: dict[str, Any] = {"moment": BEFORE_BATCH, "batch": self.left, "hands_over": hands_over, **gate}
+        # A batch that is cured first joins on any version, and yellow is judged by that of the upgrade all the same.
+        own["target_version"] = params["gate"]["target_version"] or params["target_version"]
         arguments = GATE.arguments(params, **own, wait_limit=self._seconds_left())
         task = replace(self.task, params=arguments)
         judged = _passed(lambda: wait_at_gate(task, self.client, scope_of(task)))

@@ -146,6 +146,19 @@ def test_a_hand_over_that_did_not_happen_is_not_counted_on_again(monkeypatch: py
     assert [gate["hands_over"] for gate in night.gates] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("of_module", "of_gate", "judged"),
+    [("3.8.0", None, "3.8.0"), (None, "3.8.0", "3.8.0"), ("3.8.0", "3.8.0", "3.8.0"), (None, None, None)],
+)
+def test_the_gate_knows_the_version_also_if_members_may_join_on_any(
+    monkeypatch: pytest.MonkeyPatch, of_module: str | None, of_gate: str | None, judged: str | None
+) -> None:
+    """Otherwise a replica that only upgraded members may hold would be waited for."""
+    night = Night(monkeypatch)
+    night.run(["data-2"], well, {"target_version": of_gate}, target_version=of_module)
+    assert [gate["target_version"] for gate in night.gates] == [judged]
+
+
 def test_members_that_lose_their_data_are_drained_before_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     night = Night(monkeypatch)
     night.run(["data-2"], well, {"drained": ["data-2", "data-1"]})
