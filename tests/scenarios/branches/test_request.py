@@ -82,13 +82,8 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         assert early.code == 0, early.message
         assert statistics(early)["upgrade_reasons"] == ["starts_later"]
         assert (state(cluster)["state"], cluster.fingerprint()) == ("waiting", before)
-        later = moment(600)
-        requested(cluster, {**good, "upgrade_at": later})
-        waits = Playing(PLAYBOOK, {**given, "upgrade_wait": True}, environment)
-        until("the note that it waits", lambda: later in state(cluster)["message"], END)
-        waits.signal(signal.SIGKILL, group=True)
-        waits.abandon()
-        assert (state(cluster)["state"], cluster.fingerprint()) == ("waiting", before)
+        its_start_is_waited_for(cluster, good, given, environment)
+        assert cluster.fingerprint() == before
         requested(cluster, {**good, "upgrade_at": moment(-5)})
         done = upgrade({**given, "upgrade_wait": True}, environment)
         print(done.output)
@@ -97,6 +92,19 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         assert state(cluster)["state"] == "completed"
     finally:
         cluster.remove()
+
+
+def its_start_is_waited_for(
+    cluster: Cluster, good: Mapping[str, Any], given: Mapping[str, Any], environment: Mapping[str, str]
+) -> None:
+    """A run that waits says so at the request before it has planned anything."""
+    later = moment(600)
+    requested(cluster, {**good, "upgrade_at": later})
+    waits = Playing(PLAYBOOK, {**given, "upgrade_wait": True}, environment)
+    until("the note that it waits", lambda: later in state(cluster)["message"], END)
+    waits.signal(signal.SIGKILL, group=True)
+    waits.abandon()
+    assert state(cluster)["state"] == "waiting"
 
 
 @pytest.mark.soak
