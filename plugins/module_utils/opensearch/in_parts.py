@@ -102,7 +102,8 @@ class _Rest:
         """Put allocation back, pause after an attempt in vain, and wait at the gate for the rest.
 
         Raises:
-            Refusal: the batch was begun too often, its time is over, or its gate does not let it through.
+            Refusal: allocation is not put back, the batch was begun too often, its time is over, shards have not moved
+                away, or its gate does not let it through.
         """
         self._carry_out(state="restored", part="batch")
         if verdict.state is State.WAITING:
@@ -134,7 +135,7 @@ class _Rest:
 
     def _carry_out(self, **own: Any) -> None:
         params = ALLOCATION.arguments(self.task.params, **own)
-        carry_out(replace(self.task, params=params), self.client)
+        passed_or_raise(carry_out(replace(self.task, params=params), self.client).verdict)
 
     def _judge_attempts(self, verdict: Verdict) -> None:
         if self.attempts < ATTEMPTS:

@@ -16,7 +16,7 @@ from typing import Any
 from ...common.arguments import Options
 from ...common.attempts import proven_and_prepared
 from ...common.errors import refusal
-from ...common.task import Outcome, Task
+from ...common.task import Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, waiting
 from ...common.waiting import Patience
 from ..judge.policy import Policy
@@ -85,7 +85,7 @@ class Restriction:
         """
         if not self._made:
             return False
-        self._carry_out("unrestricted")
+        passed_or_raise(self._carry_out("unrestricted").verdict)
         self._made = False
         if not self.last.in_vain() or not self._task.params["wait"]:
             return False

@@ -42,6 +42,7 @@ class Night:
         self.gate_takes = 0.0
         self.flushed: list[Collection[str]] = []
         self.refuses: Reason | None = None
+        self.not_carried_out = ""
         monkeypatch.setattr(in_parts, "wait_at_gate", self.gate)
         monkeypatch.setattr(in_parts, "carry_out", self.carry_out)
         monkeypatch.setattr(in_parts, "flush", lambda _task, _client, indices, _way: self.flushed.append(indices))
@@ -54,7 +55,9 @@ class Night:
 
     def carry_out(self, task: Task, _client: object) -> Outcome:
         self.put_back.append(f"{task.params['state']} {' '.join(task.params['batch'])}".strip())
-        return Outcome(Verdict())
+        # What is not done in time is a verdict, too.
+        slow = refused("shards_left", "Shards are left on it.", "")
+        return Outcome(Verdict((slow,) if task.params["state"] == self.not_carried_out else ()))
 
     def gate(self, task: Task, _client: object, scope: Any) -> Judged:
         self.gates.append({**task.params})
@@ -163,6 +166,15 @@ def test_members_that_lose_their_data_are_drained_before_the_gate(monkeypatch: p
     night = Night(monkeypatch)
     night.run(["data-2"], well, {"drained": ["data-2", "data-1"]})
     assert night.put_back == ["restored data-2 data-1 data-0", "drained data-1"]
+
+
+@pytest.mark.parametrize("state", ["restored", "drained"])
+def test_what_comes_before_the_gate_and_is_not_done_ends_it(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    night = Night(monkeypatch)
+    night.not_carried_out = state
+    _first, last = night.run(["data-2"], well, {"drained": ["data-1"]})
+    assert [reason.code for reason in last.verdict.reasons] == ["shards_left"]
+    assert (night.went, night.gates) == ([["data-2"]], [])
 
 
 @pytest.mark.parametrize(("seconds", "flushes"), [(59, 0), (61, 1)])
