@@ -48,7 +48,8 @@ options:
       - V(started) starts the processes of all pods of the namespace that an interrupted restart of one member after
         the other has stopped, and waits until these pods are Ready. It stops nothing and leaves the phases, so that
         the next run goes on. After a restart of all members at once it starts none, and refuses if one is stopped.
-      - V(seen) has a remark for each pod of the namespace whose restart has begun. It asks the Kubernetes API alone.
+      - V(seen) has a remark for each pod of the namespace whose restart has begun, and fails if one of them is not
+        Ready, since its process may be stopped. It asks the Kubernetes API alone.
     type: str
     choices: [scheduled, restarted, resumed, unscheduled, completed, removed, started, seen]
     default: restarted

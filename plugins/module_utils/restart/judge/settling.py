@@ -15,11 +15,14 @@ GO_ON = "Run the playbook restart again with the same variables: it goes on from
 
 @as_verdict
 def judge_left(mark: Marked, *, ready: bool) -> Iterator[Reason]:
-    """A remark on a pod with whose process a restart has begun, as far as its annotations and its readiness tell."""
+    """A pod with whose process a restart has begun, as far as its annotations and its readiness tell.
+
+    It is a remark if the pod is Ready. If it is not, nothing starts its process again by itself.
+    """
     if mark.phase is None or mark.rests:
         return
     state = "The pod is Ready." if ready else "The pod is not Ready, so its process may be stopped."
-    yield remark(
+    yield (remark if ready else refused)(
         "restart_interrupted",
         f"The restart of {mark.name} has begun and is not at its end (phase {mark.phase.value}). {state}",
         f"{GO_ON} The playbook settle starts its process without going on (upgrade_system=stateful.upgrade.restart).",

@@ -55,7 +55,7 @@ class Night:
 
     def carry_out(self, task: Task, _client: object) -> Outcome:
         self.put_back.append(f"{task.params['state']} {' '.join(task.params['batch'])}".strip())
-        # What is not done in time is a verdict, too.
+        # A wait that runs out is a verdict, too.
         slow = refused("shards_left", "Shards are left on it.", "")
         return Outcome(Verdict((slow,) if task.params["state"] == self.not_carried_out else ()))
 

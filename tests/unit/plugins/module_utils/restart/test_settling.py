@@ -102,8 +102,13 @@ def test_without_an_interrupted_restart_there_is_nothing_to_do() -> None:
     assert (codes(result), result["changed"], result["members"]) == ([], False, [])
 
 
-@pytest.mark.parametrize(("ready", "said"), [(True, "The pod is Ready."), (False, "its process may be stopped")])
-def test_status_names_each_pod_that_a_restart_has_left(monkeypatch: pytest.MonkeyPatch, ready: bool, said: str) -> None:
+@pytest.mark.parametrize(
+    ("ready", "said", "state"),
+    [(True, "The pod is Ready.", "passed"), (False, "its process may be stopped", "refused")],
+)
+def test_each_pod_that_a_restart_has_left_is_named_and_one_that_may_be_stopped_is_no_pass(
+    monkeypatch: pytest.MonkeyPatch, ready: bool, said: str, state: str
+) -> None:
     world = World()
     world.annotate("data-1", restart_phase="stop", restart_process="data-1/1")
     world.annotate("data-2", restart_phase="schedule-rolling")
@@ -112,5 +117,5 @@ def test_status_names_each_pod_that_a_restart_has_left(monkeypatch: pytest.Monke
     given = {name: option.get("default") for name, option in CONTRACT.argument_spec.items()}
     result = perform(process_restart.run, Task({**given, "namespace": "search", "state": "seen"}, clock=world))
     (reason,) = result["verdict"]["reasons"]
-    assert (reason["state"], "data-1" in reason["message"], said in reason["message"]) == ("passed", True, True)
+    assert (reason["state"], "data-1" in reason["message"], said in reason["message"]) == (state, True, True)
     assert "upgrade_system=stateful.upgrade.restart" in reason["remedy"]
