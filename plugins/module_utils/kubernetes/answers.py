@@ -37,8 +37,9 @@ _PATH = re.compile(
 _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}
 _NO_RIGHT = re.compile(r'User "(?P<user>[^"]*)" cannot |is forbidden:\s*$')
 """The words about a missing right. Those about the right to create a websocket name neither user nor cause."""
-_NO_IMPERSONATION = re.compile(r'User "(?P<user>[^"]*)" cannot impersonate resource "(?P<resource>[^"]*)"')
-"""The words about a user who may not act in the place of another (server source, withImpersonation)."""
+_NO_IMPERSONATION = re.compile(r'User "(?P<user>[^"]*)" cannot impersonate(?P<on>\S*) resource "(?P<resource>[^"]*)"')
+"""The words about a user who may not act in the place of another (server source, withImpersonation). A server with
+constrained impersonation names the verb `impersonate-on:user-info:list` and what was asked for (seen on 1.36)."""
 _WEBSOCKETS = frozenset({"pods/exec", "pods/portforward"})
 
 
@@ -196,12 +197,13 @@ def _passing(host: str, request: Request, status: int, said: str, retry: bool) -
 
 def _forbidden(host: str, request: Request, said: str) -> Refusal:
     if found := _NO_IMPERSONATION.search(said):
-        group = "authentication.k8s.io" if "/" in found["resource"] or found["resource"] == "uids" else ""
+        resource = "users" if found["on"] else found["resource"]
+        group = "authentication.k8s.io" if "/" in resource or resource == "uids" else ""
         return Denied.because(
             "kubernetes_impersonation",
             f"The Kubernetes API at {host} does not let {found['user']} act in the place of another user: {said}.",
             f"Add to a ClusterRole bound to {found['user']} the rule"
-            f" {role_rule(['impersonate'], group, found['resource'])}; or leave as, as-groups, as-uid and as-user-extra"
+            f" {role_rule(['impersonate'], group, resource)}; or leave as, as-groups, as-uid and as-user-extra"
             " out of the kubeconfig, and K8S_AUTH_IMPERSONATE_USER out of the environment.",
         )
     match = _NO_RIGHT.search(said)

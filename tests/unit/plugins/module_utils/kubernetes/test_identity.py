@@ -126,14 +126,22 @@ def test_the_environment_goes_before_the_kubeconfig(api: Api, tmp_path: Path, mo
     assert (given.impersonated, access(HOST).impersonated) == (expected, expected)
 
 
-def test_a_user_who_may_not_impersonate_is_told_so(api: Api, tmp_path: Path) -> None:
-    said = (
-        'users "night" is forbidden: User "me" cannot impersonate resource "users" in API group "" at the cluster scope'
-    )
+@pytest.mark.parametrize(
+    "said",
+    [
+        'users "night" is forbidden: User "me" cannot impersonate resource "users" in API group "" at the cluster'
+        " scope",
+        'pods "p" is forbidden: User "me" cannot impersonate-on:user-info:get resource "pods" in API group "" in the'
+        ' namespace "search"',
+    ],
+)
+def test_a_user_who_may_not_impersonate_is_told_so(api: Api, tmp_path: Path, said: str) -> None:
     api.answers.clear()
     api.say(403, said)
     client = connect(impersonating(tmp_path, api.url, **{"as": "night"}))
     with pytest.raises(Refusal) as caught:
         client.get("/api/v1/namespaces/search/pods/p")
-    assert caught.value.verdict.reasons[0].code == "kubernetes_impersonation"
+    (reason,) = caught.value.verdict.reasons
+    assert reason.code == "kubernetes_impersonation"
+    assert 'resources: ["users"], verbs: ["impersonate"]' in reason.remedy
     assert 'resources: ["users"], verbs: ["impersonate"]' in str(caught.value)
