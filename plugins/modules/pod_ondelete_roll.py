@@ -58,8 +58,8 @@ options:
     required: true
   going:
     description:
-      - The part of O(batch) that goes first, such as RV(going) of M(stateful.upgrade.cluster_health_gate). The rest
-        goes after it, through O(gate). The default is all of O(batch).
+      - The part of O(batch) that goes first, such as C(going) in the result of M(stateful.upgrade.cluster_health_gate).
+        The rest goes after it, through O(gate). The default is all of O(batch).
     type: list
     elements: str
   expected:

@@ -53,7 +53,7 @@ _OPTION = re.compile(r"\b(wait_timeout|wait_limit)\b")
 LONG = 60.0
 """Seconds at a gate after which the batch is flushed again."""
 
-Go = Callable[[Sequence[str], Judged | None], tuple[Outcome, Collection[str]]]
+Go = Callable[[Sequence[str], "Judged | None"], tuple[Outcome, Collection[str]]]
 """Takes these members down once it is proven immediately before that they may go. It is given the judgement of their
 gate, or None for the first part, whose gate the caller has asked. It gives the outcome, and the members that went."""
 
