@@ -44,7 +44,7 @@ class Played:
         """The sentence of the last task that failed, but for the one that only points to the report."""
         found = re.findall(r"^fatal: \[[^]]+\]: FAILED! => (\{.*\})$", self.output, re.M)
         said = [str(json.loads(each)["msg"]) for each in found]
-        return ([""] + said[:1] + [each for each in said if not each.startswith("The upgrade has failed.")])[-1]
+        return ([""] + said[:1] + [each for each in said if not re.match(r"The \w+ has failed[.]", each)])[-1]
 
 
 def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:
