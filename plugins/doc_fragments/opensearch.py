@@ -225,7 +225,7 @@ options:
           - Seconds after which the part of the rest that may go is let through. By default it is never split.
         type: int
       skip_upgraded:
-        description: Whether members are let through without a proof if somebody else has upgraded all of them.
+        description: Whether members that were all upgraded outside of this run are let through without a proof.
         type: bool
         default: false
       target_version:

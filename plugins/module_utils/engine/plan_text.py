@@ -20,7 +20,7 @@ FIRST, LAST = 4, 3
 """Batches that are shown at the begin and at the end of a plan that is summed up."""
 MOST_TOLD = 20
 """Lines that are shown of those that the system of a plan adds."""
-UPGRADE, RESTART = (each.value for each in Deed)
+UPGRADE, RESTART = Deed.UPGRADE.value, Deed.RESTART.value
 DEEDS = (UPGRADE, RESTART)
 """The deeds that a plan may be for."""
 WIDEST = 44

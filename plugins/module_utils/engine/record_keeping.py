@@ -263,7 +263,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
         more["step"] = told_of(after.conditions, params["step"], utc_now())
     missing = _missing(task, after)
     for reason in missing.reasons:
-        # Nobody reads the result of a note while the run goes on.
+        # The result of a note is not shown while the run goes on.
         task.progress(f"{reason.message} {reason.remedy}")
     verdict = combine((missing, _aborted(params, after)))
     return Outcome(verdict, before != after, shown[0], shown[1], more=more)

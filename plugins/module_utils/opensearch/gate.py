@@ -172,8 +172,8 @@ class _Split:
         self.going = part
         left = enumerate_few(name for name in self._whole if name not in part)
         why = next(iter(verdict.deciding())).message
-        told = remark(SPLIT, f"{left} cannot go with the others of the batch, which go first: {why}")
-        return combine((self._of(seen, part), Verdict((told,))))
+        divided = remark(SPLIT, f"{left} cannot go with the others of the batch, which go first: {why}")
+        return combine((self._of(seen, part), Verdict((divided,))))
 
     def _waiting_part(self, seen: Look, verdict: Verdict) -> Verdict:
         """The verdict of a member that time may fix, if time does not fix the whole batch; else that of the batch."""
@@ -183,8 +183,8 @@ class _Split:
         for name in self._whole:
             alone = self._of(seen, [name])
             if alone.state is State.WAITING:
-                told = remark(SPLIT, f"The batch cannot go as a whole, so {name} is waited for: {why}")
-                return combine((alone, Verdict((told,))))
+                divided = remark(SPLIT, f"The batch cannot go as a whole, so {name} is waited for: {why}")
+                return combine((alone, Verdict((divided,))))
         return verdict
 
     def _may_split(self, verdict: Verdict) -> bool:

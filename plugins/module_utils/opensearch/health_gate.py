@@ -46,7 +46,7 @@ def run(task: Task) -> Outcome:
 def _before_stop(
     task: Task, client: OpenSearchClient, scope: Scope, batch: Sequence[str], gate: Judged | None
 ) -> tuple[Outcome, Collection[str]]:
-    """Prove the batch with allocation restricted, unless its gate has found that somebody else has upgraded it."""
+    """Prove the batch with allocation restricted, unless its gate found it upgraded outside of this run."""
     if gate is not None and any(reason.code == UPGRADED for reason in gate.verdict.reasons):
         return Outcome(gate.verdict, before=_of_members(_by_name(gate.seen.state))), batch
     state, proven, remarks = wait_proven(task, client, scope.members, batch, scope.policy)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.arguments import Options
@@ -63,7 +63,7 @@ def in_parts(task: Task, client: OpenSearchClient, first: Sequence[str], go: Go)
 
     Without the option `gate`, or in one pass, only the first attempt is made: the caller goes on.
     """
-    rest, given = _Rest(task, client, list(task.params["batch"])), task.params["gate"]
+    rest, given = _Rest(task, client, list(task.params["batch"]), task.clock.now()), task.params["gate"]
     outcome, gone = go(first, None)
     outcomes = [outcome]
     while given and task.params["wait"] and not task.check_mode and rest.is_left(outcome.verdict, gone):
@@ -83,11 +83,9 @@ class _Rest:
     task: Task
     client: OpenSearchClient
     left: list[str]
+    began: float
+    """The start of the task, in seconds of its clock."""
     attempts: int = 0
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.began = self.task.clock.now()
 
     def is_left(self, verdict: Verdict, gone: Collection[str]) -> bool:
         """Whether something is left to do after an attempt with this verdict, in which these members went."""
@@ -118,10 +116,10 @@ class _Rest:
     def _gate(self, codes: Collection[str]) -> Judged:
         params, since = self.task.params, self.task.clock.now()
         gate = {name: params["gate"][name] for name in ("wait_timeout", "split_after", "skip_upgraded")}
-        # Once nobody took over, the others go first, and the elected manager alone.
+        # If no member took over the election, the others go first, and the elected manager goes alone.
         hands_over = params.get("hand_over", params.get("hands_over")) and "hand_over_unfinished" not in codes
         own: dict[str, Any] = {"moment": BEFORE_BATCH, "batch": self.left, "hands_over": hands_over, **gate}
-        # A batch that is cured first joins on any version, and yellow is judged by that of the upgrade all the same.
+        # Broken members that are replaced first may join on any version; yellow is still judged by that of the upgrade.
         own["target_version"] = params["gate"]["target_version"] or params["target_version"]
         arguments = GATE.arguments(params, **own, wait_limit=self._seconds_left())
         task = replace(self.task, params=arguments)

@@ -70,15 +70,15 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
     """The outcome of a batch that went in parts: the verdict of the last one, and the result of each member once."""
-    last, told = outcomes[-1], [outcome for outcome in outcomes if "members" in outcome.more]
-    members = {each["name"]: each for outcome in told for each in outcome.more["members"]}
-    finished = [each for outcome in told for each in outcome.more["members"] if each["action"] != "untouched"]
+    last, parts = outcomes[-1], [outcome for outcome in outcomes if "members" in outcome.more]
+    members = {each["name"]: each for outcome in parts for each in outcome.more["members"]}
+    finished = [each for outcome in parts for each in outcome.more["members"] if each["action"] != "untouched"]
     members |= {each["name"]: each for each in finished}
     return replace(
         last,
         changed=any(outcome.changed for outcome in outcomes),
-        before=_pods([outcome.before for outcome in reversed(told)]),
-        after=_pods([outcome.after or {} for outcome in told]),
+        before=_pods([outcome.before for outcome in reversed(parts)]),
+        after=_pods([outcome.after or {} for outcome in parts]),
         more={**last.more, "members": list(members.values())},
     )
 

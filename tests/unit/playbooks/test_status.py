@@ -105,10 +105,10 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
 @pytest.mark.parametrize(
     ("phase", "reason", "said"),
     [
-        ("Pending", "", "  Nobody is at work on it: the run night was interrupted."),
-        ("Upgrading", "", "  Nobody is at work on it: the run night was interrupted."),
-        ("Upgrading", "Member a is not back.", "  Nobody is at work on it: a batch has failed. Fix the cause"),
-        ("Upgrading", "Alerts fire.", "  Nobody is at work on it: its last run has stopped. Fix the cause"),
+        ("Pending", "", "  No run is at work on it: the run night was interrupted."),
+        ("Upgrading", "", "  No run is at work on it: the run night was interrupted."),
+        ("Upgrading", "Member a is not back.", "  No run is at work on it: a batch has failed. Fix the cause"),
+        ("Upgrading", "Alerts fire.", "  No run is at work on it: its last run has stopped. Fix the cause"),
         ("Paused", "Pod a is stopping.", ""),
         ("Failed", "The cluster is red.", ""),
         ("Aborted", "Aborted on request.", ""),
