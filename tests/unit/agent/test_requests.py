@@ -15,6 +15,7 @@ import pytest
 
 from tests.unit.agent.agents import PROGRAM, TOKEN, Agent, Place
 
+pytestmark = pytest.mark.usefixtures("uncollected")
 KNOWN = {"Authorization": f"Bearer {TOKEN}"}
 SUM = "0" * 64
 

@@ -17,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import client as opensearch
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 
+pytestmark = pytest.mark.usefixtures("uncollected")
 PAGE = "<html><body><h1>Bad day</h1></body></html>"
 HTML = {"Content-Type": "text/html"}
 Ask = Callable[[Api], Any]

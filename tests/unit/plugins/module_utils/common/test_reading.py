@@ -17,6 +17,9 @@ def refuse(what: str) -> NotUnderstood:
     return NotUnderstood(refused("not_understood", f"Not understood: {what}.", "Look."))
 
 
+pytestmark = pytest.mark.usefixtures("uncollected")
+
+
 @pytest.mark.parametrize(
     ("read", "good", "bad"),
     [

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 
 Json = dict[str, Any]
 NEW, OLD = "3.8.0", "2.19.6"
+pytestmark = pytest.mark.usefixtures("uncollected")
 TEXTS = st.text(max_size=8)
 ITEMS = st.lists(st.dictionaries(TEXTS, st.none() | st.integers() | TEXTS, max_size=2), max_size=2).map(tuple)
 BATCHES = st.builds(

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.engine.request im
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("uncollected")
 GOOD = "type: opensearch\ntarget_version: 3.10\nupgrade_at: 2026-11-21T02:00:00Z\nupgrade_members: [a, b]\n"
 NAMES = st.from_regex(r"upgrade_[a-z]{1,8}", fullmatch=True)
 TEXTS = st.text(st.characters(whitelist_categories=("L", "N")), min_size=1, max_size=12)

@@ -55,6 +55,7 @@ DEFINITION: Json = {
         ],
     },
 }
+pytestmark = pytest.mark.usefixtures("uncollected")
 PATH = "/apis/example.com/v1/namespaces/search/shelves/a"
 OPEN: Path = ("spec", "open")
 COPIES: Path = ("spec", "copies")

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.con
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.usefixtures("uncollected")
 WHERE = "member data-0"
 PARTS = st.text("abcdefgh_", min_size=1, max_size=6)
 VALUES = st.one_of(
