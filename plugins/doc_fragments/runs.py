@@ -36,6 +36,26 @@ options:
     type: list
     elements: list
     default: []
+  at:
+    description:
+      - The time from which on the run may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
+        default it may start at any time.
+      - Before that time the verdict is V(waiting). With O(wait) the task waits for it, up to 15 minutes. If no batch
+        has begun after a quarter of O(window), the record reports that once with its causes, and a single pass ends
+        there.
+      - One that has begun with a batch goes on at any time, unless O(window_policy=pause).
+    type: str
+  window:
+    description: Minutes after O(at) in which the run may start. After them it is refused.
+    type: int
+    default: 120
+  window_policy:
+    description:
+      - With V(start_only) the window limits the start alone. With V(pause) no batch is begun after the window, and the
+        next run goes on in the next window. With V(must_fit) it starts only if its predicted end is in the window.
+    type: str
+    choices: [start_only, pause, must_fit]
+    default: start_only
   supersede:
     description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.
     type: bool

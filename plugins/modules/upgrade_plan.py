@@ -85,7 +85,6 @@ extends_documentation_fragment:
   - stateful.upgrade.machines.plan
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
-  - stateful.upgrade.schedule
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.checks
 notes:

@@ -4,7 +4,8 @@
 """The faults of a request beside those of its values: its type, names that it may not hold, and contradictions. Pure.
 
 A request says what is to be upgraded to which version, when and how carefully. The run says where, as whom, and with
-which code of its own: nobody who may write a request gains a right by it.
+which code of its own: nobody who may write a request gains a right by it. So no request names a file of the
+controller, which would be read or written there.
 """
 
 from __future__ import annotations
@@ -37,6 +38,20 @@ def faults_of_request(
             yield f"{name} in the request is not a variable of the playbook {playbook}: {_question(name, known)}"
         elif name in given and _plain(given[name]) != _plain(value):
             yield f"{name} has one value in the request and another in the run: give it in one of them."
+        else:
+            for place in _files(name, value, known.get(name, {})):
+                yield f"{place} in the request names a file of the controller: give {name} in the run."
+
+
+def _files(place: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
+    """The places in a value at which its specification has a path."""
+    if option.get("type") == "path" or option.get("elements") == "path":
+        yield place
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, Mapping):
+            for name, inner in (option.get("options") or {}).items():
+                if each.get(name):
+                    yield from _files(f"{place}.{name}", each[name], inner)
 
 
 def _question(name: str, known: Mapping[str, Any]) -> str:

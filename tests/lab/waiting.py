@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta, timezone
 from typing import TypeVar
 
 from tests.lab.errors import LabError
@@ -24,6 +25,11 @@ class RealClock:
     def sleep(self, seconds: float) -> None:
         """Let the time pass."""
         time.sleep(seconds)
+
+
+def moment(seconds: float) -> str:
+    """So many seconds from now on, as RFC 3339 writes it."""
+    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:

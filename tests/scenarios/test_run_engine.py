@@ -19,11 +19,10 @@ from tests.lab.monitoring.servers import Alertmanager, alertmanager, prometheus
 from tests.lab.monitoring.test_metrics import values
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import KILLED
-from tests.lab.waiting import until
+from tests.lab.waiting import moment, until
 from tests.sandbox.webhook import webhook
 from tests.scenarios.branches.test_killed_at_steps import four_members, sized
 from tests.scenarios.branches.test_passes import statistics
-from tests.scenarios.branches.test_schedule import moment
 from tests.scenarios.cluster import OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
 

@@ -5,16 +5,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-LOOKUP = re.compile(r"^\{\{\s*lookup\('stateful\.upgrade\.given',\s*((?:'[\w=]+'(?:,\s*)?)+)\)\s*\}\}$")
+import yaml
+
+LOOKUP = r"lookup\('stateful\.upgrade\.given',\s*((?:'[\w=]+'(?:,\s*)?)+)\)"
+OPTIONS = re.compile(rf"^\{{\{{\s*(?:{LOOKUP}|(\w+)(?: \| combine\({LOOKUP}\))?)\s*\}}\}}$")
+"""The lookup, or a variable of the role begin with one, which it may add to."""
+BEGIN = Path(__file__).resolve().parents[2] / "roles" / "begin" / "vars" / "main.yml"
 
 
 def variables_of_options(value: Any) -> dict[str, str]:
-    """The name of the variable by option, if this value of `module_defaults` is the lookup; empty for any other."""
-    found = LOOKUP.match(value.strip()) if isinstance(value, str) else None
-    terms = [term.partition("=") for term in re.findall(r"'([\w=]+)'", found[1])] if found else []
-    return {option: variable or f"upgrade_{option}" for option, _equals, variable in terms}
+    """The name of the variable by option, if this value of `module_defaults` is of lookups; empty for any other."""
+    found = OPTIONS.match(value.strip()) if isinstance(value, str) else None
+    if not found:
+        return {}
+    terms = [term.partition("=") for term in re.findall(r"'([\w=]+)'", found[1] or found[3] or "")]
+    common = variables_of_options(_of_begin().get(found[2])) if found[2] else {}
+    return common | {option: variable or f"upgrade_{option}" for option, _equals, variable in terms}
+
+
+@cache
+def _of_begin() -> Mapping[str, Any]:
+    known: Mapping[str, Any] = yaml.safe_load(BEGIN.read_text(encoding="utf-8"))
+    return known
 
 
 def module_defaults_in(node: Any) -> Iterator[tuple[str, Any]]:

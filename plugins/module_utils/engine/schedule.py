@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The schedule of an upgrade: from when on it may start, and until when. Pure; the present moment is given.
+"""The schedule of an upgrade or a restart: from when on it may start, and until when. Pure; the time is given.
 
-An upgrade starts with its first batch. Before its moment it is waited for, and after its window it does not start any
+It starts with its first batch. Before its moment it is waited for, and after its window it does not start any
 more. By the policy, an upgrade that has begun goes on after its window, or is paused until the next one.
 """
 
@@ -20,6 +20,7 @@ from ..common.errors import refusal
 from ..common.moments import moment_text
 from ..common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
 from ..common.words import duration
+from .phases import Deed
 
 DEFAULT_WINDOW = 120
 """Minutes of a window."""
@@ -46,7 +47,7 @@ SCHEDULE: Options = {
     "window": {"type": "int", "default": DEFAULT_WINDOW},
     "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
 }
-"""The options of upgrades that can be scheduled; documented in doc_fragments/schedule.py."""
+"""The options of runs that can be scheduled; documented in doc_fragments/runs.py."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,13 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
     if at.tzinfo is None:
         raise refusal(
             "schedule_unreadable",
-            f"The time at which the upgrade is to start (upgrade_at) is '{text}', which is no date and time with a"
-            " zone.",
+            f"The time of the start (upgrade_at) is '{text}', which is no date and time with a zone.",
             "Write it as RFC 3339 does: 2026-11-21T02:00:00Z, or with +01:00 in place of Z.",
         )
     if minutes < 1:
         raise refusal(
             "schedule_unreadable",
-            f"The window of the upgrade (upgrade_window) has {minutes} minutes, in which nothing can start.",
+            f"The window of the start (upgrade_window) has {minutes} minutes, in which nothing can start.",
             "Give one minute or more.",
         )
     return Schedule(at, timedelta(minutes=minutes), Policy(given["window_policy"]))
@@ -99,44 +99,50 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
 
 @as_verdict
 def judge_start(
-    schedule: Schedule | None, now: datetime, *, commenced: bool, predicted: float | None = None
+    schedule: Schedule | None,
+    now: datetime,
+    *,
+    commenced: bool,
+    predicted: float | None = None,
+    deed: Deed = Deed.UPGRADE,
 ) -> Iterator[Reason]:
     """Whether the upgrade may start now. `predicted` are the seconds that it will take, if that is known.
 
-    An upgrade that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause.
+    One that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause. `deed`
+    is the kind of work, for the sentences.
     """
     if schedule is None or (commenced and schedule.policy is not Policy.PAUSE):
         return
     if now < schedule.at:
         left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
-        said = f"The upgrade {does} at {moment_text(schedule.at)}, in {left}."
+        said = f"The {deed.value} {does} at {moment_text(schedule.at)}, in {left}."
         yield waiting("starts_later", said, "Run the playbook again at that time.")
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
     elif now >= schedule.end:
         yield refused(
             "window_over",
-            f"The window for the start of the upgrade ended at {moment_text(schedule.end)}, and no batch had begun"
-            " then.",
+            f"The window for the start of the {deed.value} ended at {moment_text(schedule.end)}, and no batch had"
+            " begun then.",
             "Choose another time (upgrade_at), or a longer window (upgrade_window).",
         )
     elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
         yield refused(
             "window_too_short",
-            f"The upgrade is predicted to take {duration(predicted)}, and its window ends at"
+            f"The {deed.value} is predicted to take {duration(predicted)}, and its window ends at"
             f" {moment_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
-            "Give a longer window (upgrade_window), fewer members (upgrade_members), or the policy start_only"
-            " (upgrade_window_policy), with which it goes on after the window.",
+            "Give a longer window (upgrade_window), or the policy start_only (upgrade_window_policy), with which it"
+            " goes on after the window.",
         )
 
 
 def is_late(schedule: Schedule, now: datetime) -> bool:
-    """Whether the upgrade should have started by now, so that the delay is reported: a part of its window is over."""
+    """Whether it should have started by now, so that the delay is reported: a part of its window is over."""
     return schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
 def to_cure(verdict: Verdict) -> Verdict:
-    """The verdict on an upgrade that starts later: a refusal is a remark, since there is time to fix its cause."""
+    """The verdict on a plan that starts later: a refusal is a remark, since there is time to fix its cause."""
     return Verdict(
         tuple(
             replace(each, state=State.PASSED, message=f"To be fixed before the start: {each.message}")
@@ -148,22 +154,22 @@ def to_cure(verdict: Verdict) -> Verdict:
 
 
 def closed(end: datetime) -> Reason:
-    """The reason of an upgrade that is paused since its window has ended."""
+    """The reason of a run that pauses since its window has ended."""
     return waiting(
         "window_closed",
-        f"The window of the upgrade ended at {moment_text(end)}, so no further batch is begun.",
+        f"The window ended at {moment_text(end)}, so no further batch is begun.",
         "It goes on in the next window: run the playbook then, with upgrade_at in that window.",
     )
 
 
 @as_verdict
-def judge_patience(schedule: Schedule, now: datetime) -> Iterator[Reason]:
-    """Whether a run that waits for the start of the upgrade waits long enough."""
+def judge_patience(schedule: Schedule, now: datetime, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """Whether a run that waits for its start waits long enough."""
     left = (schedule.at - now).total_seconds()
     if left > LONGEST_WAIT:
         yield refused(
             "starts_too_late",
-            f"The upgrade starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits for that"
-            f" {duration(LONGEST_WAIT)} at most.",
+            f"The {deed.value} starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits"
+            f" for that {duration(LONGEST_WAIT)} at most.",
             "Run the playbook again at that time, or make single passes (upgrade_wait=false).",
         )

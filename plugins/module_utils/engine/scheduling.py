@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.moments import moment_text
 from ..common.verdict import Reason, State, Verdict, as_verdict, waiting
-from .phases import Event, Phase
+from .phases import Deed, Event, Phase
 from .record import Record, going_on, noted, planned_record
 from .schedule import Schedule
 from .start import Start, checked_start
@@ -35,12 +35,12 @@ def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
 
 
 @as_verdict
-def judge_delay(schedule: Schedule, seen: Seen) -> Iterator[Reason]:
-    """The single pass that tells of a delay ends there; the next one begins the upgrade if nothing is in its way."""
+def judge_delay(schedule: Schedule, seen: Seen, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """The single pass that tells of a delay ends there; the next one begins if nothing is in its way."""
     if seen.late:
         yield waiting(
             "start_delayed",
-            f"The upgrade was to start at {moment_text(schedule.at)}, and has not begun. {_cause(seen)}",
+            f"The {deed.value} was to start at {moment_text(schedule.at)}, and has not begun. {_cause(seen)}",
             "Fix what stands in its way; the next pass goes on.",
         )
 
@@ -86,7 +86,7 @@ def _pending(
     known = earlier is not None and earlier.start is not None and earlier.start.is_of(schedule)
     if known and earlier is not None and earlier.digest == fresh.digest and not start.new and not start.cured:
         return fresh
-    return noted(fresh, Event.SCHEDULED, _said(start, plan), at)
+    return noted(fresh, Event.SCHEDULED, _said(start, fresh), at)
 
 
 def _missed(record: Record | None, schedule: Schedule, message: str, at: str) -> Record | None:
@@ -102,8 +102,8 @@ def _cause(seen: Seen) -> str:
     return " ".join(seen.blockers) if seen.blockers else "Nothing stands in its way any more."
 
 
-def _said(start: Start, plan: Mapping[str, Any]) -> str:
-    lines = [f"is to start at {start.at}: to {plan['target_version']}, plan {plan['digest']}"]
+def _said(start: Start, record: Record) -> str:
+    lines = [f"is to start at {start.at}: {record.aim}, plan {record.digest}"]
     lines += [f"to be fixed before: {each}" for each in start.findings]
     lines += [f"fixed: {each}" for each in start.cured]
     return "\n".join(lines)

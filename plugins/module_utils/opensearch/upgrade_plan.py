@@ -12,7 +12,6 @@ from ..common.side_by_side import Part
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict
 from ..engine.begin_and_end import Counting, System, part_of
-from ..engine.schedule import SCHEDULE
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..machines import extra_machines
@@ -111,7 +110,6 @@ SYSTEM = System(
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
-        **SCHEDULE,
     },
     uuid=_uuid,
     order=_order,

@@ -23,7 +23,7 @@ from ..engine.phases import Event, Phase
 from ..engine.record import Record, going_on
 from ..engine.record_keeping import read_records
 from ..engine.request import judge_due, requested_in
-from ..engine.schedule import schedule_in, to_cure
+from ..engine.schedule import SCHEDULE, schedule_in, to_cure
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
 from .start import start_of, start_under_lock
@@ -41,6 +41,7 @@ def contract_of(system: System) -> Contract:
             **CONNECTIONS,
             **RECORD,
             **WAIT,
+            **SCHEDULE,
             "wait_timeout": {"type": "int", "default": 120},
             "announce": {"type": "bool", "default": False},
             "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
@@ -106,7 +107,7 @@ def _parts_of(system: System) -> Parts:
         order = _order(task, system)
         schedule = schedule_in(task.params)
         _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
-        start = start_under_lock(task, order.more, records)
+        start = start_under_lock(task, order.more, records, system.deed)
         more = {**order.more, "pause_at": schedule.pause_at} if schedule else order.more
         return replace(order, verdict=combine((order.verdict, start)), more=more)
 

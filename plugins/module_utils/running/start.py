@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The start of an upgrade that has a schedule: it is judged, waited for, and noted in the record before it comes."""
+"""The start of a run that has a schedule: it is judged, waited for, and noted in the record before it comes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from ..common.waiting import Patience
 from ..engine.held_lock import who
 from ..engine.lock import name_for
 from ..engine.pace import has_commenced
+from ..engine.phases import Deed
+from ..engine.pool_status import deed_of
 from ..engine.record import Record
 from ..engine.record_keeping import Nowhere, change_record
 from ..engine.schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
@@ -28,8 +30,8 @@ PAUSE = 5.0
 """Seconds between two looks at the clock while the start is waited for."""
 
 
-def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record]) -> Verdict:
-    """Whether the upgrade may start now: a person may take long to agree, and the window may be over then.
+def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record], deed: Deed) -> Verdict:
+    """Whether the run may start now: a person may take long to agree, and the window may be over then.
 
     Raises:
         Refusal: the schedule cannot be read.
@@ -38,11 +40,12 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
     if schedule is None:
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
-    return judge_start(schedule, utc_now(), commenced=has_commenced(records, target, more["cluster_uuid"]))
+    commenced = has_commenced(records, target, more["cluster_uuid"])
+    return judge_start(schedule, utc_now(), commenced=commenced, deed=deed)
 
 
 def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict) -> Verdict:
-    """Whether the upgrade of this plan may start now. A task that waits does so for its start, too, up to a limit.
+    """Whether the run of this plan may start now. A task that waits does so for its start, too, up to a limit.
 
     The record tells of a start that is to come, that is late, or that was missed. `plan` is the plan as the record
     takes it, with what earlier records tell of it, and `found` the verdict on all the rest of it.
@@ -53,8 +56,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     schedule = schedule_in(task.params)
     if schedule is None:
         return Verdict()
-    now, commenced = utc_now(), bool(plan["commenced"])
-    judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"])
+    now, commenced, deed = utc_now(), bool(plan["commenced"]), deed_of(plan)
+    judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
     verdict = judged(now)
     if task.params["announce"] and not commenced:
         late = is_late(schedule, now) and not told_late(records, schedule)
@@ -63,7 +66,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
         return verdict
-    patient = judge_patience(schedule, now)
+    patient = judge_patience(schedule, now, deed)
     if not patient.passed:
         return patient
     looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
@@ -79,7 +82,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) 
     if isinstance(store, Nowhere):
         raise refusal(
             "schedule_without_record",
-            "An upgrade at a given time needs a record, and none is kept (upgrade_record_kept_in).",
+            "A start at a given time needs a record, and none is kept (upgrade_record_kept_in).",
             "Keep it in Kubernetes or in a file, or give no upgrade_at.",
         )
 
@@ -88,4 +91,4 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) 
 
     if not task.check_mode:
         change_record(task, store, name_for(plan["cluster_uuid"]), change)
-    return judge_delay(schedule, seen) if not task.params["wait"] else Verdict()
+    return judge_delay(schedule, seen, deed_of(plan)) if not task.params["wait"] else Verdict()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import moment
 from tests.sandbox.webhook import webhook
-from tests.scenarios.branches.test_schedule import moment
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade

@@ -14,9 +14,8 @@ import yaml
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.lab.waiting import until
+from tests.lab.waiting import moment, until
 from tests.scenarios.branches.test_passes import statistics
-from tests.scenarios.branches.test_schedule import moment
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import END

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from kubernetes import client
 
+from tests.lab.waiting import moment
+from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
-from tests.scenarios.playbook import play
+from tests.scenarios.playbook import STATUS, play
 from tests.scenarios.tasks import Tasks, step
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
@@ -115,6 +117,37 @@ def test_the_playbook_restarts_all_members_one_after_the_other(
     assert processes(standing) == after
     another = play(RESTART, variables, ansible_environment)
     assert (another.code != 0, f"Plan {digest[1]}" in another.output) == (True, False), another.output
+    assert processes(standing) == after
+
+
+def test_a_restart_by_request_waits_for_its_start_and_is_carried_out_once(
+    standing: Cluster, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
+    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
+    first, request = processes(standing), tmp_path / "restart.yml"
+    given = {**of_restart(standing), "upgrade_request": str(request), "upgrade_wait": False}
+    request.write_text(f"type: restart\nupgrade_at: {moment(7_260)}\n")
+    early = play(RESTART, given, environment)
+    print(early.output)
+    assert early.code == 0, early.message
+    assert "The restart starts at " in early.output
+    assert statistics(early)["upgrade_reasons"] == ["starts_later"]
+    shown = play(STATUS, {**of_restart(standing), "upgrade_system": RESTART}, environment)
+    assert "Pending, restart, starts " in shown.output, shown.output
+    over = play(RESTART, {**given, "upgrade_request": "", "upgrade_at": moment(-120), "upgrade_window": 1}, environment)
+    assert "The window for the start of the restart ended at" in over.message
+    assert (processes(standing), marks(standing)) == (first, {name: [] for name in MEMBERS})
+    request.write_text(f"type: restart\nupgrade_at: {moment(-5)}\n")
+    digest = re.search(r"Plan (p\w{11})", early.output)
+    assert digest, early.output
+    done = play(RESTART, {**given, "upgrade_wait": True, "upgrade_confirm": digest[1]}, environment)
+    print(done.output)
+    assert done.code == 0, done.message
+    after = processes(standing)
+    assert {name for name in MEMBERS if after[name] == first[name]} == set()
+    again = play(RESTART, given, environment)
+    assert statistics(again)["upgrade_reasons"] == ["request_carried_out"], again.output
     assert processes(standing) == after
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST
 
+from tests.lab.waiting import moment
 from tests.sandbox.listening import Listening
 from tests.sandbox.opensearch.rooms import THREE, Room
 from tests.sandbox.web import Answer, Request
@@ -124,6 +125,18 @@ def test_a_new_configuration_comes_to_each_member(hosts: Hosts) -> None:
 
     again = hosts.run(NEW)
     assert again.code == 0, again.message
+    assert sorted(hosts.stopped) == sorted(THREE)
+
+
+def test_a_restart_on_hosts_starts_in_its_window(hosts: Hosts) -> None:
+    """A run on hosts makes no single pass, so it is refused if its start is far away."""
+    early = hosts.run(upgrade_at=moment(7_260))
+    assert "The restart starts at " in early.message
+    assert "a run waits for that 15 min at most" in early.message
+    late = hosts.run(upgrade_at=moment(-120), upgrade_window=1)
+    assert "The window for the start of the restart ended at " in late.message
+    assert hosts.stopped == []
+    assert hosts.agreed(upgrade_at=moment(-5)).code == 0
     assert sorted(hosts.stopped) == sorted(THREE)
 
 

@@ -12,6 +12,7 @@ import pytest
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.waiting import moment
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
@@ -20,11 +21,6 @@ from tests.scenarios.playbook import PLAYBOOK, STATUS, confirmed, play, upgrade
 FROM, TO = "2.19.6", "3.8.0"
 LEFT = "{{ [window_ends | int - now().timestamp() | int, 1] | max }}"
 """The seconds until the window is over."""
-
-
-def moment(seconds: float) -> str:
-    """So many seconds from now on."""
-    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 def created(cluster: Cluster) -> datetime:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.or
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.look import image_of, look
 
 from tests.controllers.controller import Controller
-from tests.lab.waiting import until
+from tests.lab.waiting import moment, until
 from tests.sandbox.kubernetes.in_process import TOKEN
 from tests.sandbox.listening import Listening
 from tests.sandbox.longhorn.description import Volume
@@ -121,6 +122,28 @@ def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
     again = played.play("stateful.upgrade.longhorn")
     assert "Nothing to do: every Kubernetes node runs v1.12.0." in again
     assert re.findall(r"changed=(\d+)", again) == ["0"]
+
+
+def test_a_switch_by_request_waits_for_its_start_and_is_noted_at_its_end(played: Played, tmp_path: Path) -> None:
+    request, state = tmp_path / "switch.yml", tmp_path / "switch.yml.state.json"
+    given: dict[str, Any] = {"upgrade_request": str(request), "upgrade_wait": False}
+    asked = "type: longhorn\ntarget_version: v1.12.0\nupgrade_window: 60\n"
+    request.write_text(asked.replace("longhorn", "opensearch") + "upgrade_workload_gate: gate.yml\n")
+    said = " ".join(played.play("stateful.upgrade.longhorn", 2, **given).split())
+    assert "carries out requests of the type longhorn." in said
+    assert "upgrade_workload_gate in the request names a file of the controller" in said
+    request.write_text(f"{asked}upgrade_at: {moment(7_260)}\n")
+    said = played.play("stateful.upgrade.longhorn", **given)
+    assert "The upgrade starts at " in said
+    assert '"starts_later"' in said
+    assert json.loads(state.read_text())["state"] == "waiting"
+    assert "Pending, to v1.12.0, starts " in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
+    assert set(played.seen("images").values()) == {"v1.11.2"}
+    request.write_text(f"{asked}upgrade_at: {moment(-5)}\n")
+    agreed = played.agreed()
+    said = played.play("stateful.upgrade.longhorn", **given | {"upgrade_wait": True}, upgrade_confirm=agreed)
+    assert "upgraded to v1.12.0 · everything put back" in said
+    assert json.loads(state.read_text())["state"] == "completed"
 
 
 def test_a_killed_run_is_gone_on_with(played: Played) -> None:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import 
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import names
 
 KNOWN = {playbook: options_of(playbook, specified()) for playbook in ("opensearch", "opensearch_hosts")}
+KNOWN["restart"] = options_of("restart", specified("stateful.upgrade.restart"))
 
 OF_THE_RUN = names(lambda each: each.run_only)
 
@@ -33,8 +34,19 @@ def test_a_request_does_not_say_where_as_whom_and_with_which_code(name: str) -> 
 
 
 def test_every_name_that_is_for_the_run_alone_is_a_variable() -> None:
-    known = {**KNOWN["opensearch"], **KNOWN["opensearch_hosts"]}
+    known = {**KNOWN["opensearch"], **KNOWN["opensearch_hosts"], **KNOWN["restart"]}
     assert OF_THE_RUN - known.keys() == {"upgrade_system"}
+
+
+def test_a_request_names_no_file_of_the_controller() -> None:
+    """A person who writes requests could have it read or written there."""
+    asked = {"type": "restart", "variables": {}, "digest": "d", "faults": []}
+    configuration = [{"pool": "search", "file": "/etc/shadow"}, {"pool": "other", "content": "a: b", "path": "/config"}]
+    asked["variables"] = {"upgrade_configuration": configuration, "upgrade_metrics_path": "/metrics"}
+    assert list(faults_of_request(asked, "restart", "restart", KNOWN["restart"], {})) == [
+        f"{place} in the request names a file of the controller: give {place.partition('.')[0]} in the run."
+        for place in ("upgrade_configuration.file", "upgrade_metrics_path")
+    ]
 
 
 def test_all_faults_are_told() -> None:
