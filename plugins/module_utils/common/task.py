@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from .ancestry import ancestors
@@ -219,6 +219,11 @@ class Task:
             return look()
 
         return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
+
+    def settled(self, step: Callable[[], Outcome], stoppable: bool = False) -> Outcome:
+        """The outcome of a step that is taken until it waits no more. One that waited to the end is refused."""
+        done, verdict = self.wait(step, lambda outcome: outcome.verdict, stoppable)
+        return replace(done, verdict=verdict)
 
     def ask(self, question: Callable[[], Look]) -> Look:
         """The answer to a question, once it can be had."""

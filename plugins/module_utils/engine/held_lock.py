@@ -148,7 +148,7 @@ def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:
     """
     giving = _GivingBack(task, store, lock)
     try:
-        outcome, verdict = task.wait(giving.again, lambda done: done.verdict)
+        return task.settled(giving.again)
     except Unreachable:
         raise
     except Refusal as error:
@@ -160,7 +160,6 @@ def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:
             f" {lock['lease_duration']} s. {cause}"
         )
         return Outcome(Verdict((remark("lock_not_given_back", text),)), bool(task.journal.as_result()))
-    return replace(outcome, verdict=verdict)
 
 
 @dataclass

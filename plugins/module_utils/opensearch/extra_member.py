@@ -78,7 +78,7 @@ def run(task: Task) -> Outcome:
     cluster = kubernetes.connect(task.params["kubernetes"])
     search = connect(task.params["opensearch"], task.params["kubernetes"])
     if task.params["state"] == "planned":
-        return task.wait(lambda: _foreseen(task, cluster, search), lambda found: found.verdict)[0]
+        return task.settled(lambda: _foreseen(task, cluster, search))
     return (_present if task.params["state"] == "present" else _absent)(task, cluster, search)
 
 

@@ -62,7 +62,7 @@ def run(task: Task) -> Outcome:
             return until_unchanged(lambda: _restore_named(task, client, writers, task.params["pool"]), ATTEMPTS)
         return _restore_all(task, client, writers, restored)
 
-    return task.wait(step, lambda done: done.verdict)[0]
+    return task.settled(step)
 
 
 def _make_present(task: Task, client: KubernetesClient) -> Outcome:

@@ -59,8 +59,7 @@ def run(task: Task) -> Outcome:
         "held": partial(take, wanted=lock),
         "stopped": ask_to_stop,
     }
-    seen, verdict = task.wait(lambda: steps[state](task, watch), lambda done: done.verdict)
-    return replace(seen, verdict=verdict)
+    return task.settled(lambda: steps[state](task, watch))
 
 
 def _wanted(task: Task) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def run(task: Task) -> Outcome:
             held = may_begin(task, store)
             if not held.passed:
                 return Outcome(held, more={"record": {}, "at": at})
-        return task.wait(step, lambda done: done.verdict, stoppable)[0]
+        return task.settled(step, stoppable)
     except Refusal as error:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise

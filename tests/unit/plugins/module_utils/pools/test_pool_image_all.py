@@ -149,3 +149,16 @@ def test_a_pool_whose_last_pods_are_on_their_way_is_waited_for(monkeypatch: pyte
     assert (result["verdict"]["state"], result["changed"]) == ("passed", True)
     assert [strategy(api, name) for name in ("data", "warm")] == [ROLLING] * 2
     assert [each["code"] for each in result["waited"]] == ["strategy_waits"]
+
+
+def test_a_pool_whose_last_pods_do_not_come_back_is_refused_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict that still waits would end the run as a single pass ends, with exit code 0."""
+    api = InProcess()
+    put_pool(api, "data")
+    api.put_there(
+        "/api/v1/namespaces/search/pods/data-0", objects.pod_json("data-0", ready=False, labels={"app": "data"})
+    )
+    result = restored(monkeypatch, api, clock=Passing())
+    assert (result["verdict"]["state"], result["failed"]) == ("refused", True)
+    assert codes(result) == ["strategy_waits", "timed_out"]
+    assert strategy(api, "data") == {"type": "OnDelete"}
