@@ -233,6 +233,12 @@ options:
           - The version that the upgrade leads to. A replica that only upgraded members may hold is not waited for. By
             default it is that of the module.
         type: str
+      waited:
+        description:
+          - Seconds that O(batch) has waited at its gate before this task. After more than a minute its indices are
+            flushed again before allocation is restricted.
+        type: float
+        default: 0.0
       drained:
         description: Members whose shards are moved to other members before the gate, if they are in the rest.
         type: list

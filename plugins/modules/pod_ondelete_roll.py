@@ -122,7 +122,8 @@ attributes:
     support: full
     details: >-
       The proof is made, and the settings that would be changed and the pods that would be deleted are listed in
-      RV(ignore:actions).
+      RV(ignore:actions). With O(gate), which belongs to a whole run, only the restriction of allocation is shown. In
+      check mode of such a run the pools have neither their new image nor their strategy.
   diff_mode:
     support: full
   idempotent:

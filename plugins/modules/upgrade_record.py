@@ -102,6 +102,20 @@ options:
         description: The number of batches of the upgrade that are done then.
         type: int
         required: true
+  requested:
+    description:
+      - With O(batch_state=upgrading), the request that the run carries out. If it was changed or withdrawn, the verdict
+        is V(waiting), and the record does not change.
+    type: dict
+    suboptions:
+      source:
+        description: Its place, see M(stateful.upgrade.upgrade_request).
+        type: str
+        required: true
+      digest:
+        description: The digest with which it was read.
+        type: str
+        required: true
   approval:
     description: With O(state=approved), the name of the point that is approved.
     type: str

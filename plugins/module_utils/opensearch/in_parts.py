@@ -23,7 +23,7 @@ from ..common.waiting import Patience
 from ..common.words import enumerate_few
 from .act.allocation import CONTRACT as ALLOCATION
 from .act.allocation import carry_out
-from .act.flush import flush, indices_on
+from .act.flush import AGAIN_AFTER, flush, indices_on
 from .gate import GATE, Judged, scope_of, wait_at_gate
 from .judge.checks import BEFORE_BATCH
 from .observe.client import OpenSearchClient
@@ -36,6 +36,7 @@ IN_PARTS: Options = {
             "wait_limit": {"type": "int", "default": 7200},
             "split_after": {"type": "int"},
             "skip_upgraded": {"type": "bool", "default": False},
+            "waited": {"type": "float", "default": 0.0},
             "drained": {"type": "list", "elements": "str", "default": []},
             "target_version": {"type": "str"},
         },
@@ -50,8 +51,6 @@ COUNTED = frozenset({"last_started_copy", "member_unrecognised"})
 """The causes that may never end: a copy that a recovery has not made yet, or a pod that is Ready and no member, whose
 server may have another name. Another cause, such as a spent budget, ends by itself or with the time of the batch."""
 _OPTION = re.compile(r"\b(wait_timeout|wait_limit)\b")
-LONG = 60.0
-"""Seconds at a gate after which the batch is flushed again."""
 
 Go = Callable[[Sequence[str], "Judged | None"], tuple[Outcome, Collection[str]]]
 """Takes these members down once it is proven immediately before that they may go. It is given the judgement of their
@@ -124,7 +123,7 @@ class _Rest:
         arguments = GATE.arguments(params, **own, wait_limit=self._seconds_left())
         task = replace(self.task, params=arguments)
         judged = _passed(lambda: wait_at_gate(task, self.client, scope_of(task)))
-        if self.task.clock.now() - since > LONG:
+        if self.task.clock.now() - since > AGAIN_AFTER:
             state = judged.seen.state
             oldest = min(member.version for member in state.members.values())
             indices = indices_on(state.ids(judged.going), state.copies)

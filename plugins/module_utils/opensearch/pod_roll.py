@@ -19,6 +19,8 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
+from .act.allocation import CONTRACT as ALLOCATION
+from .act.allocation import carry_out
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof
 from .gate import SELECTION, Judged
@@ -57,6 +59,10 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
     `before` is made immediately before each pod is deleted.
     """
     search = connect(task.params["opensearch"], task.params["kubernetes"])
+    going = task.params["going"] or task.params["batch"]
+    if task.check_mode and task.params["gate"]:
+        params = ALLOCATION.arguments(task.params, state="restricted", batch=going)
+        return carry_out(replace(task, params=params), search)
 
     def go(names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
         own = {"batch": [*names], **({} if gate is None else {"green_seconds": None})}
@@ -65,7 +71,7 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
             return outcome, names
         return outcome, [each["name"] for each in outcome.more["members"] if each["action"] != "untouched"]
 
-    return together(in_parts(task, search, task.params["going"] or task.params["batch"], go))
+    return together(in_parts(task, search, going, go))
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:

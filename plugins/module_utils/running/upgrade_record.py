@@ -22,6 +22,7 @@ from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
 from ..engine.record_files import Files
 from ..engine.record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
+from ..engine.request import requested_in
 from ..engine.schedule import closed
 from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
@@ -29,6 +30,7 @@ from ..kubernetes.record_store import ConfigMaps
 from .metrics import measured
 from .retention import remove_records
 from .say import STATES, may_begin, say
+from .upgrade_request import unchanged
 
 OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
 CONTRACT = Contract(
@@ -62,6 +64,10 @@ CONTRACT = Contract(
             "default": [],
             "options": {"name": {"type": "str", "required": True}, "after": {"type": "int", "required": True}},
         },
+        "requested": {
+            "type": "dict",
+            "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
+        },
         "approval": {"type": "str"},
         "record": {"type": "str"},
         "request": {"type": "str"},
@@ -87,6 +93,9 @@ def run(task: Task) -> Outcome:
         end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
         return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
 
+    requested = requested_in(task.params["requested"] or {}) if _begins(task.params) else None
+    if requested is not None and not (standing := unchanged(task, requested)).passed:
+        return Outcome(standing, more={"record": {}, "at": at})
     if task.params["state"] in STATES:
         return say(task, store)
     if task.params["state"] == "absent":

@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, remark
 from ..engine.lock import name_for
 from ..engine.measures import measures_of_request
-from ..engine.request import Request, judge_unchanged, read_request
+from ..engine.request import Request, Requested, judge_unchanged, read_request
 from ..kubernetes.client import connect
 from .metrics import publisher_of
 from .request_sources import Source, source_of
@@ -56,12 +56,26 @@ def run(task: Task) -> Outcome:
     return _read(task, source) if task.params["state"] == "read" else _note(task, source)
 
 
-def _read(task: Task, source: Source) -> Outcome:
+def unchanged(task: Task, requested: Requested) -> Verdict:
+    """Whether the request that the run carries out still stands there as it was.
+
+    Raises:
+        Refusal: it cannot be read.
+    """
+    source = source_of(requested.source, connect, task.params)
+    return judge_unchanged(_found(task, source), requested.digest, source.where)
+
+
+def _found(task: Task, source: Source) -> Request | None:
     def look() -> Request | None:
         document = source.read()
         return None if document is None else read_request(document, source.where)
 
-    found, expected = task.ask(look), task.params["expected"]
+    return task.ask(look)
+
+
+def _read(task: Task, source: Source) -> Outcome:
+    found, expected = _found(task, source), task.params["expected"]
     if expected:
         verdict = judge_unchanged(found, expected, source.where)
         return Outcome(verdict, more={"request": found.as_result() if found else {}})

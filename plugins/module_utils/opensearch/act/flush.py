@@ -33,6 +33,10 @@ FLUSHED = "flushed"
 """The name of the act in the journal."""
 
 
+AGAIN_AFTER = 60.0
+"""Seconds at a gate after which the batch is flushed again."""
+
+
 def flush(task: Task, client: OpenSearchClient, indices: Collection[str], way: str = "_flush") -> tuple[Reason, ...]:
     """Flush the indices with shards on the batch, so that they start without replaying the translog.
 

@@ -27,6 +27,7 @@ from ..observe.settings import ALLOCATING, ENABLE
 from ..observe.state import ClusterState
 from .allocation import CONTRACT as ALLOCATION
 from .allocation import UNCHANGED, carry_out
+from .flush import AGAIN_AFTER
 from .hand_over import HandOver
 from .last_look import LastLook
 
@@ -58,6 +59,8 @@ class Restriction:
         self._unchanged = task.params["allocation"] == UNCHANGED
         self._made = self._restricts = False
         self._attempts = 0
+        # The gate that has waited for long is that of the first part; the gates of the others flush for themselves.
+        self._flushes = (task.params.get("gate") or {}).get("waited", 0) > AGAIN_AFTER
 
     def make(self) -> bool:
         """Restrict, with the undo in the same request. The result says whether there was anything to do.
@@ -67,8 +70,8 @@ class Restriction:
         """
         if self._unchanged or self._made:
             return False
-        done = self._carry_out("restricted", flush=False)
-        self._made = True
+        done = self._carry_out("restricted", flush=self._flushes)
+        self._made, self._flushes = True, False
         self._restricts = any(
             name.endswith(f" {ENABLE}") and value not in ALLOCATING for name, value in (done.after or {}).items()
         )
