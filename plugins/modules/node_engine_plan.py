@@ -50,7 +50,7 @@ options:
     type: bool
     default: false
   accept_unverified:
-    description: Steps that nobody has verified, accepted by name; see M(stateful.upgrade.node_engine_switch).
+    description: Steps that are not verified, accepted by name; see M(stateful.upgrade.node_engine_switch).
     type: list
     elements: str
     default: []

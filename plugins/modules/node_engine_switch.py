@@ -67,7 +67,7 @@ options:
     default: ''
   accept_unverified:
     description:
-      - Steps that nobody has verified, accepted by name.
+      - Steps that are not verified, accepted by name.
       - V(instance_manager_replacement) replaces an instance manager while volumes on it are attached.
       - V(unknown_versions) goes on where the tag of an image tells no version, so that more than one minor version
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).

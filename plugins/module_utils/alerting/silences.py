@@ -112,4 +112,4 @@ def _moment(raw: Json, name: str) -> datetime:
         zone = rest.lstrip("0123456789") if rest else ""
         return datetime.fromisoformat((whole + zone).replace("Z", "+00:00"))
     except ValueError as error:
-        raise Unreadable(f"is {found}, which is no moment", name) from error
+        raise Unreadable(f"is {found}, which is no time", name) from error

@@ -133,7 +133,7 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
                 if not task.check_mode:
                     watch.store.write(asked, held)
         except Conflict:
-            task.progress("the lock was renewed at this moment; asking again")
+            task.progress("the lock was renewed just now; asking again")
     if task.check_mode:
         return Outcome(Verdict(), not held.stop, before)
     said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
@@ -202,7 +202,7 @@ class _GivingBack:
 
 
 def _contended() -> Verdict:
-    return Verdict((waiting("lock_contended", "Another run writes the lock at this moment."),))
+    return Verdict((waiting("lock_contended", "Another run is writing the lock."),))
 
 
 def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:

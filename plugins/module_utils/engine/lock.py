@@ -86,7 +86,7 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
     """
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
-        holder = f"Run {lock.run} of {lock.who} does" if lock is not None and lock.run else "Nobody does"
+        holder = f"Run {lock.run} of {lock.who} does" if lock is not None and lock.run else "No run does"
         yield refused(
             "take_over_of_another",
             f"Run {take_over}, from which the lock was to be taken over, does not hold it. {holder}.",

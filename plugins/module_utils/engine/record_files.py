@@ -167,5 +167,5 @@ def _named(name: str) -> str:
 
 
 def _written_meanwhile(name: str) -> Conflict:
-    said = f"Record {name} was written by somebody else in this moment."
+    said = f"Record {name} was written by another process at the same time."
     return Conflict.because("record_written_meanwhile", said, "Run again.")

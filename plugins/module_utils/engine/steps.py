@@ -103,7 +103,7 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
             yield f"{where} has more than one place: give before_step, after_step or moment, and only to a new step."
         for other in beside:
             if other not in there | seen:
-                yield f"{where} stands beside the step {other}, and there is no such step before it in the list."
+                yield f"{where} names the step {other} as its neighbour, and no such step comes before it in the list."
         seen.add(name)
 
 

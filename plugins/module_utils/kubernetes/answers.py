@@ -157,7 +157,7 @@ def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, An
         return (NameTaken if taken else Conflict).because(
             "kubernetes_conflict",
             f"The Kubernetes API at {host} did not {request.sentence()}: {said}.",
-            "Something else changed it in the same moment; run again.",
+            "Something else changed it at the same time; run again.",
         )
     if status in {HTTPStatus.GONE, HTTPStatus.TOO_MANY_REQUESTS} or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return _passing(host, request, status, said, retry)

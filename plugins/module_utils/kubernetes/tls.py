@@ -75,7 +75,7 @@ def _fault_of_identity(
     except (ssl.SSLError, OSError):
         return _unusable(labels[CERTIFICATE], "it holds no certificate in PEM")
     if key is None:
-        return _unusable(labels[CERTIFICATE], "there is no key beside it")
+        return _unusable(labels[CERTIFICATE], "its key is missing")
     if reason == _MISMATCH:
         return _unusable(labels[KEY], f"it is not the key of {labels[CERTIFICATE]}")
     return _unusable(labels[KEY], "it holds no private key in PEM")

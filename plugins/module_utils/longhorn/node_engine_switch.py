@@ -33,7 +33,7 @@ from .observe.state import Attached, Longhorn
 from .way import OUTSIDE, Way, offered_way
 
 UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
-"""The steps that nobody has verified, by the names under which a user accepts them."""
+"""The steps that are not verified, by the names under which a user accepts them."""
 EARLY = frozenset({Stage.UNDEFINED, Stage.PENDING, Stage.INITIALIZING, Stage.SWITCHING_OVER})
 """The states in which a run may be stopped: all that it did can be put back at once."""
 

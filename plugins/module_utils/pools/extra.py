@@ -101,7 +101,7 @@ def judge_extra(
             "extra_member_claim_there",
             f"The volume claim {enumerate_few(sorted(there))} is there already, so that the extra member of pool"
             f" {pool.name} would start on the data of a former one.",
-            "Delete the claim if nobody needs its data, or choose another pool (upgrade_extra_member).",
+            "Delete the claim if its data is not needed, or choose another pool (upgrade_extra_member).",
         )
     if votes:
         yield refused(

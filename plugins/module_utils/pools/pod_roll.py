@@ -260,7 +260,7 @@ def _delete(
         if gone:
             # Something else replaced it in this moment: its successor is followed, never deleted.
             done.deleted.remove(pod.name)
-            task.progress(f"{pod.name} was deleted by something else at this moment")
+            task.progress(f"{pod.name} was deleted by something else just now")
             continue
         task.progress(f"{pod.name} goes down{_green_before(task) if number == 0 else ''}")
     return Verdict()

@@ -78,7 +78,7 @@ class ByKubelet:
         if ended.code == NO_PROGRAM:
             raise refusal(
                 "checksum_unknown",
-                f"Container {container} of pod {pod.name} has no program sha256sum, so nobody can tell when a new"
+                f"Container {container} of pod {pod.name} has no program sha256sum, so it cannot be seen when a new"
                 " configuration has reached it.",
                 "Add sha256sum (coreutils) to the image, or restart by the agent, which tells it by itself.",
             )

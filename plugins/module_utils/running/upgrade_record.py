@@ -93,7 +93,7 @@ def run(task: Task) -> Outcome:
         end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
         return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
 
-    requested = requested_in(task.params["requested"] or {}) if _begins(task.params) else None
+    requested = requested_in(task.params.get("requested") or {}) if _begins(task.params) else None
     if requested is not None and not (standing := unchanged(task, requested)).passed:
         return Outcome(standing, more={"record": {}, "at": at})
     if task.params["state"] in STATES:

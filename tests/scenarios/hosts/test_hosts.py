@@ -85,7 +85,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
             f": Completed, to {TO}, ",
             f"deployed {TO}",
             "pool search: upgraded",
-            "Nobody is at work on this cluster",
+            "No run is at work on this cluster",
         ):
             assert said in shown.output
         assert len(re.findall(r"done +search-\d, \d+(?:\.\d)? s", shown.output)) == 3

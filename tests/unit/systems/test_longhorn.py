@@ -159,7 +159,7 @@ def test_a_killed_run_is_gone_on_with(played: Played) -> None:
 
 def test_without_acceptance_nothing_is_touched(played: Played) -> None:
     said = played.play("stateful.upgrade.longhorn", 2, upgrade_accept_unverified=[])
-    assert "nobody has verified that I/O survives this on Longhorn 1.12" in " ".join(said.split())
+    assert "it is not verified that I/O survives this on Longhorn 1.12" in " ".join(said.split())
     assert played.seen("leftovers") == []
 
 

@@ -65,7 +65,7 @@ def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
     what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"
     return refused(
         "replacement_not_accepted",
-        f"The instance manager of node {node} would be replaced while {what} there, and nobody has verified that I/O"
+        f"The instance manager of node {node} would be replaced while {what} there, and it is not verified that I/O"
         " survives this on Longhorn 1.12.",
         "Scale down the workloads until these volumes are detached: Longhorn then replaces the instance manager by"
         f" itself. Or accept the step by its name with accept_unverified: [{REPLACEMENT}].",

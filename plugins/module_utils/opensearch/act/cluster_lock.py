@@ -79,7 +79,7 @@ class ClusterLock:
         """The lock that was just written, if it is the one that counts."""
         now = self.read()
         if now is None or (now.run, now.version) != (lock.run, lock.version):
-            said = "Another run took the lock at this moment."
+            said = "Another run has just taken the lock."
             raise Conflict.because("lock_contended", said, "Look with the status playbook.")
         return lock
 

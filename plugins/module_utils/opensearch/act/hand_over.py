@@ -133,7 +133,7 @@ class HandOver:
         if others:
             raise refusal(
                 "voting_exclusions",
-                f"Something else has excluded {enumerate_few(others)} from voting at this moment.",
+                f"Something else has excluded {enumerate_few(others)} from voting just now.",
                 "Remove the exclusions with DELETE _cluster/voting_config_exclusions?wait_for_removal=false.",
             )
         if settled:

@@ -52,7 +52,7 @@ def judge_order(order: Sequence[str], pools: Sequence[Pool], batching: str) -> I
         if place not in named and not (ATTRIBUTE in pattern and any(not pool.known for pool in pools)):
             yield refused(
                 "order_of_unknown_pool",
-                f"order (upgrade_order) names pool {pattern}, and the plan has no such pool beside the others.",
+                f"order (upgrade_order) names pool {pattern}, and the plan has no such pool.",
                 f"Correct it; there are: {', '.join(sorted({pool.name.partition('/')[0] for pool in pools}))}.",
             )
     for earlier, later in pairwise(place for place in sorted(named) if place < len(order)):

@@ -132,7 +132,7 @@ def judge_hosts(installed: Mapping[str, Installed], target: Version) -> Iterator
         only = "".join(f", {plugin} only on {enumerate_few(names)}" for plugin, names in sorted(few.items()))
         yield remark(
             "plugins_on_hosts",
-            f"Members have these plugins, which nobody has looked for in {target}: {', '.join(sorted(found))}{only}.",
+            f"Members have these plugins, which were not looked for in {target}: {', '.join(sorted(found))}{only}.",
             f"See that whatever installs {target} on the hosts installs builds of them for {target}.",
         )
 

@@ -133,7 +133,7 @@ class Marks:
     def _look_again(self, pod: Pod) -> Pod:
         found = [each for each in list_pods(self.client, pod.namespace) if each.uid == pod.uid]
         if not found:
-            message = f"Pod {pod.name} was replaced at this moment, so its process is another one."
+            message = f"Pod {pod.name} was replaced just now, so its process is another one."
             raise Conflict(refused("pod_replaced", message, "Run again."))
         return found[0]
 

@@ -97,8 +97,8 @@ def judge_from_pod(pool: str, found: tuple[FromPod, ...]) -> Iterator[Reason]:
     if found:
         yield remark(
             "settings_of_pod",
-            f"The pods of pool {pool} set {enumerate_few(each.place.removeprefix('the ') for each in found)} beside the"
-            " configuration file, so a change of these takes new pods.",
+            f"The pods of pool {pool} set {enumerate_few(each.place.removeprefix('the ') for each in found)} outside of"
+            " the configuration file, so a change of these takes new pods.",
             "Move the settings into the configuration file.",
         )
 

@@ -114,7 +114,7 @@ def _unreadable(wanted: Wanted) -> Iterator[Reason]:
                 f"The content for {whose} is no configuration of a server: none of its names is a setting that servers"
                 f" know ({enumerate_few(sorted(settings))}).",
                 "Give the file that the servers read, such as opensearch.yml. One with settings of plugins alone needs"
-                " cluster.name beside them.",
+                " cluster.name as well.",
             )
 
 

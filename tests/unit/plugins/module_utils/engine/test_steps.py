@@ -53,7 +53,7 @@ def test_steps_are_inserted_replaced_and_skipped_by_name() -> None:
         ([{"name": "own"}], "upgrade_steps[0] has no tasks"),
         ([{"name": "own", "skip": True}], "upgrade_steps[0] skips own, and there is no such step"),
         ([{"name": "own", "tasks": "a"}, {"name": "own", "tasks": "b"}], "upgrade_steps[1] names the step own again"),
-        ([{"name": "own", "tasks": "a", "before_step": "x"}], "stands beside the step x, and there is no such step"),
+        ([{"name": "own", "tasks": "a", "before_step": "x"}], "names the step x as its neighbour, and no such step"),
         ([{"name": "own", "tasks": "a", "before_step": "one", "after_step": "two"}], "has more than one place"),
         ([{"name": "own", "tasks": "a", "before_step": "one", "moment": "after"}], "has more than one place"),
         ([{"name": "two", "tasks": "a", "before_step": "one"}], "has more than one place"),

@@ -224,7 +224,7 @@ REFUSED: dict[str, tuple[Callable[[Path], tuple[Json, Json]], str]] = {
     ),
     "a certificate without its key": (
         lambda _: ({"client-certificate-data": data(MINE.certificate)}, {}),
-        "client-certificate-data of user me in {file}: there is no key beside it.",
+        "client-certificate-data of user me in {file}: its key is missing.",
     ),
     "an authority that is none": (
         lambda here: ({}, {"certificate-authority": put(here, "ca.pem", b"nothing")}),

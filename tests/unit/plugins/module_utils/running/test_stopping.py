@@ -102,7 +102,7 @@ def test_giving_back_while_somebody_asks_to_stop(monkeypatch: pytest.MonkeyPatch
     runs.store.between = [lambda: runs.renewed(stop="by dev@laptop")]
     result = runs.task("released", lock=taken["lock"])
     assert (result["changed"], runs.held_by()) == (True, None)
-    assert runs.said[-1] == "waiting: Another run writes the lock at this moment."
+    assert runs.said[-1] == "waiting: Another run is writing the lock."
 
 
 def test_what_another_has_taken_is_not_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
