@@ -21,7 +21,7 @@ from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.extra import without_absent_extra
 from ..pools.judge import judge_revision, pod_is_current
-from .judge.set_pools import belongs
+from .judge.set_pools import is_of_cluster
 from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
 from .observe.client import OpenSearchClient, connect, judge_connection
 from .observe.cluster import observe, observe_data_paths
@@ -59,7 +59,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     lasting = {s.name: without_absent_extra(s, namespace.pods_of(s), joined) for s in every}
     sets, every = (tuple(lasting[s.name][0] for s in each) for each in (namespace.sets, every))
     pods = {name: tuple(pod for _name, pod in sorted(of.items())) for name, (_set, of) in lasting.items()}
-    named = sets if params["pools"] else tuple(s for s in sets if belongs(pods[s.name], state))
+    named = sets if params["pools"] else tuple(s for s in sets if is_of_cluster(s, pods[s.name], state))
     if not named:
         troubles.append(Verdict((_no_pool(namespace, sets, state),)))
         return None, troubles
@@ -111,7 +111,7 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
     need_pods(state, there, meant)
     standing = Standing(state, there.pods)
     of_members = [pod for pod in there.pods if standing.of(pod)]
-    own = [one for one in there.sets if one in meant or belongs(there.pods_of(one).values(), state)]
+    own = [one for one in there.sets if one in meant or is_of_cluster(one, there.pods_of(one).values(), state)]
     owned = (judge_owned(one, of_members) for one in there.sets)
     found = ((one, pod) for one in there.sets for pod in there.pods_of(one).values())
     under_way = {pod.name for one, pod in found if not pod_is_current(one, pod)}

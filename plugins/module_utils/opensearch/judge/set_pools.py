@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...common.errors import Refusal
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
+from ...engine.lock import name_for
 from ...kubernetes.owners import controllers_of, is_left_alone
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
@@ -18,6 +20,7 @@ from ...pools.extra import extra_member_of
 from ...pools.given_images import given_images, image_for
 from ...pools.images import container_for, name_of
 from ...pools.partition import judge_own_partition, judge_rolling
+from ...pools.pool_changes import carried_undo
 from ..observe.data_paths import keeps_data
 from ..observe.look import Seen
 from ..observe.products import ELASTICSEARCH, OPENSEARCH
@@ -46,6 +49,21 @@ def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
     names = {member.name for member in state.members.values()}
     addresses = {member.address for member in state.members.values()}
     return any(pod.name in names or pod.address in addresses for pod in pods)
+
+
+def is_of_cluster(stateful_set: StatefulSet, pods: Iterable[Pod], state: ClusterState) -> bool:
+    """Whether a set is a pool of the cluster: one of its pods is a member, or a run on this cluster has changed it.
+
+    All members of a small pool are away while a batch is. A pool that carries an undo of a run on another cluster, or
+    one that cannot be read, does not count for that.
+    """
+    if belongs(pods, state):
+        return True
+    try:
+        undo = carried_undo(stateful_set)
+    except Refusal:
+        return False
+    return undo is not None and undo.writer.lock.get("name") == name_for(state.uuid)
 
 
 def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
@@ -105,7 +123,8 @@ def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
     return tuple(
         one
         for one in seen.others
-        if servers & {name_of(image) for image in one.images.values()} and not belongs(seen.pods[one.name], seen.state)
+        if servers & {name_of(image) for image in one.images.values()}
+        and not is_of_cluster(one, seen.pods[one.name], seen.state)
     )
 
 
@@ -199,7 +218,9 @@ def judge_rolls(seen: Seen) -> Verdict:
     Pods that an interrupted run has let through by its partition are waited for before the next batch.
     """
     found = [
-        (one, seen.pods[one.name]) for one in (*seen.sets, *seen.others) if belongs(seen.pods[one.name], seen.state)
+        (one, seen.pods[one.name])
+        for one in (*seen.sets, *seen.others)
+        if is_of_cluster(one, seen.pods[one.name], seen.state)
     ]
     verdict = combine([judge_rolling(one, {pod.name: pod for pod in pods}) for one, pods in found])
     return Verdict(verdict.deciding() if verdict.state is State.REFUSED else ())

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
@@ -90,6 +93,22 @@ def test_what_was_left_behind_and_cannot_join_any_more_is_named_in_every_plan(ro
     # Named, it is not brought back on the version that cannot join.
     (batch,) = room.plan(pools=["data", "managers", "clients"])["batches"]
     assert (batch["members"], batch["cures"]) == (["clients-0"], False)
+
+
+@pytest.mark.parametrize("cluster", ["uuid", "another"])
+def test_a_pool_that_a_run_has_changed_stays_one_while_all_its_members_are_away(room: Room, cluster: str) -> None:
+    """A run that goes on would leave it as it is, and refuse its name."""
+    writer = Writer(
+        "night", "2026-11-21T02:00:00Z", {"kept_in": "kubernetes", "namespace": "search", "name": name_for(cluster)}
+    )
+    undo = Undo(writer, (Change(("spec", "updateStrategy"), {"type": "RollingUpdate"}, {"type": "OnDelete"}),))
+    clients = room.api.objects[f"{SETS}/clients"]
+    clients["metadata"].setdefault("annotations", {})[UNDO] = undo.text()
+    clients["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    room.out("clients-0")
+    result = room.plan()
+    assert ("clients-0" in order_of(result)) is (cluster == "uuid")
+    assert (("pool_outside", "passed") in said(result)) is (cluster != "uuid")
 
 
 def test_a_pool_without_pods_is_named(room: Room) -> None:
