@@ -107,7 +107,7 @@ CASES = {
         variables={"upgrade_confirm": "p00000000000"},
     ),
     "take-over-of-nothing": Case(
-        ("Run nobody, from which the lock was to be taken over, does not hold it", "Nobody does"),
+        ("Run nobody, from which the lock was to be taken over, does not hold it", "No run does"),
         variables={"upgrade_take_over": "nobody"},
     ),
     "unknown-pool": Case(
