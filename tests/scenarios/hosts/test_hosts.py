@@ -178,7 +178,7 @@ def beside_a_run_that_stopped(cluster: HostCluster, environment: Mapping[str, st
         said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), environment)
         print(said.output)
         assert said.code == 0, said.message
-        assert ("Nobody is at work" if beside == "status" else "Nothing to put back.") in said.output
+        assert ("No run is at work" if beside == "status" else "Nothing to put back.") in said.output
         if beside == "status":
             assert f": Upgrading, to {TO}, " in said.output
             assert f"Stopped at {batch}" in said.output
