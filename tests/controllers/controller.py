@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +26,9 @@ MOST_PREPARED = 3
 
 FILES = 3
 """The open files that come with each message: the request, the output, and the socket that waits for the ends."""
+
+LOOK = 0.05
+"""The most seconds until a thread that waits for an end looks whether another one has read it."""
 
 READ_EARLY = ("ANSIBLE_", "PYTHON")
 """The variables that Ansible and Python read when they start."""
@@ -92,6 +96,7 @@ class Controller:
             RuntimeError: Ansible could not be imported; the reason was printed.
         """
         self._code: int | None = None
+        self._reading = threading.Lock()
         self._said = b""
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - it is read after the end of the run
         self._status, theirs = socket.socketpair()
@@ -132,12 +137,23 @@ class Controller:
         Raises:
             subprocess.TimeoutExpired: it still runs after this many seconds.
         """
-        if self._code is None:
-            if not self._said and not select.select([self._status], [], [], timeout)[0]:
+        until = None if timeout is None else time.monotonic() + timeout
+        while (code := self._ended()) is None:
+            left = LOOK if until is None else until - time.monotonic()
+            if left <= 0:
                 raise subprocess.TimeoutExpired("ansible-playbook", timeout or 0)
-            self._code = self._next_number()
-            self._status.close()
-        return self._code
+            # Another thread may read the code, and close the socket.
+            with contextlib.suppress(OSError, ValueError):
+                select.select([self._status], [], [], min(left, LOOK))
+        return code
+
+    def _ended(self) -> int | None:
+        """The exit code if it is there. The test and the servers that it plays ask in threads of their own."""
+        with self._reading:
+            if self._code is None and (self._said or select.select([self._status], [], [], 0)[0]):
+                self._code = self._next_number()
+                self._status.close()
+            return self._code
 
     def kill(self) -> None:
         """End it at once, unless it has ended."""

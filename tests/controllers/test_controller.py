@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_a_run_that_takes_too_long_is_killed(tmp_path: Path, ansible_environment
     assert waiting.poll() is None
     os.killpg(waiting.pid, signal.SIGKILL)
     assert (waiting.wait(60), waiting.poll()) == (-signal.SIGKILL, -signal.SIGKILL)
+
+
+def test_threads_that_wait_for_the_same_end_all_get_it(script: Path, ansible_environment: Mapping[str, str]) -> None:
+    """The server that a test plays asks whether the run has ended, while the test waits for its end."""
+    for _ in range(10):
+        controller = Controller([str(script)], {**ansible_environment, "OWN": "one"}, own_session=True)
+        with ThreadPoolExecutor(8) as threads:
+            assert {*threads.map(Controller.wait, [controller] * 8)} == {7}
 
 
 def test_ansible_says_the_same_as_a_process_that_is_started(ansible_environment: Mapping[str, str]) -> None:
