@@ -65,7 +65,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
     except (TypeError, ValueError):
         yield f"{name} must be a dictionary with any of {', '.join(sorted(options))}."
         return
-    known = {each: option for real, option in options.items() for each in (real, *option.get("aliases", ()))}
+    known = by_any_name(options)
     for part in sorted(parts, key=str):
         where = f"{name}.{part}"
         if part not in known:
@@ -77,6 +77,11 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
             fault = _fault(where, parts[part], {**known[part], "filled": True})
             if fault:
                 yield f"{where} {fault}."
+
+
+def by_any_name(options: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The options by their names and by their aliases."""
+    return {each: option for name, option in options.items() for each in (name, *option.get("aliases", ()))}
 
 
 def _question(part: str, known: Collection[str]) -> str:

@@ -4,17 +4,21 @@
 """The faults of a request beside those of its values: its type, names that it may not hold, and contradictions. Pure.
 
 A request says what is to be upgraded to which version, when and how carefully. The run says where, as whom, and with
-which code of its own: nobody who may write a request gains a right by it. So no request names a file of the
-controller, which would be read or written there.
+which code of its own, so that permission to write a request gives no further right. For the same reason no request
+names a file of the controller, which would be read or written there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ansible.module_utils.common.validation import check_type_dict
+
 from .connection_inputs import CONNECTIONS, parts_of
+from .input_values import by_any_name
 from .variables import PREFIX, names
 
 
@@ -47,11 +51,13 @@ def _files(place: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
     """The places in a value at which its specification has a path."""
     if option.get("type") == "path" or option.get("elements") == "path":
         yield place
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, Mapping):
-            for name, inner in (option.get("options") or {}).items():
-                if each.get(name):
-                    yield from _files(f"{place}.{name}", each[name], inner)
+    known = by_any_name(option.get("options") or {})
+    for each in (value if isinstance(value, list) else [value]) if known else ():
+        # A text may stand for a dictionary, as modules read it. One that does not is another fault.
+        with contextlib.suppress(TypeError, ValueError):
+            for name, inner in check_type_dict(each).items():
+                if inner and name in known:
+                    yield from _files(f"{place}.{name}", inner, known[name])
 
 
 def _question(name: str, known: Mapping[str, Any]) -> str:

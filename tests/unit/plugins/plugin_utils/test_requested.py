@@ -49,6 +49,15 @@ def test_a_request_names_no_file_of_the_controller() -> None:
     ]
 
 
+def test_a_request_names_no_file_by_a_text_that_modules_read_as_a_dictionary() -> None:
+    for element in ("pool=search file=/etc/shadow", '{"pool": "search", "file": "/etc/shadow"}'):
+        asked = {"type": "restart", "variables": {"upgrade_configuration": [element]}, "digest": "d", "faults": []}
+        assert list(faults_of_request(asked, "restart", "restart", KNOWN["restart"], {})) == [
+            "upgrade_configuration.file in the request names a file of the controller: give upgrade_configuration in"
+            " the run."
+        ]
+
+
 def test_all_faults_are_told() -> None:
     assert said({"window": "5", "tea": "x", "upgrade_window": "5"}, "", upgrade_window=6) == [
         "type is missing in the request, and the playbook opensearch carries out requests of the type opensearch.",
