@@ -23,6 +23,11 @@ TYPE = "type"
 """The key that names the system whose upgrade is requested."""
 LONGEST = 64 * 1024
 """The most bytes of a request."""
+REQUESTED: dict[str, Any] = {
+    "type": "dict",
+    "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
+}
+"""The option that names the request which a run carries out, see `requested_in`."""
 TEMPLATES = ("{{", "{%", "{#")
 """The beginnings of templates. A request is data of others, and Ansible would carry them out."""
 KEPT = 12

@@ -16,11 +16,11 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
+from ..engine.begin_and_end import part_of
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
-from .act.allocation import CONTRACT as ALLOCATION
-from .act.allocation import carry_out
+from . import shard_allocation
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof
 from .gate import SELECTION, Judged
@@ -58,11 +58,10 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
 
     `before` is made immediately before each pod is deleted.
     """
-    search = connect(task.params["opensearch"], task.params["kubernetes"])
     going = task.params["going"] or task.params["batch"]
     if task.check_mode and task.params["gate"]:
-        params = ALLOCATION.arguments(task.params, state="restricted", batch=going)
-        return carry_out(replace(task, params=params), search)
+        return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restricted", batch=going)
+    search = connect(task.params["opensearch"], task.params["kubernetes"])
 
     def go(names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
         own = {"batch": [*names], **({} if gate is None else {"green_seconds": None})}

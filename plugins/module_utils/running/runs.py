@@ -22,7 +22,7 @@ from ..engine.pace import earlier_of, has_commenced, placed, seconds_a_batch
 from ..engine.phases import Event, Phase
 from ..engine.record import Record, going_on
 from ..engine.record_keeping import read_records
-from ..engine.request import judge_due, requested_in
+from ..engine.request import REQUESTED, judge_due, requested_in
 from ..engine.schedule import SCHEDULE, schedule_in, to_cure
 from . import upgrade_lock, upgrade_record
 from .guard import under_lock
@@ -48,10 +48,7 @@ def contract_of(system: System) -> Contract:
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
             "supersede": {"type": "bool", "default": False},
-            "request": {
-                "type": "dict",
-                "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
-            },
+            "request": REQUESTED,
             "shown": {"type": "list", "elements": "list", "default": []},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{

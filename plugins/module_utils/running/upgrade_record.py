@@ -22,7 +22,7 @@ from ..engine.phases import ENDINGS
 from ..engine.record import BATCH_STATES
 from ..engine.record_files import Files
 from ..engine.record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
-from ..engine.request import requested_in
+from ..engine.request import REQUESTED, requested_in
 from ..engine.schedule import closed
 from ..kubernetes.client import connect
 from ..kubernetes.lease import list_locks
@@ -64,10 +64,7 @@ CONTRACT = Contract(
             "default": [],
             "options": {"name": {"type": "str", "required": True}, "after": {"type": "int", "required": True}},
         },
-        "requested": {
-            "type": "dict",
-            "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
-        },
+        "requested": REQUESTED,
         "approval": {"type": "str"},
         "record": {"type": "str"},
         "request": {"type": "str"},
