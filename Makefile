@@ -17,7 +17,7 @@ WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
 # The part of that which runs ansible-core: enough beside the whole suite on the version in between.
 ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action plugins/lookup plugins/plugin_utils \
-	plugins/module_utils/running/test_entry.py \
+	plugins/module_utils/entry/test_entry.py \
 	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/twin
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder

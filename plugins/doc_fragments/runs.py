@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options that running/runs adds to those of a system, and `RECORD` of common/arguments."""
+    """The options that run/runs adds to those of a system, and `RECORD` of common/arguments."""
 
     DOCUMENTATION = r"""
 options:

@@ -55,8 +55,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.common.errors import Refusal
-from ..module_utils.engine.record_reading import parse_record
-from ..module_utils.engine.report import report_of
+from ..module_utils.run.output.report import report_of
+from ..module_utils.run.record.record_reading import parse_record
 
 
 def report(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ..module_utils.engine.steps import faults_of_steps
+from ..module_utils.run.steps import faults_of_steps
 from ..plugin_utils.approval_inputs import faults_of_approvals
 from ..plugin_utils.connection_inputs import listed
 from ..plugin_utils.inputs import (

@@ -47,7 +47,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.engine.steps import in_order
+from ..module_utils.run.steps import in_order
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins

@@ -112,8 +112,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.alerting.alert_silence import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.monitoring.alert_silence import CONTRACT, run
 
 
 def main() -> None:

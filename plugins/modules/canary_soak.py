@@ -149,8 +149,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.running.canary_soak import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.run.canary_soak import CONTRACT, run
 
 
 def main() -> None:

@@ -249,8 +249,8 @@ next:
   sample: restrict allocation and replace the batch
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.health_gate import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.entry.health_gate import CONTRACT, run
 
 
 def main() -> None:

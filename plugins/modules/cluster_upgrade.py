@@ -157,8 +157,8 @@ next:
   sample: ''
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.fleet.cluster_upgrade import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

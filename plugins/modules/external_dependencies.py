@@ -99,8 +99,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.dependencies.external_dependencies import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.monitoring.external_dependencies import CONTRACT, run
 
 
 def main() -> None:

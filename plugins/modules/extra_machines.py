@@ -141,8 +141,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.machines.extra_machines import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.extra_machines.extra_machines import CONTRACT, run
 
 
 def main() -> None:

@@ -133,8 +133,8 @@ next:
   sample: ''
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.opensearch.extra_member import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -249,9 +249,9 @@ next:
   sample: begin
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.longhorn.node_engine_plan import SYSTEM
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.runs import contract_of, work_of
+from ..module_utils.run.runs import contract_of, work_of
 
 CONTRACT = contract_of(SYSTEM)
 run = work_of(SYSTEM)

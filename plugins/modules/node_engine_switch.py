@@ -206,8 +206,8 @@ next:
   sample: the next node
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.longhorn.node_engine_switch import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

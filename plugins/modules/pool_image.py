@@ -162,8 +162,8 @@ next:
   sample: Replace the pods batch by batch (pod_ondelete_roll).
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.pools.pool_image import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -191,8 +191,8 @@ next:
   sample: begin
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.opensearch.pool_order import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

@@ -107,8 +107,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.alerting.prometheus_alerts import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.monitoring.prometheus_alerts import CONTRACT, run
 
 
 def main() -> None:

@@ -225,8 +225,8 @@ next:
   sample: replace the members
 """
 
+from ..module_utils.entry.entry import run_as_module
 from ..module_utils.opensearch.shard_allocation import CONTRACT, run
-from ..module_utils.running.entry import run_as_module
 
 
 def main() -> None:

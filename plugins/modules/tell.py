@@ -191,8 +191,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.tell import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.run.output.tell import CONTRACT, run
 
 
 def main() -> None:

@@ -146,8 +146,9 @@ next:
   sample: plan again, then act
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.upgrade_lock import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.entry.guard import upgrade_lock as run
+from ..module_utils.run.lock.upgrade_lock import CONTRACT
 
 
 def main() -> None:

@@ -122,8 +122,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.upgrade_notice import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.run.output.upgrade_notice import CONTRACT, run
 
 
 def main() -> None:

@@ -323,8 +323,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.upgrade_record import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.run.record.upgrade_record import CONTRACT, run
 
 
 def main() -> None:

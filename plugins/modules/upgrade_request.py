@@ -134,8 +134,8 @@ next:
   sample: ''
 """
 
-from ..module_utils.running.entry import run_as_module
-from ..module_utils.running.upgrade_request import CONTRACT, run
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.run.start.upgrade_request import CONTRACT, run
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..module_utils.engine.approvals import faults_of_points
+from ..module_utils.run.start.approvals import faults_of_points
 from .variables import PREFIX
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ..module_utils.common.errors import Refusal
-from ..module_utils.engine.colouring import most_of
-from ..module_utils.engine.schedule import schedule_in
 from ..module_utils.opensearch.judge.last_snapshot import seconds_of
+from ..module_utils.run.colouring import most_of
+from ..module_utils.run.start.schedule import schedule_in
 
 _NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 """An RFC 1123 subdomain, as Kubernetes names most of its objects."""

@@ -31,7 +31,7 @@ from ..module_utils.common.ancestry import ancestors
 from ..module_utils.common.masking import masked
 from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
-from ..module_utils.running.guard import perform_guarded
+from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..module_utils.alerting.alerts import ignored_in
-from ..module_utils.alerting.selectors import selectors_in
-from ..module_utils.alerting.soak import limits_in
 from ..module_utils.common.errors import Refusal
-from ..module_utils.dependencies.addresses import dependencies_in
+from ..module_utils.monitoring.addresses import dependencies_in
+from ..module_utils.monitoring.alerts import ignored_in
+from ..module_utils.monitoring.selectors import selectors_in
+from ..module_utils.monitoring.soak import limits_in
 from .connection_inputs import listed, merged
 from .variables import PREFIX, table
 

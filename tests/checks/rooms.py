@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rooms of plugins/ and who may import whom.
 
-Imports go one way: action plugins and modules → running → systems → pools → kubernetes → engine → common. A system
-shows the one data flow in its folders: observe ← judge ← act ← the work of its modules, which lies above them. What
-judges is pure: no client, no clock, no Ansible; nor is anything that it imports. Pure is every folder judge/,
-common/verdict.py, and every file whose docstring says "Pure:". The engine knows no system, in words neither.
-Sleeping is done in one place, common/waiting.py.
+Imports go one way: action plugins and modules → entry → systems → pools → run → kubernetes → common. A system shows the
+one data flow in its folders: observe ← judge ← act ← the work of its modules, which lies above them. A judge is
+pure: no client, no clock, no Ansible; nor is anything that it imports. Pure is every folder judge/, common/verdict.py,
+and every file whose docstring says "Pure:". The run knows no system, in words neither. Sleeping is done in one place,
+common/waiting.py.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PLUGINS = Path("plugins")
-SYSTEMS = ("longhorn", "machines", "opensearch", "openshift", "restart")
+SYSTEMS = ("extra_machines", "longhorn", "machines", "opensearch", "openshift", "restart")
 FLOORS = {
     "common": 0,
-    "engine": 1,
-    "kubernetes": 2,
-    "alerting": 3,
-    "dependencies": 3,
-    "fleet": 3,
+    "kubernetes": 1,
+    "monitoring": 1,
+    "run": 2,
+    "fleet": 2,
     "pools": 3,
     **dict.fromkeys(SYSTEMS, 4),
     # A restart of processes observes and judges the members with the room of their server.
     "restart": 5,
-    "running": 5,
+    "entry": 5,
     "doc_fragments": 5,
     "modules": 5,
     "plugin_utils": 6,
@@ -41,8 +40,8 @@ FLOORS = {
 """A room imports from its own floor or one below."""
 FOLDERS = {"observe": 0, "judge": 1, "act": 2, "": 3}
 """Within a system a file imports from its own folder or one before; what lies beside them imports from all."""
-ENGINE_KNOWS_NOT = re.compile(
-    r"shard|(?<!context)manager|\belected\b|index\b|indices|opensearch|elasticsearch|longhorn|openshift|machineset",
+RUN_KNOWS_NOT = re.compile(
+    r"shard|(?<!context)(?<!alert)manager|\belected\b|index\b|indices|opensearch|elasticsearch|longhorn|openshift|machineset",
     re.IGNORECASE,
 )
 """Words of one system."""
@@ -161,12 +160,12 @@ def against_the_flow(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator
 
 
 def words_of_a_system(files: Mapping[Path, ast.Module]) -> Iterator[str]:
-    """Words of one system in the engine, in names, texts and documentation."""
+    """Words of one system in the run, in names, texts and documentation."""
     for path, tree in files.items():
-        if room_of(path) == "engine":
+        if room_of(path) == "run":
             for number, text in enumerate(ast.unparse(tree).splitlines(), start=1):
-                for found in ENGINE_KNOWS_NOT.finditer(text):
-                    yield f"{path}:1: the engine knows no system, and says {found[0]} (line {number} without comments)"
+                for found in RUN_KNOWS_NOT.finditer(text):
+                    yield f"{path}:1: the run knows no system, and says {found[0]} (line {number} without comments)"
 
 
 def circles(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator[str]:

@@ -26,8 +26,8 @@ def test_the_right_way_down() -> None:
             f"{UTILS}/opensearch/gates.py": "from ..kubernetes import client\nfrom .judge.pools import Pool\n",
             f"{UTILS}/kubernetes/client.py": "import kubernetes\nfrom ..common.task import Task\n",
             f"{UTILS}/opensearch/judge/pools.py": "from ...common.words import few\nfrom ..observe import state\n",
-            f"{UTILS}/opensearch/observe/state.py": "from ...engine.colouring import Placement\n",
-            f"{UTILS}/engine/colouring.py": "",
+            f"{UTILS}/opensearch/observe/state.py": "from ...run.colouring import Placement\n",
+            f"{UTILS}/run/colouring.py": "",
             f"{UTILS}/common/words.py": "",
             f"{UTILS}/common/task.py": "import time\n",
             f"{UTILS}/common/verdict.py": "from enum import Enum\n",
@@ -38,11 +38,14 @@ def test_the_right_way_down() -> None:
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("common/task", "engine/plan"),
-        ("engine/plan", "kubernetes/client"),
-        ("kubernetes/pods", "pools/pod_roll"),
+        ("common/task", "run/plan"),
+        ("kubernetes/client", "run/plan"),
+        ("monitoring/alerts", "run/plan"),
+        ("run/plan", "pools/pod_roll"),
+        ("run/plan", "opensearch/gates"),
+        ("run/plan", "entry/guard"),
         ("pools/pod_roll", "opensearch/gates"),
-        ("opensearch/gates", "running/guard"),
+        ("opensearch/gates", "entry/guard"),
     ],
 )
 @pytest.mark.parametrize("form", ["from ..{room} import {name}", "from ..{room}.{name} import thing"])
@@ -53,9 +56,9 @@ def test_the_wrong_way_up(importer: str, imported: str, form: str) -> None:
 
 
 def test_an_absolute_import_counts_too() -> None:
-    text = "from ansible_collections.stateful.upgrade.plugins.module_utils.engine.store import Store\n"
-    files = {f"{UTILS}/common/task.py": text, f"{UTILS}/engine/store.py": ""}
-    assert _breaches(files) == [f"{UTILS}/common/task.py:1: common imports engine; imports go the other way"]
+    text = "from ansible_collections.stateful.upgrade.plugins.module_utils.run.store import Store\n"
+    files = {f"{UTILS}/common/task.py": text, f"{UTILS}/run/store.py": ""}
+    assert _breaches(files) == [f"{UTILS}/common/task.py:1: common imports run; imports go the other way"]
 
 
 def test_systems_in_a_circle() -> None:
@@ -93,8 +96,8 @@ def test_a_system_has_no_other_folders() -> None:
 @pytest.mark.parametrize(
     "text", ["SHARDS = 3\n", '"""Moves the elected manager."""\n', "def ask_opensearch() -> None: ...\n"]
 )
-def test_the_engine_knows_no_system(text: str) -> None:
-    assert any("the engine knows no system" in found for found in _breaches({f"{UTILS}/engine/plan.py": text}))
+def test_the_run_knows_no_system(text: str) -> None:
+    assert any("the run knows no system" in found for found in _breaches({f"{UTILS}/run/plan.py": text}))
     assert not _breaches({f"{UTILS}/opensearch/observe/plan.py": text})
 
 

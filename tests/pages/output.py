@@ -16,11 +16,11 @@ import conftest  # noqa: F401  # makes the collection importable; pylint: disabl
 
 # isort: split
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.ending_text import Ending, ending_lines
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.pace import done_text, placed, usual_absence
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import Event
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.plan_text import Words, plan_lines
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.record import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.ending_text import Ending, ending_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_text import Words, plan_lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import done_text, placed, usual_absence
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
     begun,

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.phases import LEADS_TO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import LEADS_TO
 
 from tests.unit.named_tests import NAMED, ROOT, missing, tables
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines import rights as machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines import rights as machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import OPTIONAL, ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 

@@ -12,10 +12,10 @@ from typing import Any
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
-from ..engine.begin_and_end import System
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
+from ..run.begin_and_end import System
 from .judge.order import Turn, digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT

@@ -15,9 +15,9 @@ from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, State, Verdict, combine
 from ..common.waiting import Remaining
-from ..engine.lock_watch import Writers
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.lease import lease_at
+from ..run.lock.lease import lease_at
+from ..run.lock.lock_watch import Writers
 from .act.changes import At, judge_runs
 from .act.putting_back import Return
 from .act.snapshots import Cleaning

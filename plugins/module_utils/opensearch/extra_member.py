@@ -18,17 +18,12 @@ from ..common.errors import Denied, Refusal, refusal
 from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task, attempt, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
-from ..engine.begin_and_end import part_of, with_arguments
-from ..engine.lock_watch import Writers, writer_of
-from ..engine.undo import Undo
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import Json, KubernetesClient
-from ..kubernetes.lease import lease_at
 from ..kubernetes.paths import CORE, in_namespace
 from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
-from ..kubernetes.temporary_changes import ATTEMPTS
 from ..pools import pool_image
 from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.extra import (
@@ -44,6 +39,11 @@ from ..pools.extra import (
     unmarking,
 )
 from ..pools.pod_roll import Questions, roll
+from ..run.begin_and_end import part_of, with_arguments
+from ..run.lock.lease import lease_at
+from ..run.lock.lock_watch import Writers, writer_of
+from ..run.undo.temporary_changes import ATTEMPTS
+from ..run.undo.undo import Undo
 from . import pod_roll, shard_allocation
 from .batch_proof import BatchProof
 from .judge.upgrade_path import target_of

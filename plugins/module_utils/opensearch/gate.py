@@ -15,7 +15,7 @@ from ..common.task import Contract, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
 from ..common.words import enumerate_few
-from ..engine.colouring import safe_part
+from ..run.colouring import safe_part
 from .act.restricting import RESTRICTING
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .judge.disk import ZONE

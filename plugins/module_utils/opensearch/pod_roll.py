@@ -16,10 +16,10 @@ from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
-from ..engine.begin_and_end import part_of
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
+from ..run.begin_and_end import part_of
 from . import shard_allocation
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof

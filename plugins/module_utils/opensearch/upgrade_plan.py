@@ -11,12 +11,13 @@ from typing import Any
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict
-from ..engine.begin_and_end import Counting, System, part_of
+from ..extra_machines import extra_machines
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
-from ..machines import extra_machines
 from ..pools import admission, image_pull
+from ..run.begin_and_end import Counting, System, part_of
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
+from .act.cluster_lock import lock_store
 from .gate import SELECTION
 from .observe.client import connect
 from .observe.cluster import uuid_for
@@ -112,6 +113,7 @@ SYSTEM = System(
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
     },
     uuid=_uuid,
+    lock_store=lock_store,
     order=_order,
     preflight=_preflight,
     put_back=_put_back,

@@ -16,9 +16,9 @@ from typing import Any
 from ..common.errors import Refusal
 from ..common.verdict import Reason, as_verdict, refused
 from ..common.words import enumerate_few
-from ..engine.undo import Change, Undo, Writer
-from ..kubernetes import undo_annotation
 from ..kubernetes.state import Pod, StatefulSet
+from ..run.undo import undo_annotation
+from ..run.undo.undo import Change, Undo, Writer
 
 MARK = "upgrade.stateful/extra-member"
 """The annotation of the StatefulSet that has the mark."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..engine.undo import Change, Path, Undo, Writer, judge_kept
-from ..kubernetes import undo_annotation
 from ..kubernetes.state import StatefulSet
+from ..run.undo import undo_annotation
+from ..run.undo.undo import Change, Path, Undo, Writer, judge_kept
 from .images import container_for, name_of
 
 STRATEGY = ("spec", "updateStrategy")

@@ -13,15 +13,15 @@ from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
-from ..engine.lock_watch import Writers, writer_of
-from ..engine.undo import Undo
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.lease import lease_at
 from ..kubernetes.pods import pods_of
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
-from ..kubernetes.temporary_changes import ATTEMPTS
-from ..kubernetes.undo_annotation import UNDO
+from ..run.lock.lease import lease_at
+from ..run.lock.lock_watch import Writers, writer_of
+from ..run.undo.temporary_changes import ATTEMPTS
+from ..run.undo.undo import Undo
+from ..run.undo.undo_annotation import UNDO
 from .deployers import DEPLOYERS, judge_deployer
 from .judge import judge_controller, judge_revision, pod_is_current, unsettled
 from .pool_changes import carried_undo, changes_to, container_of, holds, way_back

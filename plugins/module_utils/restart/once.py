@@ -12,12 +12,12 @@ from typing import Any
 from ..common.moments import now_text
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
-from ..engine.approvals import covered, points_in
-from ..engine.undo import document_of
 from ..opensearch.act.settings_change import removed_remarks, removing, to_remove, write
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.observe.cluster import cluster_uuid, read_settings
 from ..opensearch.observe.settings import Settings
+from ..run.start.approvals import covered, points_in
+from ..run.undo.undo import document_of
 from .judge.once import REQUEST, Carried, carried_in, judge_used_up, request_of_plan
 
 

@@ -15,11 +15,10 @@ from ..common.side_by_side import Part
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..common.words import enumerate_few
-from ..engine.begin_and_end import System, part_of
-from ..engine.phases import Deed
 from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
 from ..opensearch import health_gate, pool_order, shard_allocation
+from ..opensearch.act.cluster_lock import lock_store
 from ..opensearch.both_sides import see
 from ..opensearch.gate import SELECTION
 from ..opensearch.judge.pools import Pool
@@ -30,6 +29,8 @@ from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from ..pools import admission
 from ..pools.judge import is_down
+from ..run.begin_and_end import System, part_of
+from ..run.record.phases import Deed
 from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
@@ -342,6 +343,7 @@ SYSTEM = System(
         "way": process_restart.CONTRACT.argument_spec["way"],
     },
     uuid=uuid_for,
+    lock_store=lock_store,
     order=_order,
     preflight=_preflight,
     put_back=_put_back,

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.alerting import alert_silence, prometheus_alerts
-from ansible_collections.stateful.upgrade.plugins.module_utils.alerting.alert_silence import alertmanager_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.alerting.silence_renewal import SilenceRenewal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring import alert_silence, prometheus_alerts
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alert_silence import alertmanager_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.silence_renewal import SilenceRenewal
 
 from tests.lab.monitoring.servers import Alertmanager, alertmanager, prometheus
 from tests.sandbox.clock import Clock

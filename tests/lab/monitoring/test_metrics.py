@@ -8,11 +8,12 @@ from typing import Any
 
 import requests
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record, upgrade_request
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import upgrade_request
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.lab.monitoring.servers import push_gateway
-from tests.unit.plugins.module_utils.running.test_upgrade_record import PLAN
+from tests.unit.plugins.module_utils.run.test_upgrade_record import PLAN
 
 Json = dict[str, Any]
 CONNECTION = {

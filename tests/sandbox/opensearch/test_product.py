@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate, shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import ClusterLock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster as looks
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explaining import explain_moves
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.products import OPENSEARCH
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 
 from tests.sandbox.opensearch.client import client_of
 from tests.sandbox.opensearch.rooms import THREE, TO, Room

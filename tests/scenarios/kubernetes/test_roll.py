@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import CONTAINER, NEW, OLD, TIMEOUT, Room, codes, image_of, member

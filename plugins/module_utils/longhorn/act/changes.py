@@ -14,10 +14,10 @@ from ...common.errors import Conflict, Refusal
 from ...common.moments import now_text
 from ...common.task import Task
 from ...common.verdict import Reason, waiting
-from ...engine.lock_watch import Writers
-from ...engine.undo import Change, Path
 from ...kubernetes.client import Json, KubernetesClient
-from ...kubernetes.temporary_changes import change, judge_undo, put_back
+from ...run.lock.lock_watch import Writers
+from ...run.undo.temporary_changes import change, judge_undo, put_back
+from ...run.undo.undo import Change, Path
 from ..judge.interruptions import attached_now, run_of
 from ..judge.stages import Act
 from ..observe.kinds import (

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from ...common.errors import Refusal
 from ...common.task import Task
 from ...common.verdict import Reason, State, Verdict, waiting
-from ...engine.lock_watch import Writers
-from ...engine.undo import Path
 from ...kubernetes.client import KubernetesClient
-from ...kubernetes.temporary_changes import put_back
+from ...run.lock.lock_watch import Writers
+from ...run.undo.temporary_changes import put_back
+from ...run.undo.undo import Path
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays
 from ..judge.volumes import busy

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, waiting
-from ...engine.lock_watch import writer_of
-from ...engine.undo import Change, Path, Undo, document_of, value_at
 from ...kubernetes.client import Json
-from ...kubernetes.undo_annotation import UNDO, carried_undo, dotted, named
+from ...run.lock.lock_watch import writer_of
+from ...run.undo.undo import Change, Path, Undo, document_of, value_at
+from ...run.undo.undo_annotation import UNDO, carried_undo, dotted, named
 from ..judge.leftovers import CLOSED, left_by_run
 from ..judge.reasons import engine_stays
 from ..judge.stages import Act

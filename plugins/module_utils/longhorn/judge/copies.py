@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...engine.colouring import Placement
+from ...run.colouring import Placement
 from ..observe.state import READ_WRITE, REBUILDING, RUNNING, Longhorn, Volume
 
 LEAST_API = 4

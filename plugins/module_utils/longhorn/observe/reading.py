@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
-from ...engine.undo import UNREADABLE, undo_in
 from ...kubernetes.answers import reading_object
 from ...kubernetes.field_managers import last_manager
-from ...kubernetes.undo_annotation import UNDO
+from ...run.undo.undo import UNREADABLE, undo_in
+from ...run.undo.undo_annotation import UNDO
 from .kinds import ATTACHED_MARK, HOME_MARK, NODE_MARK, RUN, TARGET
 from .state import (
     RUNNING,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ...common.reading import Json, flag, named, part, text, text_map, texts, whole, within
-from ...kubernetes.undo_annotation import UNDO
+from ...run.undo.undo_annotation import UNDO
 from .kinds import RUN
 
 MANAGERS = "dataengineupgrademanagers"

@@ -20,7 +20,7 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
 from ...common.waiting import Clock
-from ...engine.undo import Change, Undo
+from ...run.undo.undo import Change, Undo
 from ..judge.changes import excluding, plan_changes, split_ours
 from ..judge.drain import Moving, judge_drained, judge_room
 from ..observe.client import OpenSearchClient

@@ -11,16 +11,17 @@ by a look: a run that wrote a lower number, because another took the lock in bet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from typing import Any
 
 from ...common.errors import Conflict, Refusal, refusal
 from ...common.reading import Json, Unreadable, listed, part, text, texts, whole, within
-from ...engine.lock import Lock
+from ...run.lock.lease import lease_of
+from ...run.lock.lock import Lock, LockStore
 from ..observe.answers import reading
-from ..observe.client import OpenSearchClient
+from ..observe.client import OpenSearchClient, connect
 
 NAME = "stateful-upgrade-lock"
 STOP = "stateful-upgrade-stop"
@@ -28,6 +29,17 @@ STOP = "stateful-upgrade-stop"
 
 _TEMPLATES = "/_component_template"
 _WRITTEN = frozenset(field.name for field in fields(Lock)) - {"version", "stop"}
+
+
+def lock_store(params: Mapping[str, Any]) -> LockStore:
+    """The store of the lock of these arguments: the cluster, or a Lease. No request is made yet.
+
+    Raises:
+        Refusal: the connection options cannot be used.
+    """
+    if params["lock"]["kept_in"] == "opensearch":
+        return ClusterLock(connect(params["opensearch"], params["kubernetes"]))
+    return lease_of(params)
 
 
 class ClusterLock:

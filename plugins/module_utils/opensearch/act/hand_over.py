@@ -22,8 +22,8 @@ from ...common.task import Task
 from ...common.verdict import Reason, Verdict, remark, waiting
 from ...common.waiting import Patience
 from ...common.words import enumerate_few
-from ...engine.lock_watch import writer_of
-from ...engine.undo import Undo
+from ...run.lock.lock_watch import writer_of
+from ...run.undo.undo import Undo
 from ..judge.changes import request_of
 from ..judge.policy import Policy
 from ..judge.quorum import judge_majorities, successors, votes_alone

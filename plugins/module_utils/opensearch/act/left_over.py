@@ -12,7 +12,7 @@ from ...common.errors import Refusal
 from ...common.task import Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, Verdict, combine, refused
 from ...common.words import enumerate_few
-from ...engine.undo import Change, Undo
+from ...run.undo.undo import Change, Undo
 from ..judge.changes import request_of, split_ours, value_back
 from ..judge.left_over import as_of_a_run, found_again, judge_reset, left_overs, of_run, staying
 from ..observe.client import OpenSearchClient

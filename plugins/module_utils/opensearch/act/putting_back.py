@@ -11,11 +11,11 @@ from dataclasses import replace
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, refused, remark
 from ...common.words import enumerate_few
-from ...engine.lock import LockStore
-from ...engine.lock_watch import Writers
-from ...engine.undo import Change, Undo, left_alone
 from ...kubernetes import client as kubernetes
-from ...kubernetes.lease import lease_at
+from ...run.lock.lease import lease_at
+from ...run.lock.lock import LockStore
+from ...run.lock.lock_watch import Writers
+from ...run.undo.undo import Change, Undo, left_alone
 from ..judge.changes import not_in_force, request_of, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe_voting

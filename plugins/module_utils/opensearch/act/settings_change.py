@@ -12,8 +12,8 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
-from ...engine.lock_watch import writer_of
-from ...engine.undo import Change, Undo, judge_kept
+from ...run.lock.lock_watch import writer_of
+from ...run.undo.undo import Change, Undo, judge_kept
 from ..judge.changes import removals, request_of
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...common.words import enumerate_few
-from ...engine.colouring import Placement, disjoint, keeps_majority, may_join, most_of
+from ...run.colouring import Placement, disjoint, keeps_majority, may_join, most_of
 from ..observe.version import Version
 from .pools import TEMPLATE_CHANGED, Kind, Member, Pool, order_members
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, remark
-from ...engine.undo import Change, Undo, document_of
+from ...run.undo.undo import Change, Undo, document_of
 from ..observe.settings import (
     ARCHIVED,
     EXCLUDE,

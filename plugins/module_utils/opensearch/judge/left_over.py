@@ -16,7 +16,7 @@ from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from ...engine.undo import Change, document_of
+from ...run.undo.undo import Change, document_of
 from ..observe.settings import EXCLUDE, SCOPES, UNDO, Settings, is_changed_by_runs, is_known, names_in, repeated
 from .changes import with_names
 

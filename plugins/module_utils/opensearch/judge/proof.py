@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from ...engine.colouring import Placement
+from ...run.colouring import Placement
 from ..observe.state import ClusterMember, ClusterState
 from .pools import Member, Pool
 from .quorum import can_be_elected, successors, votes_alone

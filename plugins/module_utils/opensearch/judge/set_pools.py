@@ -12,7 +12,6 @@ from typing import Any
 from ...common.errors import Refusal
 from ...common.verdict import Reason, State, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
-from ...engine.lock import name_for
 from ...kubernetes.owners import controllers_of, is_left_alone
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.disruption import judge_planned
@@ -21,6 +20,7 @@ from ...pools.given_images import given_images, image_for
 from ...pools.images import container_for, name_of
 from ...pools.partition import judge_own_partition, judge_rolling
 from ...pools.pool_changes import carried_undo
+from ...run.lock.lock import name_for
 from ..observe.data_paths import keeps_data
 from ..observe.look import Seen
 from ..observe.products import ELASTICSEARCH, OPENSEARCH

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...common.errors import refusal
 from ...common.reading import Json, part
-from ...engine.undo import UNREADABLE, Change, Path, Undo, undo_in
+from ...run.undo.undo import UNREADABLE, Change, Path, Undo, undo_in
 
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 EXCLUDED = "voting_exclusions"

@@ -21,7 +21,7 @@ from ...common.moments import moment_text
 from ...common.task import Task, passed_or_raise
 from ...common.verdict import Reason, remark
 from ...kubernetes.client import Json, KubernetesClient
-from ...kubernetes.lease import MANAGED_BY
+from ...run.lock.lease import MANAGED_BY
 from ..judge.configuration import (
     Data,
     Due,

@@ -17,7 +17,7 @@ from enum import Enum
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
-from ...engine.figures import moment
+from ...run.record.figures import moment
 from ..observe.state import POOL, PREVIOUS, ConfigurationSecret
 
 MOST_BYTES = 1_048_576

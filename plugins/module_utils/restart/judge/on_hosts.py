@@ -20,9 +20,9 @@ from ...common.errors import Refusal, refusal
 from ...common.reading import Unreadable, part, text
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
-from ...engine.undo import UNREADABLE
 from ...opensearch.observe.settings import Settings
 from ...opensearch.observe.state import ClusterState
+from ...run.undo.undo import UNREADABLE
 from .configuration_file import settings_in
 from .setting_rules import Way
 from .settings_table import Changes, changes_between

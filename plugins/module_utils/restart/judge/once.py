@@ -19,8 +19,8 @@ from typing import Any
 from ...common.errors import refusal
 from ...common.reading import Unreadable, text, texts
 from ...common.verdict import Reason, as_verdict, remark
-from ...engine.undo import UNREADABLE
 from ...opensearch.observe.settings import Settings
+from ...run.undo.undo import UNREADABLE
 
 REQUEST = "cluster.metadata.stateful_upgrade.restart_request"
 """The setting of the cluster that holds the note."""

@@ -13,9 +13,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import get_stateful_set
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.temporary_changes import ATTEMPTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.temporary_changes import ATTEMPTS
 
 from tests.scenarios.kubernetes.room import NEW, OLD, Room, image_of
 

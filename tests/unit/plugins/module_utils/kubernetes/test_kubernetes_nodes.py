@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import kubernetes_nodes
 
 from tests.sandbox.kubernetes.in_process import InProcess
-from tests.unit.plugins.module_utils.running.stores import Passing
+from tests.unit.plugins.module_utils.run.stores import Passing
 
 Json = dict[str, Any]
 EARLY, BEGUN, LATE = (f"2026-12-01T{hour}:00:00Z" for hour in (10, 11, 12))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     NAMES,
     PASSED,

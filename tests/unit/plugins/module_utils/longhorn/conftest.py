@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import (
     node_engine_plan,
     node_engine_switch,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
 
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.unit.plugins.module_utils.longhorn.driving import Driver

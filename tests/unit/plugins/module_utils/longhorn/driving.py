@@ -10,9 +10,9 @@ from typing import Any
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, attempt
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.entry import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_plan, node_engine_switch
-from ansible_collections.stateful.upgrade.plugins.module_utils.running import health_gate
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of, work_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of, work_of
 
 from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
 from tests.sandbox.kubernetes.rights import User

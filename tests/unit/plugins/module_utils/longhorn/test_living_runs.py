@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 
 from tests.sandbox.longhorn.description import Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.colouring import Placement, most_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import (
     Batch,
     Cutting,
@@ -18,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.given_order import judge_canary
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Member, Pool, order_pools
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Placement, most_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.batch_case import (
     MINOR,
     NEW,

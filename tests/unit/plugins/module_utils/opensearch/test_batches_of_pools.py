@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.colouring import Placement
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import Cutting, batches_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import Pool, order_pools
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Placement
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.batch_case import (
     MINOR,
     NEW,

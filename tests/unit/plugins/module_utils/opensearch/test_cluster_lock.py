@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act.cluster_lock import (
     NAME,
     STOP,
     ClusterLock,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import answered
 
 OURS = Lock(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.admission import MODE
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.checks import MOMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import BACKLOG
@@ -17,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     UNDO,
     Settings,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     READ_ONLY,
     RECOVERING,

@@ -11,12 +11,12 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import observe_elected
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Undo, Writer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,
     identity,

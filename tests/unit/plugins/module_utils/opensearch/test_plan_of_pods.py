@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import name_for
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.colouring import Placement
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import (
     Batch,
     Cutting,
@@ -23,6 +22,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     order_pools,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Placement
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,12 +11,12 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.set_pools import (
     judge_membership,
     judge_rolls,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Seen
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import Unreadable
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import (
     plan_changes,
     removals,
@@ -31,6 +30,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
     parse_settings,
     with_excluded,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import recorded
 from hypothesis import given
 from hypothesis import strategies as st

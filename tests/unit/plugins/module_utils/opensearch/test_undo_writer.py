@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import shard_allocation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.act import putting_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import ENABLE, UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers

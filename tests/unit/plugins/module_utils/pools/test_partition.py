@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod as parsed
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod, StatefulSet
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import judge_strategy
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.partition import (
     judge_one_at_a_time,
@@ -26,6 +24,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_change
     changes_to,
     way_back,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 
 IMAGE, NEW = "opensearch:2.19.6", "opensearch:3.8.0"

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
     carried_undo,
     changes_to,
     container_of,
     way_back,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool
 
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}

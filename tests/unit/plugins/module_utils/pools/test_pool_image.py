@@ -11,8 +11,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, refused
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 
 Json = dict[str, Any]

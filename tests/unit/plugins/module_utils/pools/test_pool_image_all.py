@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import path_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import STRATEGY
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
 from tests.sandbox.kubernetes.in_process import InProcess
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Undo, Writer
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.lease import Lease
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import Lease
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Undo, Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.test_pool_image_all import (
     ROLLING,
     SET,
@@ -19,7 +19,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.
     restored,
     strategy,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import OTHER, Passing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import OTHER, Passing
 
 from tests.sandbox.kubernetes.in_process import InProcess
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import StatefulSet
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import changes_to
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.put_back import judge_put_back
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool, pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import World, turn
 

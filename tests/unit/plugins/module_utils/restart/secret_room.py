@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.act.configuration import Place
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer

@@ -23,7 +23,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.licence_p
     licence_of,
     protection_settings,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
 Json = dict[str, Any]
 GOLD: Json = {"uid": "gold-1", "type": "gold", "signature": "hunter2", "issued_to": "hunter3"}

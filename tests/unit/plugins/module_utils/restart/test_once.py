@@ -10,7 +10,6 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.engine.approvals import covered, points_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import on_hosts, once
@@ -27,7 +26,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.on_hosts 
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.once import agreed_to
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.approvals import covered, points_in
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import identity
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 

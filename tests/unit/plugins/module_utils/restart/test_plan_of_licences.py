@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import licence_plan, restart_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
     Room,
     order_of,

@@ -24,7 +24,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restar
     put_secret,
     room,
 )
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.running.stores import Passing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
 from tests.sandbox.kubernetes.in_process import InProcess
 

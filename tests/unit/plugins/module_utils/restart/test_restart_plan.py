@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart import si
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST, Carried
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
-from ansible_collections.stateful.upgrade.plugins.module_utils.running.runs import contract_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
     PODS,

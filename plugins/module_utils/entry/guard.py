@@ -1,0 +1,31 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of every module, which is guarded by the lock of its run if one is given.
+
+A task of any room may belong to a run whose lock an OpenSearch cluster keeps, since the modules of its pools are
+guarded by it, too. So its place is chosen here, above all rooms. A file is no place: runs of other controllers would
+not see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..common.task import Contract, Outcome, Task, perform
+from ..opensearch.act.cluster_lock import lock_store
+from ..opensearch.observe.cluster import uuid_for
+from ..run.lock.guarding import under_lock
+from ..run.lock.upgrade_lock import manage_lock
+
+
+def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
+    """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
+    guarded = contract.guarded and bool(task.params.get("lock"))
+    return perform(lambda given: run(under_lock(given, lock_store) if guarded else given), task)
+
+
+def upgrade_lock(task: Task) -> Outcome:
+    """The work of the module of that name. A task that names no cluster asks OpenSearch for its UUID."""
+    return manage_lock(task, lock_store, uuid_for)

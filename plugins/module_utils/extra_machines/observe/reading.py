@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The objects of Cluster API as observations, in its versions v1beta1 and v1beta2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...common.reading import Json, Unreadable, flag, listed, part, text, text_map, whole, within
+from ...kubernetes.answers import reading_object
+from ...kubernetes.state import Pod
+from ...run.undo.undo_annotation import carried_undo
+from .state import DELETE_FIRST, MOST, PAUSED, Machine, MachineDeployment, Members, is_known
+
+_TOPOLOGY = "capi-topology"
+"""The field manager of the controller that makes MachineDeployments of the topology of a Cluster."""
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
+"""The label of every pod that a StatefulSet has made."""
+
+
+def deployment(item: dict[str, Any]) -> MachineDeployment:
+    """One MachineDeployment.
+
+    Raises:
+        Refusal: it, or the undo that it carries, cannot be read.
+    """
+    with reading_object("MachineDeployment", item):
+        metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+        annotations = text_map(metadata, "annotations")
+        most = annotations.get(MOST, "")
+        updated = whole(status, "updatedReplicas", 0)
+        return MachineDeployment(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            resource_version=text(metadata, "resourceVersion"),
+            replicas=whole(spec, "replicas"),
+            ready=whole(status, "readyReplicas", 0),
+            up_to_date=whole(status, "upToDateReplicas", updated),
+            observed=whole(status, "observedGeneration", 0) >= whole(metadata, "generation", 0),
+            paused=flag(spec, "paused", default=False) or PAUSED in annotations,
+            going=bool(text(metadata, "deletionTimestamp", "")),
+            most=int(most) if most.isascii() and most.isdecimal() and len(most) < 10 else None,
+            by_topology=any(listed(metadata, "managedFields", _sets_replicas_by_topology, ())),
+            undo=carried_undo(item, is_known),
+            raw=item,
+        )
+
+
+def _sets_replicas_by_topology(entry: Json) -> bool:
+    owned = within(entry, "fieldsV1", lambda fields: part(fields, "f:spec", {}), {})
+    return text(entry, "manager", "") == _TOPOLOGY and "f:replicas" in owned
+
+
+def machine(item: Json) -> Machine:
+    """One machine.
+
+    Raises:
+        NotUnderstood: it cannot be read.
+    """
+    with reading_object("Machine", item):
+        metadata, status = part(item, "metadata"), part(item, "status", {})
+        conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
+        sets = [text(each, "uid") for each in listed(metadata, "ownerReferences", dict, ()) if _is_set(each)]
+        return Machine(
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            resource_version=text(metadata, "resourceVersion"),
+            machine_set=sets[0] if sets else "",
+            kubernetes_node=within(status, "nodeRef", lambda node: text(node, "name", ""), {}),
+            phase=text(status, "phase", ""),
+            ready="Ready" in conditions and text(conditions["Ready"], "status", "") == "True",
+            message=text(status, "failureMessage", "") or _trouble(conditions),
+            created=text(metadata, "creationTimestamp", ""),
+            going=bool(text(metadata, "deletionTimestamp", "")),
+            mark=text_map(metadata, "annotations").get(DELETE_FIRST),
+        )
+
+
+def _is_set(owner: Json) -> bool:
+    return text(owner, "kind", "") == "MachineSet"
+
+
+def _trouble(conditions: Mapping[str, Json]) -> str:
+    """The message of the condition Ready, or else of the first one that is False and has a message."""
+    ready = [conditions["Ready"]] if "Ready" in conditions else []
+    found = [each for each in (*ready, *conditions.values()) if text(each, "status", "") != "True"]
+    return next((said for each in found if (said := text(each, "message", ""))), "")
+
+
+def preferred_version(group: Json, known: Iterable[str]) -> str:
+    """The version of an API group to ask for: the preferred one, or else the first served one that is known.
+
+    Raises:
+        Unreadable: none of the known ones is served.
+    """
+    preferred = within(group, "preferredVersion", lambda found: text(found, "version", ""), {})
+    served = listed(group, "versions", lambda each: text(each, "version"))
+    wanted = tuple(known)
+    found = [each for each in (preferred, *served) if each in wanted]
+    if not found:
+        raise Unreadable(f"are {', '.join(served) or 'none'}, and have to be one of {', '.join(wanted)}", "versions")
+    return found[0]
+
+
+def members(pods: Iterable[Pod]) -> Members:
+    """The members among pods: those of a StatefulSet, also if it was deleted without them."""
+    on: dict[str, list[str]] = {}
+    for each in pods:
+        if each.owner.startswith("StatefulSet ") or _POD_NAME in each.labels:
+            on.setdefault(each.kubernetes_node, []).append(each.name)
+    nowhere = on.pop("", [])
+    return Members({node: tuple(sorted(names)) for node, names in on.items()}, tuple(sorted(nowhere)))

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The begin of a run, from its lock to its record, and its end, each as one piece of work.
+
+Either a run has begun as a whole, or it has given its lock back. The system hands in the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.errors import Refusal
+from ..common.side_by_side import Part
+from ..common.task import Contract, Outcome, Task, attempt
+from ..common.verdict import Verdict, combine, refused
+from .lock.lease import lease_of
+from .lock.lock import StoreOf
+from .output.plan_text import other_order
+from .pace import placed
+from .record.phases import Deed
+
+Work = Callable[[Task], Outcome]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the begin and the end of a run."""
+
+    hold: Work
+    """Takes the lock. The outcome has it as `lock`."""
+    under_lock: Callable[[Task], Task]
+    """Gives the same task, with a check of the lock before its looks and acts."""
+    plan: Work
+    """Makes the plan again. The outcome has its `digest`."""
+    put_back: Work
+    """Puts back the changes that an interrupted run has left."""
+    note_begin: Callable[[Task, Outcome], Outcome]
+    """Records the begin of the run. It gets the outcome of the plan."""
+    note_end: Work
+    """Records how the run ended."""
+    release: Work
+    """Gives the lock back."""
+    first: Callable[[Task, Outcome], Outcome] | None = None
+    """Makes the first acts of the run, which are for all its batches. It gets the outcome of the plan."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The things that a system counts at the begin and at the end of an upgrade, for its report."""
+
+    things: str
+    """The word for what is counted."""
+    parts: str
+    """The word for what holds it."""
+    count: Callable[[Task], Mapping[str, int]]
+    """Counts the things of each part, with one look."""
+
+
+@dataclass(frozen=True)
+class System:
+    """The part of a system in the module that plans, begins and ends its runs."""
+
+    name: str
+    """The name in the record."""
+    options: Mapping[str, dict[str, Any]]
+    """The options of the module in addition to those of every run."""
+    uuid: Callable[[Task], str]
+    """Gives the UUID of the cluster, which names its lock and its record."""
+    order: Work
+    """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
+    preflight: Callable[[Task, Outcome], Iterable[Part]]
+    """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
+    they are made side by side."""
+    put_back: Work
+    """Puts back the changes that an interrupted run has left."""
+    lock_store: StoreOf = lease_of
+    """Gives the store of the lock of a run."""
+    guess: int = 60
+    """Seconds that a batch is taken to last as long as none was measured in its place."""
+    announce: Callable[[Task, Outcome, Verdict], None] | None = None
+    """Tells another place that the order is refused."""
+    first: Callable[[Task, Outcome], Outcome] | None = None
+    """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
+    last: Work | None = None
+    """Makes the last acts of a run that has completed, under its lock."""
+    deed: Deed = Deed.UPGRADE
+    """The kind of work of its runs."""
+    has_target: bool = True
+    """Whether its runs lead to a version that the user names."""
+    counting: Counting | None = None
+    """None if nothing is counted."""
+
+
+def begin(task: Task, parts: Parts, patience: float) -> Outcome:
+    """Take the lock, plan again, put back the changes that an interrupted run has left, and record the begin.
+
+    If the plan is not the confirmed one, the lock is given back. All of this is waited for even in one pass, which
+    could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded. `patience` is the
+    time for the lock and for each API, in seconds; it does not depend on the time for the cluster to be fit.
+    """
+    patient = with_arguments(task, wait=True, wait_timeout=patience)
+    begun = (
+        attempt(lambda given: _begun(given, parts), patient) if task.check_mode else _begun_with_lock(patient, parts)
+    )
+    # A begin that still waits for something has not begun.
+    return replace(begun, verdict=begun.verdict.without_waiting())
+
+
+def end(task: Task, parts: Parts, patience: float) -> Outcome:
+    """Record how the run ended, and give its lock back even if the record fails."""
+    patient = with_arguments(task, wait=True, wait_timeout=patience)
+    with _given_back_on_failure(patient, parts):
+        recorded = attempt(lambda given: parts.note_end(parts.under_lock(given)), patient)
+    released = attempt(parts.release, patient)
+    verdict = combine((recorded.verdict, released.verdict))
+    return Outcome(verdict, recorded.changed or released.changed, more=recorded.more)
+
+
+def judge_same(digest: str, confirmed: str) -> Verdict:
+    """Whether the plan is still the confirmed one."""
+    if digest == confirmed:
+        return Verdict()
+    changed = f"The plan has changed since it was shown: it was {confirmed} and is {digest} now."
+    return Verdict((refused("plan_changed", changed, "Run again, and look at the new plan."),))
+
+
+def with_arguments(task: Task, **own: Any) -> Task:
+    """The same task with these arguments."""
+    return replace(task, params={**task.params, **own})
+
+
+def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
+    """The outcome of another module's work in this task."""
+    return run(replace(task, params=contract.arguments(task.params, **own)))
+
+
+def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
+    """The things of each part, or the cause for which they were not counted, since no upgrade ends for a figure.
+
+    Raises:
+        Refusal: the run may not look any more.
+    """
+    if counting is None:
+        return {}
+    task.ask(lambda: None)
+    words = {"things": counting.things, "parts": counting.parts}
+    try:
+        return {**words, "each": dict(counting.count(task))}
+    except Refusal as error:
+        return {**words, "missing": error.verdict.reasons[0].message}
+
+
+@contextmanager
+def _given_back_on_failure(task: Task, parts: Parts) -> Iterator[None]:
+    """Give the lock back if the block raises something else than a verdict: an interruption, a timeout, a bug."""
+    try:
+        yield
+    except BaseException:
+        attempt(parts.release, with_arguments(task, wait=False))
+        raise
+
+
+def _begun_with_lock(task: Task, parts: Parts) -> Outcome:
+    held = attempt(parts.hold, task)
+    if not held.verdict.passed:
+        return held
+    locked = with_arguments(task, lock=held.more["lock"])
+    with _given_back_on_failure(locked, parts):
+        begun = attempt(lambda given: _begun(parts.under_lock(given), parts), locked)
+    verdict = combine((held.verdict, begun.verdict))
+    if verdict.passed:
+        return replace(begun, verdict=verdict, more={**begun.more, "lock": held.more["lock"]})
+    return replace(begun, verdict=combine((verdict, attempt(parts.release, locked).verdict)))
+
+
+def _begun(task: Task, parts: Parts) -> Outcome:
+    """The part of the begin that is done under the lock."""
+    plan = parts.plan(task)
+    verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
+    if not verdict.passed:
+        return replace(plan, verdict=verdict)
+    if said := other_order(task.params.get("shown") or (), plan.more["batches"]):
+        task.progress(said)
+    restored = parts.put_back(task)
+    verdict = combine((verdict, restored.verdict))
+    if verdict.passed and parts.first is not None:
+        verdict = combine((verdict, parts.first(task, plan).verdict))
+    batches = plan.more["batches"]
+    recorded: Mapping[str, Any] = {}
+    if verdict.passed and not task.check_mode:
+        noted = parts.note_begin(task, plan)
+        verdict, recorded = combine((verdict, noted.verdict)), noted.more.get("record") or {}
+    places = placed(batches, len(recorded.get("batches", ())))
+    # The diff shows the settings that were put back; the rest of the outcome is the plan's.
+    found = dict(restored.before if restored.after is None else restored.after)
+    more = {**plan.more, "batches": places, "before": plan.before, "settings": found}
+    return replace(restored, verdict=verdict, next=plan.next, more=more)

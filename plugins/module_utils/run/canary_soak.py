@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `canary_soak`: the first batch of an upgrade proves itself before the next one goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from ..common.arguments import CONNECTIONS, PROMETHEUS, RECORD, WAIT
+from ..common.errors import refusal
+from ..common.moments import moment_of, utc_now
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import Verdict
+from ..monitoring.addresses import dependencies_in
+from ..monitoring.alerts import ignored_in, judge_alerts
+from ..monitoring.external_dependencies import causes_of
+from ..monitoring.prometheus import firing, value
+from ..monitoring.prometheus_alerts import OF_ALERTS
+from ..monitoring.selectors import selectors_in
+from ..monitoring.server import Server
+from ..monitoring.soak import Measured, Soak, judge_soak, limits_in
+from .record.record import BatchRecord, Record
+from .record.upgrade_record import store_of
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **PROMETHEUS,
+        **RECORD,
+        **WAIT,
+        **OF_ALERTS,
+        "namespace": {"type": "str"},
+        "members": {"type": "list", "elements": "str", "default": []},
+        "began": {"type": "str"},
+        "ended": {"type": "str"},
+        "soak_time": {"type": "int", "default": 0},
+        "probes": {"type": "list", "elements": "str", "default": []},
+        "limits": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "name": {"type": "str", "required": True},
+                "query": {"type": "str", "required": True},
+                "most": {"type": "float"},
+                "ratio": {"type": "float"},
+            },
+        },
+        "wait_timeout": {"type": "int", "default": 3600},
+        "wait_sleep": {"type": "float", "default": 5.0},
+        "timeout": {"type": "int", "default": 10},
+    },
+    required_if=[("record_kept_in", "kubernetes", ("namespace",))],
+    required_together=[("began", "ended")],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Look until the canary has proven itself. Once another batch has begun, it has. Nothing is changed."""
+    canary = _given(task) if task.params["ended"] else task.ask(lambda: _first_batch(task))
+    if canary is None:
+        return Outcome(Verdict(), more={"members": []})
+    _seen, verdict = task.wait(_look_at(task, canary), judge_soak, stoppable=True)
+    return Outcome(verdict, more={"members": list(canary.members)})
+
+
+@dataclass(frozen=True)
+class _Canary:
+    members: tuple[str, ...]
+    began: datetime
+    """The begin of its upgrade, whose values the limits compare with."""
+    ended: datetime
+    """The end of its upgrade, from which the soak time counts."""
+
+
+def _given(task: Task) -> _Canary:
+    """The canary that the task names by itself, such as a cluster of a fleet."""
+    return _Canary(tuple(task.params["members"]), moment_of(task.params["began"]), moment_of(task.params["ended"]))
+
+
+def _first_batch(task: Task) -> _Canary | None:
+    record = _record_of(task)
+    first = soaking(record)
+    return _Canary(first.members, moment_of(record.started), moment_of(end_of(record, first))) if first else None
+
+
+def soaking(record: Record) -> BatchRecord | None:
+    """The batch that is the only one of its upgrade that has begun, and is done; None if there is no such batch."""
+    begun = [batch for batch in record.batches if batch.started]
+    return begun[0] if len(begun) == 1 and begun[0].state == "done" else None
+
+
+def end_of(record: Record, first: BatchRecord) -> str:
+    """The moment at which a batch was seen to be done: its end, or the begin of the next run if that found it done."""
+    later = (entry.at for entry in record.history if entry.at >= first.started and entry.run != first.run)
+    return first.ended or next(later, first.started)
+
+
+def _record_of(task: Task) -> Record:
+    """Raises Refusal if there is none, since nobody knows then which batch went first."""
+    kept = store_of(task.params).read((task.params["lock"] or {}).get("name") or "")
+    if kept is not None:
+        return kept.record()
+    raise refusal(
+        "soak_without_record",
+        "The upgrade has no record, so it is not known which batch went first, and when.",
+        "Keep a record that can be read and written (upgrade_record_kept_in), or leave out upgrade_soak_time.",
+    )
+
+
+def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
+    params = task.params
+    server = Server("prometheus", params["prometheus"]) if (params["prometheus"] or {}).get("url") else None
+    limits = limits_in(params["limits"], "limits") if server else []
+    heeded, ignored = selectors_in(params["alerts"], "alerts"), ignored_in(params["ignored"], "ignored")
+    probes = dependencies_in(params["probes"])
+    before = task.ask(lambda: firing(server, heeded, canary.began)) if server else []
+    baselines = [task.ask(partial(value, server, each.query, canary.began)) for each in limits] if server else []
+
+    def look() -> Soak:
+        now = utc_now()
+        return Soak(
+            members=canary.members,
+            left=params["soak_time"] - (now - canary.ended).total_seconds(),
+            alerts=judge_alerts(firing(server, heeded) if server else [], ignored, before, now.date()),
+            probes=[(each.shown, cause) for each, cause in causes_of(probes, float(params["timeout"]))],
+            measured=[
+                Measured(limit, value(server, limit.query) if server else None, baseline)
+                for limit, baseline in zip(limits, baselines, strict=True)
+            ],
+        )
+
+    return look

@@ -1,0 +1,22 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guard of a task: its run must still hold the lock, which every task renews first and then from time to time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...common.task import Guard, Task
+from ...monitoring.alert_silence import alertmanager_of
+from ...monitoring.silence_renewal import SilenceRenewal
+from .held_lock import HeldLock, processes_of
+from .lock import StoreOf
+
+
+def under_lock(task: Task, store_of: StoreOf) -> Task:
+    """The same task, with a check of the lock before its looks and acts, and with its silences renewed."""
+    guard: Guard = HeldLock(store_of(task.params), task.run, task.clock, processes_of(task))
+    if (task.params.get("alertmanager") or {}).get("url"):
+        guard = SilenceRenewal(guard, alertmanager_of(task.params), task.clock)
+    return replace(task, guard=guard)

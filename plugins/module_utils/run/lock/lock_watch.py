@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Watching a lock that another run may hold, to learn whether that run lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ...common import ancestry
+from ...common.errors import Refusal, Unreachable, refusal
+from ...common.moments import now_text
+from ...common.task import Task, passed_or_raise
+from ...common.waiting import Patience
+from ..undo.undo import Writer, place_of
+from .lock import Life, Lock, LockStore, Sight, judge_free
+
+Seen = TypeVar("Seen")
+
+PAUSE = 1.0
+"""Seconds between two looks at a lock."""
+LONGEST = 3600.0
+"""The most seconds of a watch, which ends anyway after the time that the lock lasts."""
+
+
+@dataclass
+class Watch:
+    """A lock as it was first seen, on the clock of the task."""
+
+    task: Task
+    store: LockStore
+    first: Lock | None = None
+    since: float = 0.0
+    before: dict[str, Any] | None = None
+    """The holder at the first look, as results show it."""
+
+    def look(self) -> Sight:
+        """The lock now, compared with the first look.
+
+        A slow answer may be as old as its request, so the time counts from the first answer to the last request.
+        """
+        asked = self.task.clock.now()
+        lock = self.store.read()
+        self.before = shown(lock) if self.before is None else self.before
+        if self.first is None or lock is None or lock.run != self.first.run:
+            self.begin(lock)
+        renewed = lock is not None and self.first is not None and lock.renewed != self.first.renewed
+        return Sight(lock, life_of(lock), max(0.0, asked - self.since), renewed)
+
+    def begin(self, lock: Lock | None) -> None:
+        """Watch this lock from now on."""
+        self.first, self.since = lock, self.task.clock.now()
+
+
+def life_of(lock: Lock | None) -> Life:
+    """The state of the processes of the lock's holder, as far as this machine knows it."""
+    if lock is None or not lock.processes or not lock.place or lock.place != ancestry.place():
+        return Life.UNKNOWN
+    controller, *workers = lock.processes
+    if ancestry.alive(controller):
+        return Life.ALIVE
+    return Life.ENDING if any(ancestry.alive(worker) for worker in workers) else Life.GONE
+
+
+def shown(lock: Lock | None) -> dict[str, Any]:
+    """The holder of a lock, as results show it."""
+    if lock is None or not lock.run:
+        return {"run": None}
+    names = ("run", "who", "since", "renewed", "doing", "stop")
+    return {name: getattr(lock, name) for name in names if getattr(lock, name)}
+
+
+def writer_of(task: Task) -> Writer:
+    """The head of the undo for a change that this task makes now."""
+    return Writer(task.run, now_text(), place_of(task.params.get("lock")))
+
+
+@dataclass
+class Writers:
+    """The runs that wrote undos, asked whether they live. Watching one takes a minute, so each is watched once."""
+
+    task: Task
+    store_of: Callable[[Mapping[str, str]], LockStore]
+    """It gives the store of a lock by its place."""
+    module: str
+    """The module that puts back with the option `take_over`."""
+    dead: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+
+    def judge(self, writer: Writer) -> None:
+        """Check that the run which wrote an undo is dead, if its lock is another than this task's.
+
+        The other lock is watched for as long as it lasts. An undo without one was written by an older version, or
+        outside a run.
+
+        Raises:
+            Refusal: that run holds its lock and lives, or the lock cannot be read.
+        """
+        task, own = self.task, place_of(self.task.params.get("lock"))
+        taken = {task.run, task.params.get("take_over")}
+        if not writer.lock or writer.run in taken or writer.lock == own or (writer.run, writer.lock) in self.dead:
+            return
+        watch = Watch(task, self._asked(writer, lambda: self.store_of(writer.lock)))
+
+        def look() -> Sight:
+            sight = self._asked(writer, watch.look)
+            return sight if sight.lock is not None and sight.lock.run == writer.run else Sight(None)
+
+        _sight, verdict = task.wait_apart(look, lambda sight: judge_free(sight, task.run, ""), Patience(LONGEST, PAUSE))
+        passed_or_raise(verdict)
+        self.dead.append((writer.run, writer.lock))
+
+    def _asked(self, writer: Writer, ask: Callable[[], Seen]) -> Seen:
+        try:
+            return ask()
+        except Unreachable:
+            raise
+        except Refusal as error:
+            raise _unreadable(writer, error, self.module) from error
+
+
+def _unreadable(writer: Writer, error: Refusal, module: str) -> Refusal:
+    place = writer.lock
+    within = f"in namespace {place['namespace']}" if place["namespace"] else "in the cluster"
+    return refusal(
+        "undo_lock_not_readable",
+        f"Run {writer.run} made the change that is to be put back. Its lock {place['name']} {within} cannot be read,"
+        f" so it is not known whether that run lives. {error.verdict.reasons[0].message}",
+        f"Settle as a user who may read the lock {within}. If that run is certainly dead, restore with the module"
+        f" {module}, and name run {writer.run} in its option for taking over.",
+    )

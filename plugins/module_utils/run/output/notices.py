@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The notices of an upgrade: each state is told once, and the record knows which were. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from ..record.record import Record
+
+KEPT = 100
+"""Notices that a record knows, the newest."""
+
+
+def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
+    """The key of a notice, under which it is sent once.
+
+    It is another one for another upgrade, for another moment of its schedule, and for other reasons. The sentences are
+    no part of it, since they tell times that pass.
+    """
+    of_upgrade = "" if record is None else record.started if record.run else "before"
+    start = record.start.at if record is not None and record.start is not None else ""
+    told = "|".join([state, *sorted(set(codes)), of_upgrade, start])
+    return f"{state}-{sha256(told.encode()).hexdigest()[:12]}"
+
+
+def is_told(record: Record | None, key: str) -> bool:
+    """Whether the record knows that this notice was sent."""
+    return record is not None and key in record.notices
+
+
+def with_notice(record: Record | None, key: str) -> Record | None:
+    """The record that knows of one more notice; None if there is no record."""
+    if record is None or is_told(record, key):
+        return None
+    return replace(record, notices=(*record.notices, key)[-KEPT:])
+
+
+def content_of(
+    told: Mapping[str, Any], record: Record | None, body: Mapping[str, Any] | None, key: str
+) -> dict[str, Any]:
+    """The content of a notice: the user's own, or all that is known, with one sentence in `text`.
+
+    `told` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
+    moment (`at`).
+    """
+    if body:
+        return dict(body)
+    cause = f": {told['cause']}" if told["cause"] else "."
+    system = record.system if record is not None and record.system else "cluster"
+    target = f" to {told['target_version']}" if told["target_version"] else ""
+    return {
+        **told,
+        "text": f"The upgrade of {told['place'] or system}{target} is {told['state']}{cause}",
+        "system": system,
+        "phase": record.phase.value if record is not None else "",
+        "key": key,
+    }

@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..counts import Compared, compared
+from ..pace import figures_of
+from ..record.acts import PUT_BACK, stays
+from ..record.figures import figure, moment, number
+from ..record.phases import Deed, Phase
+from ..record.record import BatchRecord, Record
+
+PHASES = ("stop", "schedule", "image", "start", "join")
+"""The parts of a member's absence, in order; each is measured as `<name>_seconds`."""
+LONGEST_GAP = 0.1
+"""A pause longer than this share of the time at work is cut out of the timeline."""
+CUT = 0.02
+"""The width of a pause that is cut out, as a share of the time at work."""
+COMPARED = {
+    "seconds": "seconds from begin to end",
+    "batches": "batches",
+    "members": "members",
+    "usual_seconds": "seconds that a batch is usually away",
+}
+"""The figures of two upgrades that are compared."""
+MOST_WAITS = 20
+"""Waits that a report names, the longest."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A batch on the timeline; times are seconds on its axis."""
+
+    name: str
+    members: tuple[str, ...]
+    state: str
+    begin: float
+    end: float
+    seconds: float
+    away: float
+    """The longest absence of one of its members, in seconds; 0 if none was measured."""
+    shares: tuple[tuple[str, float], ...]
+    """The seconds of each phase of that absence."""
+    health: str
+    """The health that the gate of the batch has found; empty if it was not kept."""
+    green_seconds: float | None
+    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A pause between batches that is cut out of the timeline."""
+
+    at: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One reason that was waited for."""
+
+    during: str
+    """The batch, or the part of a run beside the batches."""
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A setting or a part of an object that was changed, and how often it was put back."""
+
+    target: str
+    changed: int
+    put_back: int
+    stays: bool
+    """Whether it is meant to stay."""
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a report shows of one upgrade."""
+
+    title: str
+    """The words for the whole, such as `Upgrade to 3.8.0`."""
+    deployed: str
+    """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
+    bars: tuple[Bar, ...]
+    pauses: tuple[Pause, ...]
+    length: float
+    """The seconds of the axis."""
+    at_work: float
+    """Seconds of the upgrade without the pauses that are cut out."""
+    runs: int
+    members: int
+    phases: tuple[tuple[str, float], ...]
+    """The seconds of each phase over all members."""
+    waits: tuple[Wait, ...]
+    changes: tuple[Changed, ...]
+    """The settings and objects that were changed, in the order of their first changes."""
+    health: str
+    """The health at the end of the last run; empty if it was not kept."""
+    counts: Compared | None
+    """The things that the system has counted before and after, such as documents."""
+    compared: tuple[tuple[str, float | None, float | None], ...]
+    """Names, figures now and figures then of the upgrade before; empty without one."""
+    replaced: int = 0
+    """The members among them that ran the target version already, and were replaced for a changed template."""
+
+    skipped: tuple[str, ...] = ()
+    """The checks that one of the runs was asked not to make."""
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Span:
+    batch: BatchRecord
+    begin: float
+    end: float
+
+
+def report_of(record: Record) -> Report:
+    """The report of a record. Batches that have not begun are not on the timeline."""
+    spans = sorted(_spans(record), key=lambda span: (span.begin, span.end))
+    starts, pauses = _axis(spans)
+    bars = tuple(_bar(span, start) for span, start in zip(spans, starts, strict=True))
+    took = [each for batch in record.batches for each in batch.took]
+    cut = sum(pause.seconds for pause in pauses)
+    whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
+    return Report(
+        title=_title(record),
+        deployed=record.deployed,
+        bars=bars,
+        pauses=pauses,
+        length=max((each.end for each in bars), default=0.0),
+        at_work=whole - cut,
+        runs=len({each.run for each in record.history} | {each.run for each in record.batches if each.run}),
+        members=len({name for batch in record.batches for name in batch.members}),
+        phases=tuple((name, sum(number(each, f"{name}_seconds") for each in took)) for name in PHASES),
+        waits=waits_of(record)[:MOST_WAITS],
+        changes=_changes(record),
+        health=record.health,
+        counts=compared(record.counts),
+        compared=_compared(record),
+        replaced=len({name for batch in record.batches for name in batch.outdated}),
+        skipped=record.skipped,
+    )
+
+
+def _title(record: Record) -> str:
+    if record.deed is not Deed.UPGRADE:
+        return str(record.deed.value).capitalize()
+    return f"Upgrade{f' of {record.system}' if record.system else ''} {record.aim}"
+
+
+def waits_of(record: Record) -> tuple[Wait, ...]:
+    """All that an upgrade has waited for, in its batches and beside them, the longest first."""
+    told = [(batch.name, each) for batch in record.batches for each in batch.waited]
+    told += [(str(each.get("during", "")), each) for each in record.waited]
+    found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in told)
+    return tuple(sorted(found, key=lambda wait: -wait.seconds))
+
+
+def _changes(record: Record) -> tuple[Changed, ...]:
+    targets = dict.fromkeys(str(act.get("target", "")) for act in record.acts)
+    return tuple(_changed(name, [act for act in record.acts if act.get("target") == name]) for name in targets)
+
+
+def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
+    back = [act for act in acts if act.get("action") in PUT_BACK]
+    moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
+    times = round(sum(number(act, "times") for act in acts if act not in back))
+    put_back = round(sum(number(act, "times") for act in back))
+    # A run that was killed has not noted its last changes, and what is put back had been changed.
+    return Changed(target, max(times, put_back), put_back, stays(target), moments[0], moments[-1])
+
+
+def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], ...]:
+    if not record.last or record.phase is not Phase.COMPLETED:
+        return ()
+    now, then = figures_of(record), record.last[0]
+    return tuple((COMPARED[name], figure(now, name), figure(then, name)) for name in COMPARED)
+
+
+def _spans(record: Record) -> Iterator[_Span]:
+    for batch in record.batches:
+        begin, end = moment(batch.started), moment(batch.ended or record.updated)
+        if begin is not None and end is not None:
+            yield _Span(batch, begin.timestamp(), max(begin.timestamp(), end.timestamp()))
+
+
+def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
+    """The begin of each span on the axis, without the long pauses between them."""
+    busy = _busy(spans)
+    starts, pauses = list[float](), list[Pause]()
+    shift = spans[0].begin if spans else 0.0
+    latest = shift
+    for span in spans:
+        gap = span.begin - latest
+        if gap > LONGEST_GAP * busy > 0:
+            pauses.append(Pause(latest - shift, gap))
+            shift += gap - CUT * busy
+        starts.append(span.begin - shift)
+        latest = max(latest, span.end)
+    return starts, tuple(pauses)
+
+
+def _busy(spans: Iterable[_Span]) -> float:
+    """Seconds in which at least one batch was under way. The spans are sorted by their begin."""
+    busy, latest = 0.0, float("-inf")
+    for span in spans:
+        busy += max(0.0, span.end - max(span.begin, latest))
+        latest = max(latest, span.end)
+    return busy
+
+
+def _bar(span: _Span, begin: float) -> Bar:
+    longest: Mapping[str, Any] = max(span.batch.took, key=lambda each: number(each, "total_seconds"), default={})
+    seconds = span.end - span.begin
+    return Bar(
+        name=span.batch.name,
+        members=span.batch.members,
+        state=span.batch.state,
+        begin=begin,
+        end=begin + seconds,
+        seconds=seconds,
+        away=number(longest, "total_seconds"),
+        shares=tuple((name, number(longest, f"{name}_seconds")) for name in PHASES),
+        health=span.batch.health,
+        green_seconds=span.batch.green_seconds,
+    )

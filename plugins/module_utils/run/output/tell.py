@@ -1,0 +1,82 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `tell`: a plan, the end of a run, or other lines, as plain text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...common.errors import Refusal
+from ...common.task import Contract, Outcome, Task
+from ...common.verdict import Verdict
+from ...common.words import printable
+from ..record.record import Record
+from ..record.record_reading import parse_record
+from .ending_text import Ending, ending_lines
+from .plan_text import DEEDS, UPGRADE, Words, plan_lines
+
+_TEXTS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
+_REASONS: dict[str, Any] = {"type": "list", "elements": "dict", "default": []}
+
+CONTRACT = Contract(
+    argument_spec={
+        "lines": {"type": "list", "elements": "str"},
+        "plan": {"type": "dict"},
+        "ending": {
+            "type": "dict",
+            "options": {
+                "target_version": {"type": "str", "required": True},
+                "failures": _TEXTS,
+                "failed": {"type": "bool", "default": False},
+                "aborted": {"type": "bool", "default": False},
+                "not_put_back": {"type": "bool", "default": False},
+                "put_back": {"type": "str", "default": ""},
+                "waiting": _REASONS,
+                "waiting_lead": {"type": "str", "default": ""},
+                "planned": {"type": "bool", "default": True},
+                "found": {"type": "str", "default": ""},
+                "record": {"type": "dict", "default": {}},
+                "record_name": {"type": "str", "default": ""},
+                "took": _REASONS,
+                "outdated": _TEXTS,
+                "remarks": _REASONS,
+            },
+        },
+        "unit": {"type": "str", "default": "member"},
+        "system": {"type": "str", "default": ""},
+        "deed": {"type": "str", "default": UPGRADE, "choices": [*DEEDS]},
+        "changes": _TEXTS,
+        "stays": _TEXTS,
+        "notes": _TEXTS,
+    },
+    required_one_of=[("lines", "plan", "ending")],
+    mutually_exclusive=[("lines", "plan", "ending")],
+    guarded=False,
+)
+
+
+def run(task: Task) -> Outcome:
+    """Make the lines and say them."""
+    params = task.params
+    words = Words(params["unit"], params["system"], params["changes"], params["stays"], params["notes"], params["deed"])
+    if params["plan"] is not None:
+        lines = plan_lines(params["plan"], words)
+    elif params["ending"] is not None:
+        facts = {**params["ending"], "record": _record(params["ending"]["record"])}
+        lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
+    else:
+        lines = params["lines"]
+    for line in lines:
+        task.voice.show(line)
+    return Outcome(Verdict(), more={"lines": [printable(line) for line in lines]})
+
+
+def _record(given: Mapping[str, Any]) -> Record | None:
+    """The record that the end of the run has written; None if there is none. Its figures are not worth an error."""
+    try:
+        return parse_record(json.dumps(given), "the option ending.record") if given else None
+    except Refusal:
+        return None

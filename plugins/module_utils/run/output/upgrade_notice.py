@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_notice`: a state of an upgrade is told to a webhook, once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...common.arguments import CONNECTIONS, RECORD
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_text
+from ...common.task import Contract, Outcome, Task
+from ...common.verdict import Verdict, remark
+from ...common.web import NoAnswer, send
+from ..lock.lock import name_for
+from ..record.record_keeping import change_record
+from ..record.upgrade_record import store_of
+from .notices import content_of, is_told, notice_key, with_notice
+
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **RECORD,
+        "namespace": {"type": "str"},
+        "url": {"type": "str", "required": True, "no_log": True},
+        "state": {"type": "str", "required": True},
+        "cause": {"type": "str", "default": ""},
+        "codes": {"type": "list", "elements": "str", "default": []},
+        "plan": {"type": "dict", "default": {}},
+        "body": {"type": "dict"},
+        "timeout": {"type": "int", "default": 10},
+    },
+    required_if=[("record_kept_in", "kubernetes", ("namespace",))],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Tell the state unless it was told already. No upgrade fails because nobody listens."""
+    host = urlsplit(task.params["url"]).hostname
+    if urlsplit(task.params["url"]).scheme not in ("http", "https") or not host:
+        raise refusal(
+            "webhook_unusable",
+            "The URL of the webhook is none of HTTP.",
+            "Give one that begins with https:// (upgrade_webhook).",
+        )
+    task.still_wanted()
+    try:
+        return _told(task, host)
+    except Refusal as error:
+        said = " ".join(reason.message for reason in error.verdict.reasons)
+    except NoAnswer as error:
+        said = f"{host} does not take it: {error}."
+    return Outcome(
+        Verdict((remark("notice_not_sent", f"The notice was not sent. {said}"),)), bool(task.journal.as_result())
+    )
+
+
+def _told(task: Task, host: str) -> Outcome:
+    params = task.params
+    plan = params["plan"]
+    cluster = str(plan.get("cluster_uuid") or "")
+    name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
+    store = store_of(params)
+    kept = store.read(name) if name else None
+    record = None if kept is None else kept.record()
+    key = notice_key(params["state"], params["codes"], record)
+    if is_told(record, key):
+        return Outcome(Verdict(), more={"key": key})
+    told = {each: params[each] for each in ("state", "cause", "codes")}
+    told |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
+    told |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
+    content = content_of(told, record, params["body"], key)
+    if not task.check_mode:
+        _send(params, content, key)
+        task.journal.did("sent_notice", host, state=params["state"])
+        if record is not None:
+            change_record(task, store, name, lambda found: with_notice(found, key))
+    return Outcome(Verdict(), True, more={"key": key})
+
+
+def _send(params: Mapping[str, Any], content: Mapping[str, Any], key: str) -> None:
+    """Raises NoAnswer unless the server takes the notice. The key tells it one that a killed run has sent already."""
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+    answer = send(params["url"], json.dumps(content).encode(), float(params["timeout"]), headers)
+    if not 200 <= answer.status < 300:
+        raise NoAnswer(f"it answers {answer.status}")

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pace of an upgrade: predictions from the batches that the record has measured. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, median
+from typing import Any
+
+from ..common.words import duration
+from .record.figures import longest_absence, seconds_between
+from .record.phases import Phase
+from .record.record import BatchRecord, Record
+
+
+def seconds_a_batch(records: Iterable[Record]) -> float | None:
+    """The average seconds of the measured batches, from begin to end; None without any."""
+    measured = [seconds for record in records for batch in record.batches if (seconds := _seconds(batch)) is not None]
+    return fmean(measured) if measured else None
+
+
+def seconds_left(record: Record) -> float | None:
+    """The seconds that the remaining batches take at the pace so far; None if no batch was measured."""
+    pace = seconds_a_batch([record])
+    left = sum(batch.state != "done" for batch in record.batches)
+    return None if pace is None else pace * left
+
+
+def placed(batches: Sequence[Mapping[str, Any]], whole: int) -> list[dict[str, Any]]:
+    """The batches of this run, each with its `place` among the `whole` number of the upgrade, such as 2/3."""
+    before = max(0, whole - len(batches))
+    return [{**each, "place": f"{before + number}/{before + len(batches)}"} for number, each in enumerate(batches, 1)]
+
+
+def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Since when the upgrade of this plan is under way, and how many batches are done; empty if it begins now."""
+    going = {member for batch in plan["batches"] for member in batch["members"]}
+    for record in records:
+        same = (record.cluster, record.target_version) == (plan["cluster_uuid"], target)
+        done = sum(going.isdisjoint(batch.members) for batch in record.batches)
+        if same and record.phase is not Phase.COMPLETED and done:
+            return {"started": record.started, "done": done}
+    return {}
+
+
+def has_commenced(records: Iterable[Record], target: str, cluster: str) -> bool:
+    """Whether a batch of the upgrade to this target has begun, in whichever run, and nobody has ended it since."""
+    ended = (Phase.COMPLETED, Phase.ABORTED)
+    same = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
+    return any(batch.state != "pending" for record in same for batch in record.batches)
+
+
+def usual_absence(record: Record) -> float | None:
+    """The median of the longest absences of the batches that are done, in seconds; None before the first one."""
+    measured = [away for batch in record.batches if batch.state == "done" and (away := longest_absence(batch.took))]
+    return round(median(measured), 1) if measured else None
+
+
+def figures_of(record: Record) -> dict[str, Any]:
+    """The figures by which an upgrade is compared with the next one; times in seconds."""
+    seconds = seconds_between(record.started, record.updated)
+    return {
+        "target_version": record.target_version,
+        "started": record.started,
+        "seconds": None if seconds is None else round(seconds),
+        "batches": len(record.batches),
+        "members": len({name for batch in record.batches for name in batch.members}),
+        "usual_seconds": usual_absence(record),
+    }
+
+
+def with_last(record: Record | None, previous: Record | None) -> Record | None:
+    """The record at the begin of a run, with the figures of the upgrade that was completed before it."""
+    if record is None or previous is None:
+        return record
+    finished = previous.phase is Phase.COMPLETED
+    return replace(record, last=(figures_of(previous),) if finished else previous.last)
+
+
+def done_text(took: Sequence[Mapping[str, Any]], record: Record | None) -> str:
+    """The words for a batch that is done: how long its members were away, and how much of the upgrade is left."""
+    away = longest_absence(took)
+    left = seconds_left(record) if record is not None else None
+    said = "upgraded by somebody else" if _by_another(took) else duration(away) if away else "done"
+    return f"{said}, about {duration_text(left)} left" if left else said
+
+
+def duration_text(seconds: float) -> str:
+    """A duration for people, rounded as a prediction should be."""
+    if seconds < 90:
+        return f"{max(10, round(seconds, -1)):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _by_another(took: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether somebody else has upgraded all members of a batch."""
+    return bool(took) and all(each.get("action") == "kept" for each in took)
+
+
+def _seconds(batch: BatchRecord) -> float | None:
+    if batch.state != "done" or _by_another(batch.took):
+        return None
+    return seconds_between(batch.started, batch.ended)

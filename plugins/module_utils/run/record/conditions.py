@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The conditions of an upgrade, one for each of its steps: how far it came when it was last looked at. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+
+from ...common.reading import Json, one_of, text, whole
+from ...common.words import shortened
+
+LONGEST = 1000
+"""Characters of a message that are kept."""
+
+
+class Failure(str, Enum):
+    """The class of an error with which a step has failed. Each class has a budget of its own."""
+
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+    """A host or a server gave no answer."""
+
+
+class StepState(str, Enum):
+    """The state of a step."""
+
+    STARTED = "started"
+    IN_PROGRESS = "in_progress"
+    """It is not done, or it has failed; the next pass takes it again."""
+    COMPLETED = "completed"
+    SKIPPED = "skipped"
+    """The upgrade goes on without it, and does not try it again. It counts as completed."""
+
+
+DONE = (StepState.COMPLETED, StepState.SKIPPED)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The condition of one step, in the words of Kubernetes. Moments are texts; one that has not come is empty."""
+
+    type: str
+    """The name of the step."""
+    status: str
+    """`True` if the step is completed, else `False`."""
+    reason: str
+    """The state of the step."""
+    message: str
+    start_time: str
+    """The moment at which it was first begun in this upgrade."""
+    complete_time: str
+    """The moment since which it is completed."""
+    last_probe_time: str
+    """The moment at which it was last looked at."""
+    last_transition_time: str
+    """The moment at which its status last changed."""
+    failed: int = 0
+    unreachable: int = 0
+    """The times that it failed since it was last completed, by the class of the error."""
+
+    def failures(self, failure: Failure) -> int:
+        """The times that it failed with an error of this class."""
+        return self.failed if failure is Failure.FAILED else self.unreachable
+
+
+def after_step(
+    conditions: Sequence[Condition], name: str, state: StepState, message: str, at: str, failure: Failure | None = None
+) -> tuple[Condition, ...]:
+    """The conditions once a step has come to a state, or has failed once more.
+
+    A pass takes every step again. So a step that is started again and was completed stays so until it is known to be
+    otherwise.
+    """
+    before = next((each for each in conditions if each.type == name), None)
+    if before is None:
+        before = Condition(name, "False", StepState.STARTED.value, "", at, "", at, at)
+        conditions = (*conditions, before)
+    if state is StepState.STARTED and before.status == "True":
+        after = replace(before, last_probe_time=at)
+    else:
+        done = state in DONE
+        status = "True" if done else "False"
+        changed = status != before.status
+        after = replace(
+            before,
+            status=status,
+            reason=state.value,
+            message=shortened(message, LONGEST),
+            complete_time=(at if changed else before.complete_time) if status == "True" else "",
+            last_probe_time=at,
+            last_transition_time=at if changed else before.last_transition_time,
+            failed=0 if done else before.failed + (failure is Failure.FAILED),
+            unreachable=0 if done else before.unreachable + (failure is Failure.UNREACHABLE),
+        )
+    return tuple(after if each.type == name else each for each in conditions)
+
+
+def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition, ...]:
+    """The conditions of the steps that are completed, or that were looked at since that time."""
+    return tuple(each for each in conditions if each.status == "True" or each.last_probe_time >= since)
+
+
+def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, int]:
+    """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown."""
+    found = next((each for each in conditions if each.type == name), None)
+    if found is None:
+        return {"unfinished_seconds": 0, **{each.value: 0 for each in Failure}}
+    since = datetime.fromisoformat(found.last_transition_time.replace("Z", "+00:00"))
+    seconds = 0 if found.status == "True" else max(0, int((now - since).total_seconds()))
+    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}}
+
+
+def parse_condition(raw: Json) -> Condition:
+    """The condition that a record keeps."""
+    return Condition(
+        type=text(raw, "type"),
+        status=one_of(raw, "status", ("True", "False")),
+        reason=one_of(raw, "reason", [each.value for each in StepState]),
+        message=text(raw, "message", ""),
+        start_time=text(raw, "start_time"),
+        complete_time=text(raw, "complete_time", ""),
+        last_probe_time=text(raw, "last_probe_time"),
+        last_transition_time=text(raw, "last_transition_time"),
+        failed=whole(raw, "failed", 0),
+        unreachable=whole(raw, "unreachable", 0),
+    )

@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The phases of an upgrade, and the events that lead from one to another. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ...common.errors import refusal
+
+
+class Deed(str, Enum):
+    """The kind of work that a record is of."""
+
+    UPGRADE = "upgrade"
+    RESTART = "restart"
+    """The version stays as it is."""
+
+
+class Phase(str, Enum):
+    """The progress of an upgrade over all its runs."""
+
+    NEW = "New"
+    """It is planned, and nobody has agreed to it yet."""
+    PENDING = "Pending"
+    """It is agreed to, or is to start at a later moment, and none of its batches has begun."""
+    UPGRADING = "Upgrading"
+    """A batch has begun, or another run goes on with it. If a batch was stopped, the next run goes on with that."""
+    PAUSED = "Paused"
+    """Nobody works on it until the next pass, or until a person goes on with it."""
+    COMPLETED = "Completed"
+    """All that its last run was for is done and proven."""
+    FAILED = "Failed"
+    """It is over without being completed: no run has begun it by the end of its window."""
+    ABORTED = "Aborted"
+    """A person has ended it. It goes on only once a person has resumed it."""
+
+
+class Event(str, Enum):
+    """The events of an upgrade."""
+
+    SCHEDULED = "scheduled"
+    """It is to start at a later moment."""
+    AGREED = "agreed"
+    """A run has consent to the plan, and begins or goes on."""
+    BEGUN = "begun"
+    """A batch begins, or comes further."""
+    STOPPED = "stopped"
+    """A run ends with something to be cured: at a batch, at a step, or since the whole is not proven or put back."""
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    RESUMED = "resumed"
+    """A person lets an upgrade go on that was aborted."""
+
+
+ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.ABORTED)
+"""The ends of a run."""
+UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
+"""Phases in which a run is at work, unless it was interrupted."""
+EXPLAINED = (Phase.PAUSED, Phase.FAILED, Phase.ABORTED)
+"""Phases that always have a reason."""
+
+_GOING_ON = {
+    Event.BEGUN: Phase.UPGRADING,
+    Event.STOPPED: Phase.UPGRADING,
+    Event.PAUSED: Phase.PAUSED,
+    Event.COMPLETED: Phase.COMPLETED,
+    Event.ABORTED: Phase.ABORTED,
+}
+LEADS_TO: dict[Phase, dict[Event, Phase]] = {
+    Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING},
+    Phase.PENDING: {
+        Event.SCHEDULED: Phase.PENDING,
+        Event.AGREED: Phase.PENDING,
+        Event.FAILED: Phase.FAILED,
+        **_GOING_ON,
+    },
+    Phase.UPGRADING: {Event.AGREED: Phase.UPGRADING, **_GOING_ON},
+    Phase.PAUSED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
+    Phase.FAILED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
+    Phase.ABORTED: {Event.AGREED: Phase.UPGRADING, Event.RESUMED: Phase.PAUSED},
+    Phase.COMPLETED: {},
+}
+"""The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
+
+_DONE_TO_IT = {
+    Event.SCHEDULED: "wait for its start",
+    Event.AGREED: "go on",
+    Event.BEGUN: "begin a batch",
+    Event.STOPPED: "stop",
+    Event.PAUSED: "be paused",
+    Event.COMPLETED: "be completed",
+    Event.FAILED: "fail",
+    Event.ABORTED: "be aborted",
+    Event.RESUMED: "be resumed",
+}
+FORMER = {
+    "rolling": Phase.UPGRADING,
+    "waiting": Phase.PAUSED,
+    "completed": Phase.COMPLETED,
+    "stopped": Phase.FAILED,
+    "aborted": Phase.ABORTED,
+}
+"""Words of records that were written before these phases were."""
+
+
+def follow(phase: Phase, event: Event) -> Phase:
+    """The phase that the event leads to.
+
+    Raises:
+        Refusal: it cannot happen in this phase.
+    """
+    if event in LEADS_TO[phase]:
+        return LEADS_TO[phase][event]
+    raise refusal(
+        "phase_impossible",
+        f"An upgrade that is {phase.value} cannot {_DONE_TO_IT[event]}.",
+        "Look with the status playbook which run has noted that phase.",
+    )
+
+
+def phase_of(word: str, batches_left: bool) -> Phase:
+    """The phase that a record names, also in a word of before: `stopped` was also said where a batch was stopped."""
+    if word == "stopped" and batches_left:
+        return Phase.UPGRADING
+    return FORMER[word] if word in FORMER else Phase(word)

@@ -1,0 +1,385 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of an upgrade: what was planned, how far it came, how long each member took. Pure.
+
+It is for people and for reports. The next step is read from the cluster itself, never from here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...common.words import shortened
+from ..counts import Counts
+from ..start.approvals import Approval, Hold, Point, points_in
+from ..start.recorded_start import Start
+from ..start.request import Requested, requested_in
+from .conditions import Condition, taken_since
+from .figures import longest_first
+from .phases import EXPLAINED, Deed, Event, Phase, follow
+from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
+from .upgrades import Upgrade, upgrade_of, with_upgrade
+
+BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
+NOT_ENDED = ("upgrading", "waiting")
+SCHEMA = 1
+LONGEST_REASON = 500
+"""Characters of a reason that are kept."""
+LONGEST_MESSAGE = 2000
+"""Characters of a message that the history keeps."""
+KEPT = 100
+"""Entries of history that are kept, the newest."""
+MOST_WAITS = 20
+"""Waits beside the batches that are kept, the longest."""
+
+_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+"""Between two sentences."""
+
+Items = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
+
+    name: str
+    pools: tuple[str, ...]
+    members: tuple[str, ...]
+    state: str = "pending"
+    run: str = ""
+    started: str = ""
+    ended: str = ""
+    took: Items = ()
+    waited: Items = ()
+    cures: bool = False
+    """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
+    health: str = ""
+    """The word of the system for its health when the gate of this batch had passed."""
+    outdated: tuple[str, ...] = ()
+    """Its members that ran the target version already, and were replaced for another reason: a changed template."""
+    green_seconds: float | None = None
+    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One transition of the upgrade."""
+
+    at: str
+    run: str
+    phase: str
+    """The phase that it led to, in the words of the time."""
+    message: str
+    more: tuple[str, ...] = ()
+    """Further reasons, one line each."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One upgrade from A to B, over all the runs that it took."""
+
+    cluster: str
+    target_version: str
+    digest: str
+    run: str
+    who: str
+    phase: Phase
+    reason: str
+    """One sentence where the upgrade is Paused, Failed or Aborted, or a batch was stopped; else empty."""
+    started: str
+    updated: str
+    batches: tuple[BatchRecord, ...] = ()
+    history: tuple[Entry, ...] = ()
+    pools: tuple[PoolRecord, ...] = ()
+    """In the order of the plan; empty in a record that was written before they were kept."""
+    outside: tuple[str, ...] = ()
+    """The members of the cluster that are in none of these pools, and do not run the target version."""
+    deployed_version: str = ""
+    """The version of all members at the end of the last upgrade that completed; before the first one the lowest version
+    that any of them ran at its begin. Empty where that was not kept."""
+    system: str = ""
+    """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
+    deed: Deed = Deed.UPGRADE
+    """The kind of work that it is of."""
+    acts: Items = ()
+    """The changes and what was put back, see `acts.counted`."""
+    health: str = ""
+    """The word of the system for its health at the end of the last run."""
+    waited: Items = ()
+    """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
+    last: Items = ()
+    """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
+    start: Start | None = None
+    """The moments of its schedule; None if it has none."""
+    conditions: tuple[Condition, ...] = ()
+    """One for each step that the runs take beside the batches, in the order in which they were begun."""
+    hold: Hold | None = None
+    """The pause that a person has asked for; None if nobody has."""
+    approvals: tuple[Approval, ...] = ()
+    """The points at which somebody has said that the upgrade goes on."""
+    points: tuple[Point, ...] = ()
+    """The points at which somebody has to say so, as its last run has them."""
+    skipped: tuple[str, ...] = ()
+    """The checks that one of its runs was asked not to make, by name."""
+    notices: tuple[str, ...] = ()
+    """The keys of the notices that were sent."""
+    codes: tuple[str, ...] = ()
+    """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
+    counts: Counts | None = None
+    """The things that the system has counted before and after; None if it counts none."""
+    upgrades: tuple[Upgrade, ...] = ()
+    """The upgrades of the cluster, of which this one is the last."""
+    request: Requested | None = None
+    """The request that it carries out; None if it is carried out for the variables of its runs alone."""
+    schema: int = SCHEMA
+    """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
+
+    @property
+    def deployed(self) -> str:
+        """The version that all members have, and the one that they are on the way to; empty if it was not kept."""
+        going = self.deployed_version not in {"", self.target_version}
+        return f"{self.deployed_version}, on the way to {self.target_version}" if going else self.deployed_version
+
+    @property
+    def aim(self) -> str:
+        """The words for what it leads to, as in `begins: to 3.8.0`."""
+        return f"to {self.target_version}" if self.deed is Deed.UPGRADE else self.deed.value
+
+    @property
+    def title(self) -> str:
+        """The words for the whole, as in `The upgrade to 3.8.0 is Completed.`"""
+        return f"upgrade {self.aim}" if self.deed is Deed.UPGRADE else self.deed.value
+
+    @property
+    def batches_done(self) -> int:
+        """The number of its batches that are done."""
+        return sum(batch.state == "done" for batch in self.batches)
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return dict(json.loads(json.dumps(asdict(self))))
+
+
+def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
+    """The record at the begin of a run: the same upgrade goes on where its earlier runs came to, another starts anew.
+
+    `plan` is the result of pool_order. Without a record the cluster itself tells whether the upgrade is under way. None
+    where there is nothing to do, and no earlier run to be ended.
+    """
+    if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
+        return None
+    earlier = going_on(previous, plan)
+    fresh = planned_record(previous, earlier, plan, run, who, at)
+    count = len({name for each in plan["batches"] for name in each["members"]})
+    found = previous is None and half_way(plan)
+    if found:
+        fresh = replace(fresh, phase=Phase.UPGRADING)
+    said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
+    said += f": {fresh.aim}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
+    return noted(fresh, Event.AGREED, said, at)
+
+
+def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:
+    """The record that was found if it is of the same upgrade, not completed, and no run has missed its window."""
+    if previous is None or previous.phase is Phase.COMPLETED or (previous.phase is Phase.FAILED and not previous.run):
+        return None
+    same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
+    return previous if same else None
+
+
+def planned_record(
+    previous: Record | None, earlier: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str
+) -> Record:
+    """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
+    batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
+    going = {name for batch in batches for name in batch.members}
+    kept = _named_apart(_kept(earlier.batches, going, plan), earlier.batches, batches) if earlier is not None else ()
+    # The time before its start is no time of the upgrade.
+    begun_before = earlier is not None and bool(earlier.run)
+    return Record(
+        cluster=plan["cluster_uuid"],
+        target_version=plan["target_version"],
+        digest=plan["digest"],
+        run=run,
+        who=who,
+        phase=earlier.phase if earlier is not None else Phase.NEW,
+        reason="",
+        started=earlier.started if earlier is not None and begun_before else at,
+        updated=at,
+        batches=kept + batches,
+        history=previous.history if previous is not None else (),
+        upgrades=previous.upgrades if previous is not None else (),
+        pools=planned(plan),
+        outside=outside_of(plan),
+        system=plan.get("system", ""),
+        deed=deed_of(plan),
+        waited=earlier.waited if earlier is not None else (),
+        start=earlier.start if earlier is not None else None,
+        request=requested_in(plan.get("request") or {}),
+        conditions=earlier.conditions if earlier is not None else (),
+        skipped=tuple(sorted({*(earlier.skipped if earlier is not None else ()), *(plan.get("skipped") or ())})),
+        notices=earlier.notices if earlier is not None else (),
+        hold=earlier.hold if earlier is not None else None,
+        approvals=earlier.approvals if earlier is not None else (),
+        points=tuple(points_in(plan.get("approvals") or ())),
+        counts=earlier.counts if earlier is not None else None,
+        deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
+    )
+
+
+def half_way(plan: Mapping[str, Any]) -> bool:
+    """Whether some members run the target version and others another one: somebody has begun without a record."""
+    versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
+    return plan["target_version"] in versions and len(versions) > 1
+
+
+def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mapping[str, Any]) -> BatchRecord:
+    """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
+    members = tuple(planned["members"])
+    noted_before = {name for each in earlier.batches for name in each.outdated} if earlier is not None else set[str]()
+    outdated = {*(planned.get("outdated") or ())} | {n for n in members if n in noted_before and before.get(n) is None}
+    return BatchRecord(
+        planned["name"],
+        tuple(planned["pools"]),
+        members,
+        cures=planned["cures"],
+        outdated=tuple(name for name in members if name in outdated),
+    )
+
+
+def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
+    """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
+    there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
+    return tuple(
+        replace(each, state="done") if there.issuperset(each.members) else each
+        for each in batches
+        if not going & {*each.members}
+    )
+
+
+def _named_apart(
+    kept: Sequence[BatchRecord], earlier: Sequence[BatchRecord], planned: Sequence[BatchRecord]
+) -> tuple[BatchRecord, ...]:
+    """The earlier batches under names that are not planned again: each plan counts its own batches from one."""
+    numbers = {run: number for number, run in enumerate(dict.fromkeys(each.run for each in earlier if each.run), 1)}
+    taken = {each.name for each in planned}
+    found = list[BatchRecord]()
+    for each in kept:
+        name = f"{each.name} (run {numbers[each.run]})" if each.name in taken and each.run else each.name
+        found.append(replace(each, name=name))
+        taken.add(name)
+    return tuple(found)
+
+
+def batch_changed(
+    record: Record | None,
+    name: str,
+    state: str,
+    at: str,
+    took: Sequence[Mapping[str, Any]],
+    waited: Sequence[Mapping[str, Any]],
+    summary: str = "",
+) -> Record | None:
+    """The record after a batch began, ended or failed; None where no such batch was planned.
+
+    Raises:
+        Refusal: the upgrade is in a phase in which no batch can.
+    """
+    if record is None or all(each.name != name for each in record.batches):
+        return None
+    batches = tuple(
+        replace(
+            each,
+            state=state,
+            run=record.run,
+            started=at if state == "upgrading" else each.started,
+            ended="" if state in NOT_ENDED else at,
+            took=tuple(took),
+            waited=longest_first(waited),
+        )
+        if each.name == name
+        else each
+        for each in record.batches
+    )
+    upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
+    return replace(
+        record,
+        phase=follow(record.phase, Event.STOPPED if state == "failed" else Event.BEGUN),
+        reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
+        batches=batches,
+        pools=rolled(record.pools, upgraded, record.deed, done=state == "done"),
+        updated=at,
+    )
+
+
+def ended(record: Record | None, event: Event, message: str, at: str, codes: Sequence[str] = ()) -> Record | None:
+    """The record after a run, or one that it found dead, has ended; None where there is nothing to note.
+
+    Raises:
+        Refusal: the upgrade is in a phase in which it cannot end so.
+    """
+    if record is None or record.phase is Phase.COMPLETED or (record.phase, event) == (Phase.ABORTED, Event.ABORTED):
+        return None
+    if event is Event.COMPLETED:
+        # A step that no run takes any more would stay in progress for ever.
+        since = next((each.at for each in record.history if each.run == record.run), record.started)
+        record = replace(record, conditions=taken_since(record.conditions, since))
+        if record.pools and not record.outside and not any(pool.left for pool in record.pools):
+            record = replace(record, deployed_version=record.target_version)
+    return noted(record, event, message, at)
+
+
+def noted(record: Record, event: Event, message: str, at: str) -> Record:
+    """The record after an event of the whole upgrade.
+
+    Raises:
+        Refusal: it cannot happen in the phase that the upgrade is in.
+    """
+    phase = follow(record.phase, event)
+    first, *more = shortened(message, LONGEST_MESSAGE).split("\n")
+    history = (*record.history, Entry(at, record.run, phase.value, first, tuple(more)))[-KEPT:]
+    reason = ""
+    if phase in EXPLAINED or event is Event.STOPPED:
+        reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
+    return replace(record, phase=phase, reason=reason, updated=at, history=history)
+
+
+def dated(record: Record) -> Record:
+    """The record with the times of this upgrade behind those of the upgrades before it."""
+    now = upgrade_of(
+        record.target_version,
+        record.phase.value,
+        record.started,
+        record.updated if record.phase is Phase.COMPLETED else "",
+        [(each.started, each.ended, each.state == "done") for each in record.batches],
+        record.conditions,
+    )
+    if record.upgrades and record.upgrades[-1] == replace(now, completed=record.upgrades[-1].completed):
+        return record
+    return replace(record, upgrades=with_upgrade(record.upgrades, now))
+
+
+def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
+    """The record with the waits of a part of the run beside the batches."""
+    told = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
+    return replace(record, waited=told[:MOST_WAITS])
+
+
+def green_after(record: Record, seconds: float | None, batch: str) -> Record:
+    """The record in which the batch before this one, or the last one of the run if it names none, was green so soon."""
+    ours = [each for each in record.batches if each.run == record.run and each.state == "done" and each.name != batch]
+    if seconds is None or not ours:
+        return record
+    former = max(ours, key=lambda each: each.ended)
+    batches = tuple(replace(each, green_seconds=seconds) if each is former else each for each in record.batches)
+    return replace(record, batches=batches)
+
+
+def one_sentence(text: str) -> str:
+    """The first sentence of a text; what follows stays in the history."""
+    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST_REASON)

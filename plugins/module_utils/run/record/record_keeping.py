@@ -1,0 +1,378 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reading and changing a record in any store. It is written only over the version that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ...common.attempts import until_unchanged
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_seconds, now_text, utc_now
+from ...common.task import Outcome, Task
+from ...common.verdict import Reason, Verdict, as_verdict, combine, remark
+from ..counts import Counts, counted_after, counted_before
+from ..lock.held_lock import who
+from ..lock.lock import Lock
+from ..lock.lock_watch import life_of
+from ..pace import done_text, usual_absence, with_last
+from .acts import counted
+from .conditions import Failure, StepState, after_step, told_of
+from .phases import Event, Phase
+from .record import Record, batch_changed, begun, dated, ended, green_after, waited_for
+from .record_reading import parse_record
+from .size import record_text
+
+ATTEMPTS = 10
+"""Conflicts in a row before a change is given up. Hardly anybody else writes the record, so they are no accident."""
+
+Change = Callable[["Record | None"], "Record | None"]
+
+
+MOST = 900_000
+"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap). A file has
+no more, so that its record may be moved there."""
+
+OF_THE_RECORD = ("kubernetes_", "phase_", "record_")
+"""The beginnings of the codes of causes that keep a record from being written, and no upgrade from going on."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A record as it was found."""
+
+    text: str
+    where: str
+    """The place, for people, such as the name of a ConfigMap."""
+    version: str = ""
+    """The version that guards a write: only this one is replaced."""
+    every: str = "it"
+    """All that goes when the record is deleted, for people."""
+    uid: str = ""
+    """The UID of the object that holds it, where the place has such."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """The notes that people have made at the record, where the place has such."""
+
+    def record(self) -> Record:
+        """The record itself.
+
+        Raises:
+            Refusal: it cannot be read.
+        """
+        return parse_record(self.text, self.where, self.every)
+
+
+@dataclass(frozen=True)
+class News:
+    """The phase that an upgrade comes to, and what is said of it."""
+
+    phase: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The records of a place by their names, and a remark for each that cannot be opened."""
+
+    kept: Mapping[str, Kept] = field(default_factory=dict)
+    verdict: Verdict = field(default_factory=Verdict)
+
+
+class RecordStore(Protocol):
+    """The store of records."""
+
+    def read(self, name: str) -> Kept | None:
+        """The record of this name now, or None if there is none."""
+
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
+        """Keep the text in place of the record that was read; `summary` is for people who look at the place.
+
+        A place that has a way to do so tells its `news`, if the upgrade comes to another phase.
+
+        Raises:
+            Conflict: the record is no longer the one that was read.
+        """
+
+    def find(self) -> Found:
+        """All records of the place."""
+
+    def remove(self, name: str, kept: Kept) -> None:
+        """Remove the record that was read.
+
+        Raises:
+            Conflict: it is no longer the one that was read.
+        """
+
+
+class Nowhere:
+    """No record is kept."""
+
+    def read(self, name: str) -> Kept | None:
+        """Never any."""
+
+    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
+        """Nothing is kept."""
+
+    def find(self) -> Found:
+        """Never any."""
+        return Found()
+
+    def remove(self, name: str, kept: Kept) -> None:
+        """Nothing is there."""
+
+
+def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
+    """All records of a place by their names, and a remark for each that cannot be read, since it holds only history."""
+    return readable(store.find())
+
+
+def readable(found: Found) -> tuple[dict[str, Record], Verdict]:
+    """The records that were found by their names, and a remark for each that cannot be read."""
+    records = dict[str, Record]()
+    remarks = list(found.verdict.reasons)
+    for name, kept in found.kept.items():
+        try:
+            records[name] = kept.record()
+        except Refusal as error:
+            remarks += unreadable(error)
+    return records, Verdict(tuple(remarks))
+
+
+def unreadable(error: Refusal) -> tuple[Reason, ...]:
+    """The remarks about a record that cannot be read.
+
+    Raises:
+        Refusal: something else failed.
+    """
+    if any(reason.code != "record_not_readable" for reason in error.verdict.reasons):
+        raise error
+    return tuple(remark("record_not_readable", each.message, each.remedy) for each in error.verdict.reasons)
+
+
+def change_record(task: Task, store: RecordStore, name: str, change: Change) -> tuple[Record | None, Record | None]:
+    """The record before and after a pure change; a change that gives None leaves it alone.
+
+    If another has written it meanwhile, it is read and changed again. In check mode nothing is written.
+
+    Raises:
+        Refusal: the record cannot be read or written.
+    """
+
+    def attempt() -> tuple[Record | None, Record | None]:
+        kept = store.read(name)
+        before = kept.record() if kept is not None else None
+        after = change(before)
+        if after is None or after == before:
+            return before, before
+        after = dated(after)
+        if not task.check_mode:
+            task.still_wanted()
+        summary = f"{after.phase.value}: {after.aim}, updated {after.updated}"
+        with task.journal.doing(("write_record", name, {"phase": after.phase.value})):
+            if not task.check_mode:
+                store.write(name, record_text(after, MOST), summary, kept, _news(before, after))
+        return before, after
+
+    return until_unchanged(attempt, ATTEMPTS)
+
+
+def _news(before: Record | None, after: Record) -> News | None:
+    if before is not None and (before.phase, before.run) == (after.phase, after.run):
+        return None
+    said = f"The {after.title} is {after.phase.value}."
+    return News(after.phase.value, f"{said} {after.reason}".strip())
+
+
+def unwritten(error: Refusal) -> Verdict:
+    """No upgrade needs its record: what kept it from being written is a remark.
+
+    Raises:
+        Refusal: something else has failed, such as the lock.
+    """
+    cause = error.verdict.reasons[0]
+    if not cause.code.startswith(OF_THE_RECORD):
+        raise error
+    return Verdict((remark("record_not_written", f"The record was not written. {cause.message}", cause.remedy),))
+
+
+def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -> Outcome:
+    """All records of the place, and the locks that were seen beside them, with the verdict on seeing these."""
+    records, broken = read_records(store)
+    locks, denied = seen
+    shown = [
+        {
+            "name": name,
+            **records[name].as_result(),
+            "deployed": records[name].deployed,
+            "aim": records[name].aim,
+            "lock": _holder(locks.get(name)),
+        }
+        for name in sorted(records, key=lambda name: records[name].updated)
+    ]
+    unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
+    return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
+
+
+def _holder(lock: Lock | None) -> dict[str, Any] | None:
+    if lock is None or not lock.run:
+        return None
+    names = ("run", "who", "since", "renewed", "seconds", "doing", "stop")
+    return {**{name: getattr(lock, name) for name in names}, "processes": life_of(lock).value}
+
+
+def begins_after(params: Mapping[str, Any], limit: str, at: int) -> bool:
+    """Whether a batch is to begin `at` a moment that is not before the one in the option `limit`; 0 sets none."""
+    begins = params["state"] == "batch" and params["batch_state"] == "upgrading"
+    return begins and bool(0 < params[limit] <= at)
+
+
+def note(task: Task, store: RecordStore) -> Outcome:
+    """Write a transition into the record of the run.
+
+    Raises:
+        Refusal: the record cannot be written, or the time of the run is over.
+    """
+    params, at = task.params, now_seconds()
+    if begins_after(params, "deadline", at):
+        raise refusal(
+            "run_time_over",
+            f"The time of the run is over, so batch {params['batch']} is not begun.",
+            "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
+        )
+    if isinstance(store, Nowhere):
+        _tell_done(task, None)
+        return Outcome(_kept_nowhere(params), more={"record": {}, "at": at})
+    if not params["lock"]:
+        raise refusal(
+            "lock_missing",
+            "A record is written by a run, and this task has no lock of one.",
+            "Give the option lock, or keep no record (record_kept_in=none).",
+        )
+    try:
+        before, after = change_record(task, store, params["lock"]["name"], _change(task))
+    except Refusal as error:
+        # It is never needed, and what a person might want to see is not written over.
+        return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
+    _tell_done(task, after)
+    shown = [_shown(task, each) for each in (before, after)]
+    more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
+    if after is not None and params["state"] == "step":
+        more["step"] = told_of(after.conditions, params["step"], utc_now())
+    missing = _missing(task, after)
+    for reason in missing.reasons:
+        # The result of a note is not shown while the run goes on.
+        task.progress(f"{reason.message} {reason.remedy}")
+    verdict = combine((missing, _aborted(params, after)))
+    return Outcome(verdict, before != after, shown[0], shown[1], more=more)
+
+
+def _shown(task: Task, record: Record | None) -> dict[str, Any]:
+    """The record for the result. Every batch has one, so that a whole record in each would fill the controller."""
+    if record is None:
+        return {}
+    if task.params["state"] in ("batch", "step"):
+        batches = tuple(each for each in record.batches if each.name == task.params["batch"])
+        record = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
+    return record.as_result()
+
+
+def _tell_done(task: Task, record: Record | None) -> None:
+    if task.params["state"] == "batch" and task.params["batch_state"] == "done":
+        task.voice.done(done_text(task.params["results"], record))
+
+
+def _missing(task: Task, record: Record | None) -> Verdict:
+    batch = task.params["batch"]
+    if task.params["state"] != "batch" or (record is not None and any(each.name == batch for each in record.batches)):
+        return Verdict()
+    said = f"There is no record of batch {batch} of run {task.run}, so nothing was noted."
+    return Verdict((remark("record_missing", said, "Something removed it; the upgrade does not need it."),))
+
+
+def _aborts(params: Mapping[str, Any]) -> bool:
+    return bool(params["state"] == "ended" and params["event"] == Event.ABORTED.value)
+
+
+def _kept_nowhere(params: Mapping[str, Any]) -> Verdict:
+    if not _aborts(params):
+        return Verdict()
+    said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run goes on with it."
+    return Verdict((remark("aborted_without_record", said, "Start none, or keep a record."),))
+
+
+@as_verdict
+def _aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
+    """The end of an upgrade that was to be aborted, whoever has aborted it."""
+    if not _aborts(params):
+        return
+    if record is not None and record.phase is Phase.ABORTED:
+        yield remark(
+            "upgrade_aborted",
+            f"The {record.title} is Aborted.",
+            "No run goes on with it before the playbook resume.",
+        )
+        return
+    last = f": the {record.title} is {record.phase.value}" if record is not None else ""
+    yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
+
+
+def _change(task: Task) -> Callable[[Record | None], Record | None]:
+    params, at = task.params, now_text()
+    if params["state"] == "begun":
+        return lambda previous: _beside(
+            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
+        )
+    if params["state"] == "settled":
+        return lambda record: record and replace(record, acts=counted(record.acts, params["acts"]))
+    if params["state"] == "step":
+        how_far = StepState(params["step_state"])
+        failure = Failure(params["step_failure"]) if params["step_failure"] else None
+        return lambda record: (
+            record
+            and replace(
+                record,
+                conditions=after_step(record.conditions, params["step"], how_far, params["summary"], at, failure),
+                updated=at,
+            )
+        )
+    if params["state"] == "batch":
+        how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
+        return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
+    return lambda record: _beside(
+        _seen(ended(record, Event(params["event"]), params["summary"], at), params),
+        task,
+        "the end",
+        counted_after,
+    )
+
+
+def _beside(
+    record: Record | None,
+    task: Task,
+    during: str,
+    counted_at: Callable[[Counts | None, Mapping[str, Any], str], Counts | None],
+) -> Record | None:
+    """The record with what this task and those that it tells of have counted, and waited for beside the batches."""
+    if record is None:
+        return None
+    counts = counted_at(record.counts, task.params["counted"], record.updated)
+    waited = [*task.params["waited"], *task.waited.as_result()]
+    return waited_for(replace(record, counts=counts), during, waited)
+
+
+def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
+    """The record with the acts of the tasks so far, the health that they have found, and the codes of their reasons."""
+    if record is None:
+        return None
+    health = params["health"]
+    batches = tuple(
+        replace(each, health=health) if health and each.name == params["batch"] else each for each in record.batches
+    )
+    whole = health if health and not params["batch"] else record.health
+    seen = replace(
+        record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole, codes=tuple(params["codes"])
+    )
+    return green_after(seen, params["green_seconds"], params["batch"] or "")

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The size of a record: details are dropped, the oldest first, so that it always fits. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+from ..counts import without_parts
+from .figures import longest_first
+from .record import BatchRecord, Record
+
+LONGEST = 200
+"""The most characters of an awaited reason in a record that has to be shortened."""
+
+_MEMBER = ("name", "action", "total_seconds")
+"""The details of a member that reports use."""
+
+
+def record_text(record: Record, most: int) -> str:
+    """The text of the record in at most so many characters, which are bytes.
+
+    Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
+    longest, then the stages of each member. Then only the sums of the counts are left, then nothing of waits and
+    members. Then all history but its end goes, and at last the batches do.
+    """
+    for shorter in (
+        _each_batch(_longest_wait),
+        _each_batch(_members_alone),
+        _sums_alone,
+        _each_batch(_no_detail),
+        _end_of_history,
+        _each_batch(None),
+    ):
+        too_much = len(_dumped(asdict(record))) - most
+        if too_much <= 0:
+            break
+        record = shorter(record, too_much)
+    return _dumped(asdict(record))
+
+
+def _sums_alone(record: Record, _too_much: int) -> Record:
+    return replace(record, counts=without_parts(record.counts))
+
+
+def _end_of_history(record: Record, _too_much: int) -> Record:
+    return replace(record, history=record.history[-1:])
+
+
+def _each_batch(shorter: Callable[[BatchRecord], BatchRecord] | None) -> Callable[[Record, int], Record]:
+    return lambda record, too_much: _without(record, too_much, shorter)
+
+
+def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
+    """The record with so many of its oldest batches made shorter, or left out if `shorter` is None, that it fits."""
+    kept: list[BatchRecord] = []
+    for batch in record.batches:
+        if too_much <= 0:
+            kept.append(batch)
+            continue
+        less = None if shorter is None else shorter(batch)
+        too_much -= _length(batch) - (0 if less is None else _length(less))
+        kept += [] if less is None else [less]
+    return replace(record, batches=tuple(kept))
+
+
+def _longest_wait(batch: BatchRecord) -> BatchRecord:
+    longest = [{**wait, "message": str(wait.get("message", ""))[:LONGEST]} for wait in longest_first(batch.waited)[:1]]
+    return replace(batch, waited=tuple(longest))
+
+
+def _members_alone(batch: BatchRecord) -> BatchRecord:
+    return replace(batch, took=tuple({name: one[name] for name in _MEMBER if name in one} for one in batch.took))
+
+
+def _no_detail(batch: BatchRecord) -> BatchRecord:
+    return replace(batch, waited=(), took=())
+
+
+def _length(batch: BatchRecord) -> int:
+    return len(_dumped(asdict(batch)))
+
+
+def _dumped(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, indent=1)

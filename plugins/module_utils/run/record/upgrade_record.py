@@ -1,0 +1,159 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_record`: what was planned and how far it came."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ...common.arguments import CONNECTIONS, RECORD, WAIT
+from ...common.errors import Denied, Refusal, Unreachable, refusal
+from ...common.moments import now_seconds
+from ...common.task import Contract, Outcome, Task
+from ...common.verdict import Verdict, remark
+from ...kubernetes.client import connect
+from ..lock.lease import list_locks
+from ..lock.lock import Lock
+from ..start.request import REQUESTED, requested_in
+from ..start.say import STATES, may_begin, say
+from ..start.schedule import closed
+from ..start.upgrade_request import unchanged
+from .conditions import Failure, StepState
+from .metrics import measured
+from .phases import ENDINGS
+from .record import BATCH_STATES
+from .record_files import Files
+from .record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
+from .record_store import ConfigMaps
+from .retention import remove_records
+
+OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **RECORD,
+        **WAIT,
+        "namespace": {"type": "str"},
+        "wait_timeout": {"type": "int", "default": 300},
+        "state": {"type": "str", "default": "read", "choices": [*OWN, *STATES]},
+        "plan": {"type": "dict"},
+        "batch": {"type": "str"},
+        "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
+        "step": {"type": "str"},
+        "step_state": {"type": "str", "choices": [each.value for each in StepState]},
+        "step_failure": {"type": "str", "choices": [each.value for each in Failure]},
+        "results": {"type": "list", "elements": "dict", "default": []},
+        "waited": {"type": "list", "elements": "dict", "default": []},
+        "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
+        "summary": {"type": "str", "default": ""},
+        "codes": {"type": "list", "elements": "str", "default": []},
+        "health": {"type": "str", "default": ""},
+        "green_seconds": {"type": "int"},
+        "counted": {"type": "dict", "default": {}},
+        "acts": {"type": "list", "elements": "dict", "default": []},
+        "deadline": {"type": "int", "default": 0},
+        "pause_at": {"type": "int", "default": 0},
+        "approvals": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {"name": {"type": "str", "required": True}, "after": {"type": "int", "required": True}},
+        },
+        "requested": REQUESTED,
+        "approval": {"type": "str"},
+        "record": {"type": "str"},
+        "request": {"type": "str"},
+        "retention": {"type": "int", "default": 0},
+        "locks": {"type": "bool", "default": True},
+    },
+    required_if=[
+        ("record_kept_in", "kubernetes", ("namespace",)),
+        ("state", "begun", ("plan",)),
+        ("state", "step", ("step", "step_state")),
+        ("state", "batch", ("batch", "batch_state")),
+        ("state", "ended", ("event",)),
+        ("state", "approved", ("approval",)),
+        ("state", "absent", ("request",)),
+    ],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Read all records of the place, or write a transition into that of the run."""
+    store, reads, at = measured(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
+    if begins_after(task.params, "pause_at", at):
+        end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
+        return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
+
+    requested = requested_in(task.params.get("requested") or {}) if _begins(task.params) else None
+    if requested is not None and not (standing := unchanged(task, requested)).passed:
+        return Outcome(standing, more={"record": {}, "at": at})
+    if task.params["state"] in STATES:
+        return say(task, store)
+    if task.params["state"] == "absent":
+        return remove_records(task, store)
+
+    def step() -> Outcome:
+        return show_records(store, _locks(task.params)) if reads else note(task, store)
+
+    # A step that waits has nothing half done, so that a run that is asked to stop ends there.
+    stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
+    try:
+        if _begins(task.params) and not isinstance(store, Nowhere):
+            held = may_begin(task, store)
+            if not held.passed:
+                return Outcome(held, more={"record": {}, "at": at})
+        return task.settled(step, stoppable)
+    except Refusal as error:
+        if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
+            raise
+        return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
+
+
+def _begins(params: Mapping[str, Any]) -> bool:
+    return bool(params["state"] == "batch" and params["batch_state"] == "upgrading")
+
+
+def store_of(params: Mapping[str, Any]) -> RecordStore:
+    """The store in which the records of these arguments are kept. No request is made yet.
+
+    Raises:
+        Refusal: the connection options cannot be used, or the folder is below a home that is not known.
+    """
+    kept_in = params["record_kept_in"] or ("kubernetes" if params["namespace"] else "file")
+    if kept_in == "none":
+        return Nowhere()
+    if kept_in == "file":
+        # A task that names a namespace is shown its records alone, as it is when they are kept there.
+        return Files(_folder(params["record_path"]) / (params["namespace"] or ""))
+    return ConfigMaps(connect(params["kubernetes"]), params["namespace"])
+
+
+def _folder(path: str) -> Path:
+    folder = os.path.expanduser(path)
+    if not folder.startswith("~"):
+        return Path(folder)
+    raise refusal(
+        "record_file_unusable",
+        f"The folder of the records is {folder}, and it is not known which home that is.",
+        "Set HOME, or give a whole path with record_path, or keep no record (record_kept_in=none).",
+    )
+
+
+def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:
+    """The locks of the namespace, if there is one; runs that keep theirs elsewhere need no right to see any."""
+    if not params["namespace"] or not params["locks"]:
+        return {}, Verdict()
+    try:
+        return list_locks(connect(params["kubernetes"]), params["namespace"]), Verdict()
+    except Denied as error:
+        said = "It is not known whether a run is at work: the lock in the namespace cannot be read."
+        remedies = " ".join(reason.remedy for reason in error.verdict.reasons)
+        return {}, Verdict(
+            (remark("lock_not_seen", said, f"{remedies} A lock kept in the cluster itself needs no such right."),)
+        )

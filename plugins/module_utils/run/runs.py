@@ -1,0 +1,223 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module that plans, begins and ends the runs of a system, made of the system's parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..common.arguments import CONNECTIONS, RECORD, WAIT
+from ..common.errors import Refusal
+from ..common.side_by_side import Part, side_by_side
+from ..common.task import Contract, Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from ..common.waiting import FIRST_ANSWER
+from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
+from .lock import upgrade_lock
+from .lock.guarding import under_lock
+from .lock.lock import name_for
+from .lock.upgrade_lock import manage_lock
+from .pace import earlier_of, has_commenced, placed, seconds_a_batch
+from .record import upgrade_record
+from .record.phases import Event, Phase
+from .record.record import Record, going_on
+from .record.record_keeping import read_records
+from .start.approvals import covered, judge_aborted, judge_hold, points_in
+from .start.request import REQUESTED, judge_due, requested_in
+from .start.schedule import SCHEDULE, schedule_in, to_cure
+from .start.start import start_of, start_under_lock
+
+PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
+"""Seconds for the lock and for each API, independent of the time for the system to be fit."""
+
+
+def contract_of(system: System) -> Contract:
+    """The options of the system's module: its own, and those that every run has."""
+    return Contract(
+        argument_spec={
+            "namespace": {"type": "str"},
+            **system.options,
+            **CONNECTIONS,
+            **RECORD,
+            **WAIT,
+            **SCHEDULE,
+            "wait_timeout": {"type": "int", "default": 120},
+            "announce": {"type": "bool", "default": False},
+            "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
+            "target_version": {"type": "str"},
+            "confirmed": {"type": "str"},
+            "supersede": {"type": "bool", "default": False},
+            "request": REQUESTED,
+            "shown": {"type": "list", "elements": "list", "default": []},
+            **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
+            **{
+                name: upgrade_record.CONTRACT.argument_spec[name]
+                for name in ("event", "summary", "codes", "health", "acts", "waited", "green_seconds", "approvals")
+            },
+        },
+        required_if=[
+            ("record_kept_in", "kubernetes", ("namespace",)),
+            *([("state", "planned", ("target_version",))] if system.has_target else []),
+            ("state", "begun", ("target_version", "confirmed") if system.has_target else ("confirmed",)),
+            ("state", "ended", ("event", "lock")),
+        ],
+        # To begin is to take the lock, and to end is to give it back.
+        guarded=False,
+    )
+
+
+def work_of(system: System) -> Callable[[Task], Outcome]:
+    """The work of the system's module, which brings the plan into the wanted state."""
+
+    def run(task: Task) -> Outcome:
+        state = task.params["state"]
+        if state == "planned":
+            return _plan(task, system)
+        return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
+
+    return run
+
+
+def _parts_of(system: System) -> Parts:
+    lock = _lock_of(system)
+
+    def hold(task: Task) -> Outcome:
+        return part_of(task, upgrade_lock.CONTRACT, lock, state="held", lock=None)
+
+    def release(task: Task) -> Outcome:
+        return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, lock, state="released")
+
+    def locked(task: Task) -> Task:
+        return under_lock(task, system.lock_store)
+
+    def note_begin(task: Task, plan: Outcome) -> Outcome:
+        found = counted(task, system.counting) if plan.more["batches"] else {}
+        return _record(task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found)
+
+    def note_end(task: Task) -> Outcome:
+        completed = task.params["event"] == Event.COMPLETED.value
+        noted = _record(task, state="ended", counted=counted(task, system.counting) if completed else {})
+        if system.last is None or not completed:
+            return noted
+        done = system.last(task)
+        return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)
+
+    def plan(task: Task) -> Outcome:
+        order = _order(task, system)
+        schedule = schedule_in(task.params)
+        _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
+        start = start_under_lock(task, order.more, records, system.deed)
+        more = {**order.more, "pause_at": schedule.pause_at} if schedule else order.more
+        return replace(order, verdict=combine((order.verdict, start)), more=more)
+
+    return Parts(hold, locked, plan, system.put_back, note_begin, note_end, release, system.first)
+
+
+def _lock_of(system: System) -> Callable[[Task], Outcome]:
+    """The work of the module `upgrade_lock` for this system."""
+    return partial(manage_lock, store_of=system.lock_store, identity_of=system.uuid)
+
+
+def _order(task: Task, system: System) -> Outcome:
+    """The order of the system. Consent covers the points to approve as well, whatever the system is."""
+    order, approvals = system.order(task), task.params["approvals"]
+    if not order.more.get("digest"):
+        return order
+    digest = covered(str(order.more["digest"]), points_in(approvals))
+    return replace(order, more={**order.more, "digest": digest, "approvals": approvals})
+
+
+def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
+    """The things that the record takes beside the plan."""
+    return {
+        "before": plan.before,
+        "system": system.name,
+        "deed": system.deed.value,
+        "request": task.params["request"],
+        "skipped": _skipped(task.params),
+    }
+
+
+def _skipped(params: Mapping[str, Any]) -> list[str]:
+    """The checks that the user leaves out, for the report. A system without such options has none."""
+    unproven = [] if params.get("prove_images", True) else ["images"]
+    return [*(params.get("skip_checks") or ()), *unproven]
+
+
+def _record(task: Task, **own: Any) -> Outcome:
+    return part_of(task, upgrade_record.CONTRACT, upgrade_record.run, **own)
+
+
+def _plan(task: Task, system: System) -> Outcome:
+    """The plan with a verdict on it. Nothing is changed."""
+    order = _order(replace(task, first_answer=FIRST_ANSWER), system)
+    place, records = _records_of(task, order.more)
+    told = _from_records(task, order.more, system.guess, records)
+    planned = replace(order, more={**order.more, **told})
+    found = side_by_side(task, [*system.preflight(task, planned), _look_at_lock(task.params, order.more, system)])
+    confirmed, digest = task.params["confirmed"], str(order.more["digest"])
+    same = judge_same(digest, confirmed) if confirmed else Verdict()
+    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
+    plan = {**planned.more, **_around(task, order, system)}
+    start = start_of(task, plan, records, verdict)
+    whole = combine((verdict, start, *_said_by_people(task, plan, records)))
+    wanted = task.params["announce"] and not task.check_mode
+    if system.announce and wanted and whole.state is State.REFUSED:
+        system.announce(task, order, whole)
+    if start.state is State.WAITING and not task.params["wait"]:
+        whole = combine((to_cure(verdict), start))
+    return replace(planned, verdict=whole)
+
+
+def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
+    """Whether people let the upgrade of this plan go on. One that takes the place of another has been asked for."""
+    for one in records:
+        if one.phase is not Phase.COMPLETED:
+            yield judge_hold(one.hold)
+        if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
+            yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
+        if plan["batches"] and one.phase is Phase.COMPLETED:
+            yield judge_due(requested_in(task.params["request"] or {}), one.request, one.updated)
+
+
+def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> Part:
+    # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
+    own = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
+    return Part(_lock_of(system), upgrade_lock.CONTRACT.arguments(params, **own))
+
+
+def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The lock of this run, if it is that of this cluster; None if it is another cluster's."""
+    lock = params["lock"]
+    return lock if lock and lock["name"] == name_for(more["cluster_uuid"]) else None
+
+
+def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequence[Record]) -> dict[str, Any]:
+    """The place and the time of the batches as earlier records tell them."""
+    pace = seconds_a_batch(records)
+    batches = more["batches"]
+    target = task.params["target_version"] or more["target_version"]
+    earlier = earlier_of(records, target, more)
+    return {
+        "batches": placed(batches, earlier.get("done", 0) + len(batches)),
+        "earlier": earlier,
+        "commenced": has_commenced(records, target, more["cluster_uuid"]),
+        "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,
+        "prediction": "guessed" if pace is None else "measured",
+    }
+
+
+def _records_of(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, list[Record]]:
+    try:
+        store = upgrade_record.store_of(task.params)
+    except Refusal as error:
+        return error.verdict, []
+    try:
+        records, _remarks = read_records(store)
+    except Refusal:
+        return Verdict(), []
+    return Verdict(), [record for record in records.values() if record.cluster == more["cluster_uuid"]]

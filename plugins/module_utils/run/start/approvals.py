@@ -1,0 +1,183 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...common.reading import Json, text, whole
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...common.words import enumerate_few, shortened
+from ..record.phases import Phase
+
+PAUSE = "upgrade.stateful/pause"
+"""The annotation of a record that pauses its upgrade. Its value is the reason."""
+APPROVED = "upgrade.stateful/approved"
+"""The annotation of a record with the names of points that are approved, with commas between them."""
+LONGEST = 500
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A pause that a person has asked for."""
+
+    by: str
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The approval of a point."""
+
+    name: str
+    by: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point between batches at which somebody has to say that the upgrade goes on."""
+
+    name: str
+    after: int
+    """The number of batches that are done then."""
+
+    def __str__(self) -> str:
+        """The point for people."""
+        return f"{self.name} (after {self.after} {'batch' if self.after == 1 else 'batches'})"
+
+
+def points_in(given: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The points as the variable has them, with numbers that its check has found good."""
+    return [Point(str(each["name"]), int(each["after"])) for each in given]
+
+
+def faults_of_points(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """One sentence for each fault that the types of the values do not show."""
+    names = [str(each.get("name")) for each in given]
+    for number, name in enumerate(names):
+        if "," in name or name != name.strip():
+            yield f"upgrade_approvals[{number}] has the name '{name}': give one without commas and blanks around it."
+        if name in names[:number]:
+            yield f"upgrade_approvals[{number}] has the name of another point, {name}: give each its own."
+
+
+def covered(digest: str, points: Sequence[Point]) -> str:
+    """The digest of a plan that stops at these points: a consent to them is none to go on without them."""
+    if not points:
+        return digest
+    stops = sorted((each.name, each.after) for each in points)
+    return f"p{hashlib.sha256(json.dumps([digest, stops]).encode()).hexdigest()[:11]}"
+
+
+def annotated(annotations: Mapping[str, str]) -> list[str]:
+    """The names of the points that the annotations of a record approve."""
+    names = (name.strip() for name in annotations.get(APPROVED, "").split(","))
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def with_annotations(
+    hold: Hold | None,
+    approvals: Sequence[Approval],
+    annotations: Mapping[str, str],
+    at: str,
+    points: Sequence[Point],
+) -> tuple[Hold | None, tuple[Approval, ...]]:
+    """The pause and the approvals of a record, with those that its annotations ask for and that are of these points."""
+    if hold is None and PAUSE in annotations:
+        hold = Hold(f"the annotation {PAUSE}", at, shortened(annotations[PAUSE], LONGEST))
+    due = {each.name for each in points} - {each.name for each in approvals}
+    fresh = (Approval(name, f"the annotation {APPROVED}", at) for name in annotated(annotations) if name in due)
+    return hold, (*approvals, *fresh)
+
+
+@as_verdict
+def judge_hold(hold: Hold | None) -> Iterator[Reason]:
+    """Whether nobody has paused the upgrade."""
+    if hold is not None:
+        why = f": {hold.reason.rstrip('.')}" if hold.reason else ""
+        yield waiting(
+            "paused_on_request",
+            f"The upgrade is paused by {hold.by} since {hold.at}{why}.",
+            f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record.",
+        )
+
+
+@as_verdict
+def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[Reason]:
+    """Whether nobody has aborted the upgrade to this target. `reason` and `at` are those of its record."""
+    if phase is Phase.ABORTED:
+        yield waiting(
+            "aborted_on_request",
+            f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
+            "No run goes on with it before the playbook resume: run that, then run again.",
+        )
+
+
+@as_verdict
+def judge_approval(name: str, points: Sequence[Point], done: int) -> Iterator[Reason]:
+    """Whether the upgrade waits for the approval of this name, when so many batches are `done`."""
+    point = next((each for each in points if each.name == name), None)
+    if point is None:
+        yield refused(
+            "approval_unknown",
+            f"The upgrade has no point {name} to approve."
+            f" {f'Its points: {enumerate_few([str(each) for each in points])}.' if points else 'It has none at all.'}",
+            "Name the point as the playbook status shows it (upgrade_approval).",
+        )
+    elif done < point.after:
+        yield refused(
+            "approval_too_early",
+            f"The upgrade does not wait for the approval {point} yet: batches done: {done}.",
+            "Approve it once the upgrade waits for it, as the playbook status shows it.",
+        )
+
+
+@as_verdict
+def judge_points(
+    points: Sequence[Point], approvals: Sequence[Approval] | None, done: int, unknown: Collection[str] = ()
+) -> Iterator[Reason]:
+    """Whether each point that was reached is approved, when so many batches are `done`. No record has no approvals.
+
+    `unknown` are names that are approved by annotation, and that no point has.
+    """
+    if points and approvals is None:
+        yield refused(
+            "approval_without_record",
+            "The upgrade has points to approve, and no record in which approvals would stand.",
+            "Keep a record that can be read and written (upgrade_record_kept_in), or leave out upgrade_approvals.",
+        )
+        return
+    known = {each.name for each in approvals or ()}
+    also = f" The annotation {APPROVED} names {enumerate_few(unknown)}, and no point is called so." if unknown else ""
+    for point in points:
+        if done >= point.after and point.name not in known:
+            yield waiting(
+                "approval_missing",
+                f"The upgrade waits for the approval {point.name} (batches done: {done}).{also}",
+                f"Approve it with the playbook approve and upgrade_approval={point.name}, then run again.",
+                about=point.name,
+            )
+
+
+def parse_hold(raw: Json) -> Hold | None:
+    """The pause that a record keeps; None if it keeps none."""
+    return Hold(text(raw, "by"), text(raw, "at"), text(raw, "reason", "")) if raw else None
+
+
+def parse_approval(raw: Json) -> Approval:
+    """An approval that a record keeps."""
+    return Approval(text(raw, "name"), text(raw, "by"), text(raw, "at"))
+
+
+def parse_point(raw: Json) -> Point:
+    """A point that a record keeps."""
+    return Point(text(raw, "name"), whole(raw, "after"))

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The start of an upgrade that has a schedule, as its record keeps it: the moments, and what the early checks found.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...common.moments import moment_text
+from ...common.reading import Json, text, texts
+from ...common.words import shortened
+from .schedule import Schedule
+
+LONGEST = 500
+"""Characters of a finding that are kept."""
+MOST = 20
+"""Findings that are kept."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The moments between which an upgrade is to start, as texts, and the findings of its last early check."""
+
+    at: str
+    end: str
+    policy: str
+    checked: str = ""
+    """The moment of the check; empty if none was made."""
+    findings: tuple[str, ...] = ()
+    """All that stood in its way then, one sentence each."""
+    new: tuple[str, ...] = ()
+    """Those of the findings that the check before had not found."""
+    cured: tuple[str, ...] = ()
+    """The findings of the check before that are gone."""
+    delayed: str = ""
+    """The moment at which it was told that the upgrade is late; empty if it was not."""
+
+    def is_of(self, schedule: Schedule) -> bool:
+        """Whether it has the moments and the policy of this schedule."""
+        moments = (moment_text(schedule.at), moment_text(schedule.end), schedule.policy.value)
+        return (self.at, self.end, self.policy) == moments
+
+
+def checked_start(schedule: Schedule, findings: Sequence[str], before: Start | None, at: str) -> Start:
+    """The start after an early check; `before` is the start that the record has."""
+    kept = tuple(dict.fromkeys(shortened(each, LONGEST) for each in findings))[:MOST]
+    known = before.findings if before is not None and before.checked else kept
+    return Start(
+        at=moment_text(schedule.at),
+        end=moment_text(schedule.end),
+        policy=schedule.policy.value,
+        checked=at,
+        findings=kept,
+        new=tuple(each for each in kept if each not in known),
+        cured=tuple(each for each in known if each not in kept),
+        delayed=before.delayed if before is not None and before.is_of(schedule) else "",
+    )
+
+
+def parse_start(raw: Json) -> Start | None:
+    """The start that a record keeps; None if it is empty."""
+    if not raw:
+        return None
+    return Start(
+        at=text(raw, "at"),
+        end=text(raw, "end"),
+        policy=text(raw, "policy"),
+        checked=text(raw, "checked", ""),
+        findings=texts(raw, "findings", ()),
+        new=texts(raw, "new", ()),
+        cured=texts(raw, "cured", ()),
+        delayed=text(raw, "delayed", ""),
+    )

@@ -1,0 +1,142 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The request of an upgrade: a small YAML document with the variables of the run. Pure.
+
+Every scalar is read as the text that was written, so that the version 3.10 is no number, and a moment is no date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.packages import needed
+from ...common.reading import Json, text
+from ...common.verdict import Reason, as_verdict, waiting
+
+TYPE = "type"
+"""The key that names the system whose upgrade is requested."""
+LONGEST = 64 * 1024
+"""The most bytes of a request."""
+REQUESTED: dict[str, Any] = {
+    "type": "dict",
+    "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
+}
+"""The option that names the request which a run carries out, see `requested_in`."""
+TEMPLATES = ("{{", "{%", "{#")
+"""The beginnings of templates. A request is data of others, and Ansible would carry them out."""
+KEPT = 12
+"""Characters of a digest."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it was read."""
+
+    type: str
+    """Empty if the document names none."""
+    variables: Mapping[str, Any]
+    digest: str
+    """Tells two requests from each other; a change of comments, order or layout leaves it as it is."""
+    faults: tuple[str, ...] = ()
+    """One sentence for each fault that the document shows by itself."""
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "type": self.type,
+            "variables": dict(self.variables),
+            "digest": self.digest,
+            "faults": list(self.faults),
+        }
+
+
+@dataclass(frozen=True)
+class Requested:
+    """The request that an upgrade carries out."""
+
+    source: str
+    """The place of the document, as `upgrade_request` names it."""
+    digest: str
+
+
+def requested_in(raw: Json) -> Requested | None:
+    """The request that a record keeps, or that an option names; None if there is none."""
+    return Requested(text(raw, "source"), text(raw, "digest")) if raw else None
+
+
+def read_request(document: str, where: str) -> Request:
+    """The request that a document holds; `where` names its place for people.
+
+    Raises:
+        Refusal: it is too long, no YAML, or no mapping of names to values.
+    """
+    yaml = needed("yaml", "PyYAML")
+    loader = yaml.BaseLoader(document[: LONGEST + 1])
+    try:
+        node = loader.get_single_node()
+        if len(document) > LONGEST:
+            raise _unreadable(where, f"it is longer than {LONGEST // 1024} KiB")
+        if not isinstance(node, yaml.MappingNode):
+            raise _unreadable(where, "it is no mapping of names to values")
+        names = [str(key.value) for key, _value in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(names) < len(node.value):
+            raise _unreadable(where, "one of its names is no text")
+        content = dict(loader.construct_document(node))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _unreadable(where, f"it is no YAML{f' (line {mark.line + 1})' if mark else ''}") from error
+    except RecursionError as error:
+        raise _unreadable(where, "it is nested too deep") from error
+    finally:
+        loader.dispose()
+    faults = [f"{name} stands more than once in the request." for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults += [
+        f"{name} holds a template in the request, which is never carried out: write the value itself."
+        for name, value in content.items()
+        if any(mark in json.dumps({name: value}) for mark in TEMPLATES)
+    ]
+    kind = content.pop(TYPE, "")
+    digest = sha256(json.dumps({TYPE: kind, **content}, sort_keys=True).encode()).hexdigest()[:KEPT]
+    return Request(kind if isinstance(kind, str) else "", content, digest, tuple(faults))
+
+
+@as_verdict
+def judge_due(request: Requested | None, done: Requested | None, at: str) -> Iterator[Reason]:
+    """Whether this request is still to be carried out; `done` is the one that was carried out, and `at` when."""
+    if request is not None and request == done:
+        yield waiting(
+            "request_carried_out",
+            f"The request {request.source} was carried out at {at}, and does nothing more.",
+            "Change the request to upgrade again.",
+        )
+
+
+@as_verdict
+def judge_unchanged(request: Request | None, expected: str, where: str) -> Iterator[Reason]:
+    """Whether the request is still the one with the digest that is `expected`; None stands for one that is gone."""
+    if request is None:
+        yield waiting(
+            "request_withdrawn",
+            f"The request in {where} was withdrawn, so no further batch is begun.",
+            "Request the upgrade again and run again to go on, or leave it as it is.",
+        )
+    elif request.digest != expected:
+        yield waiting(
+            "request_changed",
+            f"The request in {where} has changed since the run began, so no further batch is begun.",
+            "Run again: the next run carries out the request as it is then.",
+        )
+
+
+def _unreadable(where: str, cause: str) -> Exception:
+    return refusal(
+        "request_unreadable",
+        f"The request in {where} cannot be read: {cause}.",
+        "Write a YAML mapping, one line for each variable, such as target_version: 3.8.0.",
+    )

@@ -1,0 +1,193 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The places in which the request of an upgrade is kept, and in which its state is noted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from ...common.errors import Unreachable, refusal
+from ...common.reading import part, text
+from ...common.verdict import Verdict, remark
+from ...common.web import PASSING, NoAnswer, fetch
+from ...kubernetes.answers import reading_object
+from ...kubernetes.client import Json, KubernetesClient
+from ...kubernetes.paths import CORE, in_namespace
+from .request import LONGEST
+
+CONFIG_MAP = "configmap/"
+"""The beginning of a source that is a ConfigMap, as kubectl writes it."""
+KEY = "request.yml"
+"""The key of the ConfigMap that holds the document."""
+STATE = "upgrade.stateful/request-state"
+"""The annotation of the ConfigMap in which its state is noted."""
+BESIDE = ".state.json"
+"""The end of the file beside a request in which its state is noted."""
+SECONDS = 20.0
+"""The time for an answer of a URL."""
+
+
+class Source(Protocol):
+    """A place that holds a request."""
+
+    @property
+    def where(self) -> str:
+        """The place, for people."""
+
+    def read(self) -> str | None:
+        """The document; None if there is none."""
+
+    def note(self, state: str) -> bool:
+        """Note the state, a JSON text, where the requester looks. False if that is not possible in such a place."""
+
+    def judge(self) -> Verdict:
+        """A remark if others could change the request on its way."""
+
+
+@dataclass(frozen=True)
+class RequestFile:
+    """A file of the controller."""
+
+    path: Path
+
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return f"the file {self.path}"
+
+    def read(self) -> str | None:
+        """Its text."""
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                return file.read(LONGEST + 1)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            cause = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+            remedy = "Give a file that can be read (upgrade_request)."
+            raise refusal("request_unreadable", f"{self.path} cannot be read: {cause}.", remedy) from error
+
+    def note(self, state: str) -> bool:
+        """Beside it, in a file of the same name and `.state.json`."""
+        place = self.path.with_name(self.path.name + BESIDE)
+        new = place.with_name(f".{place.name}.new")
+        try:
+            new.write_text(state + "\n", encoding="utf-8")
+            os.replace(new, place)
+        except OSError:
+            return False
+        return True
+
+    def judge(self) -> Verdict:
+        """Nobody stands in between."""
+        return Verdict()
+
+
+@dataclass(frozen=True)
+class RequestConfigMap:
+    """A ConfigMap in the namespace of the pods."""
+
+    client: KubernetesClient
+    namespace: str
+    name: str
+
+    @property
+    def where(self) -> str:
+        """Its name."""
+        return f"ConfigMap {self.name} in namespace {self.namespace}"
+
+    def read(self) -> str | None:
+        """The text of its key `request.yml`."""
+        found = self.client.get(self._path)
+        if found is None:
+            return None
+        with reading_object("ConfigMap", found):
+            document = text(part(found, "data", {}), KEY, "")
+        if not document:
+            said = f"{self.where} has no key {KEY}, or nothing in it."
+            raise refusal("request_unreadable", said, f"Put the document into the key {KEY}.")
+        return document
+
+    def note(self, state: str) -> bool:
+        """In an annotation, which leaves its data alone."""
+        body: Json = {"metadata": {"annotations": {STATE: state}}}
+        self.client.patch(self._path, body, "merge")
+        return True
+
+    def judge(self) -> Verdict:
+        """The connection to Kubernetes is judged elsewhere."""
+        return Verdict()
+
+    @property
+    def _path(self) -> str:
+        return in_namespace(CORE, self.namespace, "configmaps", self.name)
+
+
+@dataclass(frozen=True)
+class RequestUrl:
+    """A document on a web server. Redirections are not followed."""
+
+    url: str
+
+    @property
+    def where(self) -> str:
+        """The URL without its query, which may hold a secret."""
+        return self.url.partition("?")[0]
+
+    def read(self) -> str | None:
+        """The document; a page that is not found, or gone, is a request that was withdrawn."""
+        try:
+            answer = fetch(self.url, SECONDS, LONGEST + 1, {"Accept": "application/yaml, text/plain, */*"})
+        except NoAnswer as error:
+            raise self._unreachable(str(error)) from error
+        if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+            return None
+        if answer.status in PASSING:
+            raise self._unreachable(f"the server answers {answer.status}")
+        if answer.status != HTTPStatus.OK:
+            said = f"The server of {self.where} answers {answer.status} to a request for the document."
+            raise refusal("request_unreadable", said, "Give a URL that can be read without a login or a redirection.")
+        return answer.content
+
+    def note(self, state: str) -> bool:
+        """A URL is only read."""
+        return False
+
+    def judge(self) -> Verdict:
+        """A remark on a connection without TLS."""
+        if urlsplit(self.url).scheme == "https":
+            return Verdict()
+        said = f"The request comes from {self.where} without TLS, so others on the network could change it."
+        return Verdict((remark("request_unprotected", said, "Give an https URL (upgrade_request)."),))
+
+    def _unreachable(self, cause: str) -> Unreachable:
+        said = f"The request cannot be read from {self.where}: {cause}."
+        return Unreachable.because("request_unreachable", said, "Check the URL (upgrade_request) and its server.")
+
+
+def source_of(given: str, connect: Any, options: Mapping[str, Any]) -> Source:
+    """The place that `upgrade_request` names: a URL, `configmap/NAME`, or the path of a file.
+
+    `connect` makes a client from the options of the connection to Kubernetes.
+
+    Raises:
+        Refusal: it names none.
+    """
+    if given.startswith(("https://", "http://")):
+        if "@" in urlsplit(given).netloc:
+            said = "The URL of the request holds a user name, which would be shown with it."
+            raise refusal("request_unusable", said, "Take the user name and the password out of upgrade_request.")
+        return RequestUrl(given)
+    if given.startswith(CONFIG_MAP):
+        if not options.get("namespace"):
+            said = f"The request is in {given}, and no namespace is given that has it."
+            raise refusal("request_unusable", said, "Give upgrade_namespace, or the request as a file or a URL.")
+        return RequestConfigMap(connect(options["kubernetes"]), options["namespace"], given.removeprefix(CONFIG_MAP))
+    return RequestFile(Path(given).expanduser())

@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The say of people in an upgrade: pausing, resuming and approving stand in its record, whoever is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_text
+from ...common.task import Outcome, Task
+from ...common.verdict import Verdict, combine
+from ...common.words import shortened
+from ..lock.held_lock import who
+from ..record.phases import Event, Phase
+from ..record.record import Record, noted
+from ..record.record_keeping import Change, Kept, RecordStore, change_record
+from .approvals import (
+    LONGEST,
+    PAUSE,
+    Approval,
+    Hold,
+    annotated,
+    judge_approval,
+    judge_hold,
+    judge_points,
+    points_in,
+    with_annotations,
+)
+
+STATES = ("held", "resumed", "approved")
+"""The states of the module `upgrade_record` in which a person has a say."""
+OVER = (Phase.COMPLETED, Phase.ABORTED)
+"""Phases of an upgrade that is not under way. One that was aborted can be resumed all the same."""
+
+
+def say(task: Task, store: RecordStore) -> Outcome:
+    """Write what a person says into the record of the upgrade.
+
+    Raises:
+        Refusal: there is no such upgrade, or it is not clear which is meant, or it waits for no such approval.
+    """
+    over = OVER if task.params["state"] != "resumed" else (Phase.COMPLETED,)
+    name, kept = task.ask(lambda: _meant(store, task.params["record"], over))
+    if task.params["state"] == "resumed" and PAUSE in kept.annotations:
+        raise refusal(
+            "paused_by_annotation",
+            f"The annotation {PAUSE} of {kept.where} pauses the upgrade, too.",
+            f"Remove it with `kubectl annotate configmap {name} {PAUSE}-`, and resume again.",
+        )
+    before, after = change_record(task, store, name, _change(task.params))
+    shown = [{} if each is None else _shown(each) for each in (before, after)]
+    return Outcome(Verdict(), before != after, shown[0], shown[1], more={"name": name})
+
+
+def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tuple[str, Kept]:
+    found = store.find().kept
+    going = {name: kept for name, kept in found.items() if kept.record().phase not in over}
+    meant = {name: kept for name, kept in going.items() if named in (None, name)}
+    if len(meant) == 1:
+        return next(iter(meant.items()))
+    if meant:
+        several = f"There are several upgrades under way: {', '.join(sorted(meant))}."
+        raise refusal("upgrade_not_clear", several, "Name the record of the one that is meant (upgrade_record_name).")
+    others = f" There are {', '.join(sorted(going))}." if going else ""
+    said = f"There is no upgrade under way{f' with the record {named}' if named else ''}.{others}"
+    raise refusal("no_upgrade_under_way", said, "Look with the playbook status.")
+
+
+def _change(params: Mapping[str, Any]) -> Change:
+    at, by = now_text(), who()
+
+    def change(record: Record | None) -> Record | None:
+        if record is None:
+            return None
+        if params["state"] == "approved":
+            return _approved(record, Approval(params["approval"], by, at))
+        if params["state"] == "resumed":
+            going = replace(record, hold=None)
+            return noted(going, Event.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
+        return record if record.hold is not None else replace(record, hold=Hold(by, at, _reason(params)))
+
+    return change
+
+
+def _approved(record: Record, approval: Approval) -> Record:
+    """The record with the approval; with the one that it has already if somebody has approved the point before.
+
+    Raises:
+        Refusal: the upgrade does not wait for it.
+    """
+    verdict = judge_approval(approval.name, record.points, record.batches_done)
+    if not verdict.passed:
+        raise Refusal(*verdict.reasons)
+    if any(each.name == approval.name for each in record.approvals):
+        return record
+    return replace(record, approvals=(*record.approvals, approval))
+
+
+def _reason(params: Mapping[str, Any]) -> str:
+    return shortened(params["summary"], LONGEST)
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    whole = record.as_result()
+    return {name: whole[name] for name in ("phase", "hold", "approvals")}
+
+
+def may_begin(task: Task, store: RecordStore) -> Verdict:
+    """Whether people let the next batch begin. The record notes the approvals that stand in its annotations.
+
+    Raises:
+        Refusal: the record cannot be read or written.
+    """
+    points = points_in(task.params["approvals"])
+    name = (task.params["lock"] or {}).get("name") or ""
+    kept = task.ask(lambda: store.read(name)) if name else None
+    if kept is None:
+        return judge_points(points, None, 0)
+    at = now_text()
+
+    def noted(found: Record | None) -> Record | None:
+        if found is None:
+            return None
+        _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at, points)
+        return replace(found, approvals=approvals)
+
+    _before, record = change_record(task, store, name, noted)
+    if record is None:
+        return judge_points(points, None, 0)
+    hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)
+    unknown = [name for name in annotated(kept.annotations) if name not in {each.name for each in points}]
+    return combine([judge_hold(hold), judge_points(points, record.approvals, record.batches_done, unknown)])

@@ -1,0 +1,175 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The schedule of an upgrade or a restart: from when on it may start, and until when. Pure; the time is given.
+
+It starts with its first batch. Before its moment it is waited for, and after its window it does not start any
+more. By the policy, an upgrade that has begun goes on after its window, or is paused until the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from ...common.arguments import Options
+from ...common.errors import refusal
+from ...common.moments import moment_text
+from ...common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
+from ...common.words import duration
+from ..record.phases import Deed
+
+DEFAULT_WINDOW = 120
+"""Minutes of a window."""
+
+
+class Policy(str, Enum):
+    """The meaning of the end of a window."""
+
+    START_ONLY = "start_only"
+    """The upgrade starts inside the window, and goes on after it."""
+    PAUSE = "pause"
+    """It is paused at the end of the window, between two batches, and goes on in the next one."""
+    MUST_FIT = "must_fit"
+    """It starts only if its predicted end is inside the window."""
+
+
+LATE_AFTER = 0.25
+"""The part of a window after which a start is late."""
+LONGEST_WAIT = 900.0
+"""Seconds for which a run waits for its start. A job that waits longer holds a place at its controller for nothing."""
+
+SCHEDULE: Options = {
+    "at": {"type": "str"},
+    "window": {"type": "int", "default": DEFAULT_WINDOW},
+    "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
+}
+"""The options of runs that can be scheduled; documented in doc_fragments/runs.py."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The moments between which an upgrade may start."""
+
+    at: datetime
+    window: timedelta
+    policy: Policy = Policy.START_ONLY
+
+    @property
+    def end(self) -> datetime:
+        """The moment at which the window ends."""
+        return self.at + self.window
+
+    @property
+    def pause_at(self) -> int:
+        """The moment from which on no batch is begun, in seconds since 1970; 0 if there is none."""
+        return int(self.end.timestamp()) if self.policy is Policy.PAUSE else 0
+
+
+def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
+    """The schedule in the options of a module; None if the upgrade may start at any time.
+
+    Raises:
+        Refusal: the moment is none that RFC 3339 writes, or the window is shorter than a minute.
+    """
+    if not given.get("at"):
+        return None
+    text, minutes = str(given["at"]).strip(), int(given["window"])
+    try:
+        at = datetime.fromisoformat(text.upper().replace("Z", "+00:00"))
+    except ValueError:
+        at = datetime.min
+    if at.tzinfo is None:
+        raise refusal(
+            "schedule_unreadable",
+            f"The time of the start (upgrade_at) is '{text}', which is no date and time with a zone.",
+            "Write it as RFC 3339 does: 2026-11-21T02:00:00Z, or with +01:00 in place of Z.",
+        )
+    if minutes < 1:
+        raise refusal(
+            "schedule_unreadable",
+            f"The window of the start (upgrade_window) has {minutes} minutes, in which nothing can start.",
+            "Give one minute or more.",
+        )
+    return Schedule(at, timedelta(minutes=minutes), Policy(given["window_policy"]))
+
+
+@as_verdict
+def judge_start(
+    schedule: Schedule | None,
+    now: datetime,
+    *,
+    commenced: bool,
+    predicted: float | None = None,
+    deed: Deed = Deed.UPGRADE,
+) -> Iterator[Reason]:
+    """Whether the upgrade may start now. `predicted` are the seconds that it will take, if that is known.
+
+    One that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause. `deed`
+    is the kind of work, for the sentences.
+    """
+    if schedule is None or (commenced and schedule.policy is not Policy.PAUSE):
+        return
+    if now < schedule.at:
+        left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
+        said = f"The {deed.value} {does} at {moment_text(schedule.at)}, in {left}."
+        yield waiting("starts_later", said, "Run the playbook again at that time.")
+    elif now >= schedule.end and commenced:
+        yield closed(schedule.end)
+    elif now >= schedule.end:
+        yield refused(
+            "window_over",
+            f"The window for the start of the {deed.value} ended at {moment_text(schedule.end)}, and no batch had"
+            " begun then.",
+            "Choose another time (upgrade_at), or a longer window (upgrade_window).",
+        )
+    elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
+        yield refused(
+            "window_too_short",
+            f"The {deed.value} is predicted to take {duration(predicted)}, and its window ends at"
+            f" {moment_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
+            "Give a longer window (upgrade_window), or the policy start_only (upgrade_window_policy), with which it"
+            " goes on after the window.",
+        )
+
+
+def is_late(schedule: Schedule, now: datetime) -> bool:
+    """Whether it should have started by now, so that the delay is reported: a part of its window is over."""
+    return schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
+
+
+def to_cure(verdict: Verdict) -> Verdict:
+    """The verdict on a plan that starts later: a refusal is a remark, since there is time to fix its cause."""
+    return Verdict(
+        tuple(
+            replace(each, state=State.PASSED, message=f"To be fixed before the start: {each.message}")
+            if each.state is State.REFUSED
+            else each
+            for each in verdict.reasons
+        )
+    )
+
+
+def closed(end: datetime) -> Reason:
+    """The reason of a run that pauses since its window has ended."""
+    return waiting(
+        "window_closed",
+        f"The window ended at {moment_text(end)}, so no further batch is begun.",
+        "It goes on in the next window: run the playbook then, with upgrade_at in that window.",
+    )
+
+
+@as_verdict
+def judge_patience(schedule: Schedule, now: datetime, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """Whether a run that waits for its start waits long enough."""
+    left = (schedule.at - now).total_seconds()
+    if left > LONGEST_WAIT:
+        yield refused(
+            "starts_too_late",
+            f"The {deed.value} starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits"
+            f" for that {duration(LONGEST_WAIT)} at most.",
+            "Run the playbook again at that time, or make single passes (upgrade_wait=false).",
+        )

@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record of an upgrade before its start: pending until its moment, late after it, failed after its window. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...common.moments import moment_text
+from ...common.verdict import Reason, State, Verdict, as_verdict, waiting
+from ..record.phases import Deed, Event, Phase
+from ..record.record import Record, going_on, noted, planned_record
+from .recorded_start import Start, checked_start
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The findings of a look before the start."""
+
+    start: Verdict
+    """Whether the moment has come."""
+    blockers: tuple[str, ...]
+    """All that stands in the way of the upgrade, one sentence each."""
+    late: bool
+    """Whether this is the look that tells of a delay."""
+
+
+def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
+    """Whether it was told already that the upgrade of this schedule is late."""
+    return any(one.start is not None and one.start.is_of(schedule) and bool(one.start.delayed) for one in records)
+
+
+@as_verdict
+def judge_delay(schedule: Schedule, seen: Seen, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+    """The single pass that tells of a delay ends there; the next one begins if nothing is in its way."""
+    if seen.late:
+        yield waiting(
+            "start_delayed",
+            f"The {deed.value} was to start at {moment_text(schedule.at)}, and has not begun. {_cause(seen)}",
+            "Fix what stands in its way; the next pass goes on.",
+        )
+
+
+def before_start(
+    previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, seen: Seen, who: str, at: str
+) -> Record | None:
+    """The record after a look before any batch has begun; None if there is nothing to note."""
+    if seen.start.state is State.REFUSED:
+        return _missed(previous, schedule, " ".join(reason.message for reason in seen.start.deciding()), at)
+    if seen.start.state is State.WAITING:
+        return _pending(previous, plan, schedule, seen.blockers, who, at)
+    if not seen.late:
+        return None
+    known = previous is not None and previous.start is not None and previous.start.is_of(schedule)
+    record = previous if known else _pending(previous, plan, schedule, seen.blockers, who, at)
+    if record is None or record.start is None:
+        return None
+    said = f"is late, it was to start at {record.start.at}: {_cause(seen)}"
+    late = replace(record, start=replace(record.start, delayed=at), updated=at)
+    return noted(late, Event.SCHEDULED, said, at) if record.phase is Phase.PENDING else late
+
+
+def _pending(
+    previous: Record | None,
+    plan: Mapping[str, Any],
+    schedule: Schedule,
+    findings: Sequence[str],
+    who: str,
+    at: str,
+) -> Record | None:
+    """The record of an upgrade that is to start later, with the findings of its early check.
+
+    An upgrade that a run has begun keeps all that it has, and gets the new start. None if there is nothing to do.
+    """
+    earlier = going_on(previous, plan)
+    start = checked_start(schedule, findings, earlier.start if earlier is not None else None, at)
+    if earlier is not None and earlier.run:
+        return replace(earlier, start=start, updated=at)
+    if not plan["batches"]:
+        return None
+    fresh = replace(planned_record(previous, earlier, plan, "", who, at), start=start)
+    known = earlier is not None and earlier.start is not None and earlier.start.is_of(schedule)
+    if known and earlier is not None and earlier.digest == fresh.digest and not start.new and not start.cured:
+        return fresh
+    return noted(fresh, Event.SCHEDULED, _said(start, fresh), at)
+
+
+def _missed(record: Record | None, schedule: Schedule, message: str, at: str) -> Record | None:
+    """The record of an upgrade whose window is over before a run has begun it; None if it is not such a one."""
+    if record is None or record.run or record.phase is not Phase.PENDING:
+        return None
+    if record.start is None or not record.start.is_of(schedule):
+        return None
+    return noted(record, Event.FAILED, message, at)
+
+
+def _cause(seen: Seen) -> str:
+    return " ".join(seen.blockers) if seen.blockers else "Nothing stands in its way any more."
+
+
+def _said(start: Start, record: Record) -> str:
+    lines = [f"is to start at {start.at}: {record.aim}, plan {record.digest}"]
+    lines += [f"to be fixed before: {each}" for each in start.findings]
+    lines += [f"fixed: {each}" for each in start.cured]
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The start of a run that has a schedule: it is judged, waited for, and noted in the record before it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.moments import now_text, utc_now
+from ...common.task import Task
+from ...common.verdict import State, Verdict, combine
+from ...common.waiting import Patience
+from ..lock.held_lock import who
+from ..lock.lock import name_for
+from ..pace import has_commenced
+from ..record import upgrade_record
+from ..record.metrics import measured
+from ..record.phases import Deed
+from ..record.pool_status import deed_of
+from ..record.record import Record
+from ..record.record_keeping import Nowhere, change_record
+from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
+from .scheduling import Seen, before_start, judge_delay, told_late
+
+PAUSE = 5.0
+"""Seconds between two looks at the clock while the start is waited for."""
+
+
+def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record], deed: Deed) -> Verdict:
+    """Whether the run may start now: a person may take long to agree, and the window may be over then.
+
+    Raises:
+        Refusal: the schedule cannot be read.
+    """
+    schedule = schedule_in(task.params)
+    if schedule is None:
+        return Verdict()
+    target = task.params["target_version"] or more["target_version"]
+    commenced = has_commenced(records, target, more["cluster_uuid"])
+    return judge_start(schedule, utc_now(), commenced=commenced, deed=deed)
+
+
+def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict) -> Verdict:
+    """Whether the run of this plan may start now. A task that waits does so for its start, too, up to a limit.
+
+    The record tells of a start that is to come, that is late, or that was missed. `plan` is the plan as the record
+    takes it, with what earlier records tell of it, and `found` the verdict on all the rest of it.
+
+    Raises:
+        Refusal: the schedule cannot be read, or no record is kept.
+    """
+    schedule = schedule_in(task.params)
+    if schedule is None:
+        return Verdict()
+    now, commenced, deed = utc_now(), bool(plan["commenced"]), deed_of(plan)
+    judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
+    verdict = judged(now)
+    if task.params["announce"] and not commenced:
+        late = is_late(schedule, now) and not told_late(records, schedule)
+        seen = Seen(verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late)
+        verdict = combine((verdict, _noted(task, plan, schedule, seen)))
+    # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
+    if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
+        return verdict
+    patient = judge_patience(schedule, now, deed)
+    if not patient.passed:
+        return patient
+    looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
+    return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
+
+
+def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) -> Verdict:
+    """Note in the record what becomes of the start; a record that cannot be written is refused, since it is needed.
+
+    The verdict waits if this is the single pass that tells of a delay.
+    """
+    store = measured(task, upgrade_record.store_of(task.params))
+    if isinstance(store, Nowhere):
+        raise refusal(
+            "schedule_without_record",
+            "A start at a given time needs a record, and none is kept (upgrade_record_kept_in).",
+            "Keep it in Kubernetes or in a file, or give no upgrade_at.",
+        )
+
+    def change(before: Record | None) -> Record | None:
+        return before_start(before, plan, schedule, seen, who(), now_text())
+
+    if not task.check_mode:
+        change_record(task, store, name_for(plan["cluster_uuid"]), change)
+    return judge_delay(schedule, seen, deed_of(plan)) if not task.params["wait"] else Verdict()

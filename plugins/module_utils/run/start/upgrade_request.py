@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_request`: the request is read, and its state is noted beside it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from ...common.arguments import CONNECTIONS, METRICS, WAIT
+from ...common.errors import Refusal, refusal
+from ...common.moments import now_text
+from ...common.task import Contract, Outcome, Task
+from ...common.verdict import Verdict, remark
+from ...kubernetes.client import connect
+from ..lock.lock import name_for
+from ..record.measures import measures_of_request
+from ..record.metrics import publisher_of
+from .request import Request, Requested, judge_unchanged, read_request
+from .request_sources import Source, source_of
+
+STATES = (
+    "invalid",
+    "waiting",
+    "delayed",
+    "refused",
+    "started",
+    "scale_skipped",
+    "paused",
+    "completed",
+    "failed",
+    "cancelled",
+)
+"""The states of a request that are noted."""
+CONTRACT = Contract(
+    argument_spec={
+        **CONNECTIONS,
+        **METRICS,
+        **WAIT,
+        "source": {"type": "str", "required": True},
+        "namespace": {"type": "str"},
+        "wait_timeout": {"type": "int", "default": 120},
+        "state": {"type": "str", "default": "read", "choices": ["read", "noted"]},
+        "expected": {"type": "str"},
+        "request_state": {"type": "str", "choices": list(STATES)},
+        "cause": {"type": "str", "default": ""},
+    },
+    required_if=[("state", "noted", ("request_state",))],
+)
+
+
+def run(task: Task) -> Outcome:
+    """Read the request, or note its state in its place."""
+    source = source_of(task.params["source"], connect, task.params)
+    return _read(task, source) if task.params["state"] == "read" else _note(task, source)
+
+
+def unchanged(task: Task, requested: Requested) -> Verdict:
+    """Whether the request that the run carries out still stands there as it was.
+
+    Raises:
+        Refusal: it cannot be read.
+    """
+    source = source_of(requested.source, connect, task.params)
+    return judge_unchanged(_found(task, source), requested.digest, source.where)
+
+
+def _found(task: Task, source: Source) -> Request | None:
+    def look() -> Request | None:
+        document = source.read()
+        return None if document is None else read_request(document, source.where)
+
+    return task.ask(look)
+
+
+def _read(task: Task, source: Source) -> Outcome:
+    found, expected = _found(task, source), task.params["expected"]
+    if expected:
+        verdict = judge_unchanged(found, expected, source.where)
+        return Outcome(verdict, more={"request": found.as_result() if found else {}})
+    if found is None:
+        said = f"There is no request in {source.where}."
+        raise refusal("request_missing", said, "Request the upgrade there, or correct upgrade_request.")
+    return Outcome(source.judge(), more={"request": found.as_result()})
+
+
+def _note(task: Task, source: Source) -> Outcome:
+    """The state is for the requester alone, so that no upgrade fails if it cannot be noted."""
+    told = {"state": task.params["request_state"], "message": task.params["cause"], "run": task.run, "at": now_text()}
+    if task.check_mode:
+        return Outcome(Verdict())
+    task.still_wanted()
+    publish = publisher_of(task)
+    if publish is not None:
+        publish(name_for(source.where), partial(measures_of_request, told["state"], STATES))
+    try:
+        noted = source.note(json.dumps(told))
+    except Refusal as error:
+        said = " ".join(reason.message for reason in error.verdict.reasons)
+        return Outcome(Verdict((remark("request_not_noted", f"The state of the request was not noted. {said}"),)))
+    if noted:
+        task.journal.did("noted_request", source.where, state=told["state"])
+    return Outcome(Verdict(), changed=noted)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first batch of an upgrade proves itself: a gate that fails stops the upgrade, and a silent one does not pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
+    State,
+    Verdict,
+    remark,
+    waiting,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.soak import (
+    Limit,
+    Measured,
+    Soak,
+    judge_soak,
+    limits_in,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.canary_soak import end_of, soaking
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
+
+ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "max(latency)", 0.8, None)
+WELL = Soak(
+    ("canary",), 0.0, Verdict(), [("https://shop", "")], [Measured(ERRORS, 1.5, 1.0), Measured(LATENCY, 0.8, None)]
+)
+DONE = BatchRecord("one", ("hot",), ("a",), state="done", run="night", started="10:00", ended="10:05")
+NEXT = BatchRecord("two", ("hot",), ("b",))
+RECORD = Record("uuid", "3.8.0", "p1", "day", "me", Phase.UPGRADING, "", "09:59", "11:00", (DONE, NEXT))
+
+
+def test_it_passes_once_its_time_is_over_and_all_gates_hold() -> None:
+    assert judge_soak(WELL).passed
+    early = judge_soak(replace(WELL, left=12.3))
+    assert [each.message for each in early.reasons] == ["canary went first, and has to prove itself for 13 s more."]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"alerts": Verdict((waiting("alert_firing", "The alert Lost fires."),))}, "The alert Lost fires."),
+        ({"probes": [("https://shop", "it answers 503")]}, "https://shop is not available: it answers 503."),
+        ({"measured": [Measured(ERRORS, 1.6, 1.0)]}, "errors is 1.6, and may be 1.5 times 1 at most"),
+        ({"measured": [Measured(LATENCY, 0.9, None)]}, "latency is 0.9, and may be 0.8 at most."),
+    ],
+)
+@pytest.mark.parametrize("left", [0.0, 60.0])
+def test_a_gate_that_fails_stops_the_upgrade_at_any_time(change: dict[str, Any], said: str, left: float) -> None:
+    verdict = judge_soak(replace(WELL, left=left, **change))
+    assert verdict.state is State.REFUSED
+    assert said in verdict.deciding()[0].message
+
+
+@pytest.mark.parametrize(
+    "measured", [Measured(ERRORS, None, 1.0), Measured(ERRORS, 1.0, None), Measured(LATENCY, None, None)]
+)
+def test_a_value_that_cannot_be_had_is_waited_for(measured: Measured) -> None:
+    verdict = judge_soak(replace(WELL, measured=[measured]))
+    assert [each.code for each in verdict.reasons] == ["soak_not_measured"]
+
+
+def test_an_alert_that_stops_nothing_is_told() -> None:
+    assert judge_soak(replace(WELL, alerts=Verdict((remark("alert_ignored", "It is."),)))).passed
+
+
+def test_it_is_due_while_no_other_batch_has_begun() -> None:
+    assert soaking(RECORD) is DONE
+    failed = replace(NEXT, state="failed")
+    assert soaking(replace(RECORD, batches=(DONE, failed))) is DONE
+    begun = replace(NEXT, state="failed", started="10:06")
+    assert soaking(replace(RECORD, batches=(DONE, begun))) is None
+    assert soaking(replace(RECORD, batches=(replace(DONE, state="upgrading"), NEXT))) is None
+    assert soaking(replace(RECORD, batches=(NEXT,))) is None
+
+
+def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
+    found = replace(DONE, ended="")
+    history = (
+        Entry("09:59", "night", "Pending", ""),
+        Entry("10:20", "day", "Upgrading", ""),
+        Entry("10:40", "x", "", ""),
+    )
+    assert end_of(replace(RECORD, history=history), DONE) == "10:05"
+    assert end_of(replace(RECORD, history=history), found) == "10:20"
+    assert end_of(RECORD, found) == "10:00"
+
+
+def test_a_limit_that_limits_nothing_is_a_fault() -> None:
+    with pytest.raises(Refusal, match="says neither most nor ratio"):
+        limits_in([{"name": "errors", "query": "up"}], "upgrade_soak_limits")
+    given: dict[str, Any] = {
+        "upgrade_prometheus_url": "http://a",
+        "upgrade_soak_limits": [{"name": "errors", "query": "up"}],
+        "upgrade_soak_probes": ["shop"],
+        "upgrade_record_kept_in": "none",
+        "upgrade_soak_time": 60,
+    }
+    assert len([*faults_of_monitoring(given)]) == 3
+    good = [{"name": "errors", "query": "up", "most": "2"}]
+    assert [*faults_of_monitoring({"upgrade_prometheus_url": "http://a", "upgrade_soak_limits": good})] == [
+        "upgrade_soak_limits does nothing without upgrade_soak_time: give the seconds, or take it out."
+    ]
+
+
+def test_addresses_that_nobody_can_be_asked_at_are_refused_by_their_variable() -> None:
+    given = {"upgrade_dependencies": "https://shop,shop", "upgrade_soak_probes": ["tcp://a"], "upgrade_soak_time": 60}
+    remedy = "Write https://…, http://…, tcp://HOST:PORT, dns://NAME or registry://HOST."
+    assert [*faults_of_monitoring(given)] == [
+        f"upgrade_dependencies: shop is no dependency that can be asked: its kind is not known. {remedy}",
+        f"upgrade_soak_probes: tcp://a is no dependency that can be asked: it names no port. {remedy}",
+    ]

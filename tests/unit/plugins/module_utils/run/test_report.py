@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of an upgrade: its axis, its sums, and the pages that are made of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.filter.report import report
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_after, counted_before
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import (
+    MOST_WAITS,
+    PHASES,
+    Report,
+    report_of,
+    waits_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
+    BatchRecord,
+    Entry,
+    Record,
+    waited_for,
+)
+from jinja2 import Environment
+
+TEMPLATES = Path(__file__).resolve().parents[5] / "playbooks" / "templates"
+
+
+def batch(number: int, started: str, ended: str, run: str = "r1", state: str = "done") -> BatchRecord:
+    """A batch of one member that was away for four seconds, and waited for two."""
+    parts = {"stop_seconds": 1.0, "start_seconds": 3.0, "total_seconds": 4.0}
+    return BatchRecord(
+        name=f"batch-{number}",
+        pools=("data",),
+        members=(f"data-{number}",),
+        state=state,
+        run=run,
+        started=f"2026-11-23T{started}Z" if started else "",
+        ended=f"2026-11-23T{ended}Z" if ended else "",
+        took=({"name": f"data-{number}", "action": "replaced", **parts},) if ended else (),
+        waited=({"code": "shards", "message": f"<logs-{number}> recovers.", "seconds": float(number)},),
+    )
+
+
+def record(*batches: BatchRecord, phase: Phase = Phase.COMPLETED, reason: str = "") -> Record:
+    """An upgrade of these batches."""
+    return Record(
+        cluster="prod",
+        target_version="3.8.0",
+        digest="p0123456789a",
+        run="r2",
+        who="ops",
+        phase=phase,
+        reason=reason,
+        started="2026-11-23T02:00:00Z",
+        updated="2026-11-23T02:10:00Z",
+        batches=batches,
+        history=(Entry("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
+        system="opensearch",
+    )
+
+
+TWO = (batch(1, "02:00:00", "02:00:10"), batch(2, "02:00:11", "02:00:31"))
+
+
+def test_batches_lie_on_one_axis_in_the_order_of_their_begin() -> None:
+    made = report_of(record(*reversed(TWO)))
+    assert [(each.name, each.begin, each.end) for each in made.bars] == [("batch-1", 0, 10), ("batch-2", 11, 31)]
+    assert (made.length, made.at_work, made.pauses, made.members, made.runs) == (31, 31, (), 2, 1)
+    assert dict(made.phases) == {"stop": 2.0, "schedule": 0.0, "image": 0.0, "start": 6.0, "join": 0.0}
+    assert [(each.away, dict(each.shares)["start"]) for each in made.bars] == [(4.0, 3.0), (4.0, 3.0)]
+
+
+def test_a_long_pause_is_cut_out_and_told() -> None:
+    made = report_of(record(TWO[0], batch(2, "05:00:10", "05:00:40", run="r2")))
+    (pause,) = made.pauses
+    assert (pause.at, pause.seconds) == (10, 3 * 3600)
+    assert made.length == pytest.approx(10 + 0.02 * 40 + 30)
+    assert (made.at_work, made.runs) == (40, 2)
+
+
+def test_batches_together_do_not_count_twice() -> None:
+    made = report_of(record(TWO[0], replace(TWO[0], name="batch-3"), batch(4, "02:00:05", "02:00:12")))
+    assert (made.length, made.at_work, made.pauses) == (12, 12, ())
+
+
+def test_a_batch_under_way_lasts_until_the_last_change_and_one_to_come_is_left_out() -> None:
+    under_way = batch(3, "02:09:50", "", state="upgrading")
+    made = report_of(record(TWO[0], under_way, batch(4, "", "", state="pending"), phase=Phase.UPGRADING))
+    assert [(each.name, each.seconds, each.away) for each in made.bars] == [("batch-1", 10, 4.0), ("batch-3", 10, 0.0)]
+    assert made.members == 3
+    assert made.replaced == 0
+    changed = (replace(TWO[0], outdated=TWO[0].members), TWO[1])
+    assert report_of(record(*changed)).replaced == 1
+
+
+def test_the_longest_waits_come_first_and_no_more_than_some() -> None:
+    made = report_of(record(*(batch(number, "02:00:00", "02:00:10") for number in range(MOST_WAITS + 5))))
+    assert [wait.seconds for wait in made.waits] == [float(24 - place) for place in range(MOST_WAITS)]
+
+
+def test_waits_beside_the_batches_count_too() -> None:
+    gate = {"code": "shards", "message": "Shards of logs recover.", "seconds": 30.0}
+    whole = waited_for(record(*TWO), "the end", [gate, {**gate, "seconds": 1.0}])
+    assert waits_of(whole) == report_of(whole).waits
+    assert [(wait.during, wait.seconds) for wait in waits_of(whole)] == [
+        ("the end", 30.0),
+        ("batch-2", 2.0),
+        ("batch-1", 1.0),
+        ("the end", 1.0),
+    ]
+    assert "- 30.0 s, the end: Shards of logs recover." in drawn("md", whole)
+
+
+@pytest.mark.parametrize("strange", ["7", None, True, float("nan"), [7]])
+def test_a_figure_that_is_none_counts_nothing(strange: Any) -> None:
+    odd = replace(TWO[0], took=({"name": "a", "total_seconds": strange},), waited=({"seconds": strange},))
+    made = report_of(record(odd))
+    assert (made.bars[0].away, made.waits[0].seconds) == (0.0, 0.0)
+
+
+def test_nothing_has_begun_yet() -> None:
+    assert report_of(record()) == Report(
+        "Upgrade of opensearch to 3.8.0",
+        "",
+        (),
+        (),
+        0.0,
+        0.0,
+        1,
+        0,
+        tuple((each, 0.0) for each in PHASES),
+        (),
+        (),
+        "",
+        None,
+        (),
+    )
+
+
+@pytest.mark.parametrize("strange", ["yesterday", "", "2026-99-99T00:00:00Z"])
+def test_a_time_that_nobody_can_read_leaves_its_batch_out(strange: str) -> None:
+    made = report_of(record(replace(TWO[0], started=strange), TWO[1]))
+    assert [each.name for each in made.bars] == ["batch-2"]
+
+
+def test_the_filter_takes_a_record_as_modules_give_it() -> None:
+    given = {**record(*TWO).as_result(), "lock": None, "name": "stateful-upgrade-1"}
+    assert report(given) == report_of(record(*TWO)).as_result()
+
+
+@pytest.mark.parametrize("strange", [{}, [], 7, {"phase": "Sleeping"}])
+def test_the_filter_refuses_what_is_no_record_in_one_sentence(strange: Any) -> None:
+    with pytest.raises(Exception, match="The filter report needs a record of an upgrade: "):
+        report(strange)
+
+
+def drawn(form: str, of: Record) -> str:
+    """A page as the playbook writes it."""
+    template = (TEMPLATES / f"report.{form}.j2").read_text(encoding="utf-8")
+    environment = Environment(trim_blocks=True, autoescape=False)  # noqa: S701 - as in Ansible, the templates escape
+    return environment.from_string(template).render(report_record=of.as_result(), report_made=report(of.as_result()))
+
+
+def test_the_page_shows_each_batch_and_escapes_what_others_have_written() -> None:
+    page = drawn("html", record(*TWO, phase=Phase.UPGRADING, reason="Pod <data-2> is not back."))
+    assert page.count("<g><title>") == 2
+    assert "Pod &lt;data-2&gt; is not back." in page
+    assert "&lt;logs-2&gt; recovers." in page
+    assert "<logs" not in page
+    assert "http" not in page
+
+
+def test_more_batches_than_a_timeline_can_show_are_drawn_by_their_seconds() -> None:
+    page = drawn("html", record(*(batch(number, "02:00:00", "02:00:10") for number in range(1000))))
+    assert "Seconds of each batch, in order" in page
+    assert page.count("<g><title>") == 1000
+    assert "Timeline of the batches" not in page
+
+
+def test_markdown_names_the_batches_and_the_waits() -> None:
+    page = drawn("md", record(*TWO))
+    assert "# Upgrade of opensearch to 3.8.0: Completed" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |" in page
+    assert "- 2.0 s, batch-2: <logs-2> recovers." in page
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_a_record_without_a_batch_makes_a_page(form: str) -> None:
+    assert "Nothing was waited for." in drawn(form, record())
+
+
+def seen() -> Record:
+    """An upgrade whose record has kept health, acts and the figures of the one before."""
+    act = {"target": "persistent a.b", "times": 2, "first": "2026-11-23T02:00:01Z", "last": "2026-11-23T02:00:20Z"}
+    last = {"target_version": "2.19.6", "seconds": 900, "batches": 2, "members": 2, "usual_seconds": None}
+    return replace(
+        record(
+            replace(TWO[0], health="green"),
+            replace(TWO[1], health="yellow", green_seconds=13.0),
+        ),
+        acts=(
+            {**act, "action": "set"},
+            {**act, "action": "restored", "times": 1},
+            {"target": "search/data", "action": "x"},
+            {**act, "target": "image of pool data", "action": "patch_stateful_set", "times": 1},
+        ),
+        health="green",
+        last=(last,),
+        pools=(PoolRecord("data", "upgraded"),),
+    )
+
+
+def test_changes_are_counted_with_how_often_they_were_put_back() -> None:
+    made = report_of(seen())
+    assert [(each.target, each.changed, each.put_back) for each in made.changes] == [
+        ("persistent a.b", 2, 1),
+        ("search/data", 0, 0),
+        ("image of pool data", 1, 0),
+    ]
+    assert (made.changes[0].first, made.changes[0].last) == ("2026-11-23T02:00:01Z", "2026-11-23T02:00:20Z")
+    assert ([each.health for each in made.bars], made.health) == (["green", "yellow"], "green")
+
+
+def test_an_upgrade_is_compared_with_the_one_before_once_it_is_completed() -> None:
+    assert report_of(seen()).compared == (
+        ("seconds from begin to end", 600, 900),
+        ("batches", 2, 2),
+        ("members", 2, 2),
+        ("seconds that a batch is usually away", 4.0, None),
+    )
+    assert report_of(replace(seen(), phase=Phase.UPGRADING)).compared == ()
+    assert report_of(record(*TWO)).compared == ()
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"), [("html", "<td>a&lt;b</td>"), ("md", "| a<b | 9 | 8 | fewer than before |")]
+)
+def test_the_pages_show_what_was_counted(form: str, shown: str) -> None:
+    words = {"things": "documents", "parts": "tables"}
+    counts = counted_before(None, {**words, "each": {"a<b": 9, "c": 1}}, "then")
+    counts = counted_after(counts, {**words, "each": {"a<b": 8, "c": 1}}, "now")
+    page = drawn(form, replace(record(*TWO), counts=counts))
+    assert "Documents before and after" in page
+    assert shown in page
+    assert "1 of these tables has fewer documents than before." in page
+    assert "before and after" not in drawn(form, record(*TWO))
+
+
+@pytest.mark.parametrize("count", [2, 100])
+def test_the_page_shows_health_changes_and_the_comparison(count: int) -> None:
+    many = tuple(replace(batch(number, "02:00:00", "02:00:10"), health="yellow") for number in range(count))
+    page = drawn("html", replace(seen(), batches=many))
+    assert page.count('<rect class="yellow"') == count
+    assert "Compared with the upgrade to 2.19.6" in page
+    assert '<td>persistent a.b</td><td class="number">2</td><td class="number">1</td>' in page
+    assert '<td>image of pool data</td><td class="number">1</td><td class="number">stays</td>' in page
+    assert "<td>upgraded</td><td>0</td>" in page
+    assert ">900</td>" in page
+
+
+@pytest.mark.parametrize(("form", "shown"), [("md", "| deployed | {} |"), ("html", ". Deployed: {}.")])
+def test_the_deployed_version_is_told_with_the_one_on_the_way(form: str, shown: str) -> None:
+    going = replace(record(*TWO, phase=Phase.UPGRADING), deployed_version="2.19.6")
+    assert shown.format("2.19.6, on the way to 3.8.0") in drawn(form, going)
+    assert shown.format("3.8.0") in drawn(form, replace(going, deployed_version="3.8.0"))
+    assert "eployed" not in drawn(form, record(*TWO))
+
+
+def test_markdown_tells_them_too() -> None:
+    page = drawn("md", seen())
+    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow | 13 |" in page
+    assert "- persistent a.b: changed 2 times, put back 1 time" in page
+    assert "- image of pool data: changed 1 time, stays" in page
+    assert "| seconds from begin to end | 600 | 900 |" in page
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_checks_that_were_not_made_stand_in_every_report(form: str) -> None:
+    assert "hecks that were not made" not in drawn(form, record(*TWO))
+    assert "disk, images" in drawn(form, replace(record(*TWO), skipped=("disk", "images")))
+    assert report_of(replace(record(*TWO), skipped=("disk",))).as_result()["skipped"] == ("disk",)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""People pause, resume, approve and abort an upgrade, and are answered by what its record then says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
+    BATCH,
+    PLAN,
+    Records,
+    codes,
+)
+
+Json = dict[str, Any]
+POINTS = [{"name": "canary", "after": 1}]
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> Records:
+    return Records(monkeypatch)
+
+
+def test_an_aborted_upgrade_is_resumed_by_name_and_goes_on_as_paused(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("ended", event="aborted", summary="Aborted on request.")
+    assert codes(records.task("held", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
+    resumed = records.task("resumed", lock=None)
+    assert (resumed["changed"], resumed["name"]) == (True, "lock")
+    assert records.task("read")["records"][0]["phase"] == "Paused"
+    assert not records.task("resumed", lock=None)["changed"]
+    assert records.task("begun", plan=PLAN)["record"]["phase"] == "Upgrading"
+
+
+def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None:
+    records.task("begun", plan={**PLAN, "approvals": POINTS})
+    early = records.task("approved", lock=None, approval="canary")
+    assert (early["failed"], codes(early)) == (True, ["approval_too_early"])
+    records.task(**BATCH, batch_state="upgrading")
+    records.task(**BATCH, batch_state="done")
+    unknown = records.task("approved", lock=None, approval="canry")
+    assert (unknown["failed"], codes(unknown)) == (True, ["approval_unknown"])
+    assert records.task("read")["records"][0]["approvals"] == []
+    assert records.task("approved", lock=None, approval="canary")["changed"]
+    again = records.task("approved", lock=None, approval="canary")
+    assert (again["changed"], len(records.task("read")["records"][0]["approvals"])) == (False, 1)
+
+
+def test_an_abort_says_what_became_of_the_upgrade(records: Records) -> None:
+    aborted: Json = {"state": "ended", "event": "aborted", "summary": "Aborted on request."}
+    (none,) = records.task(**aborted)["verdict"]["reasons"]
+    assert (none["code"], none["message"]) == ("no_upgrade_under_way", "No upgrade is under way, so none was aborted.")
+    records.task("begun", plan=PLAN)
+    for _again in range(2):
+        (said,) = records.task(**aborted)["verdict"]["reasons"]
+        assert (said["code"], said["message"]) == ("upgrade_aborted", "The upgrade to 3.8.0 is Aborted.")
+        assert "the playbook resume" in said["remedy"]
+    records.task("begun", plan=PLAN)
+    records.task("ended", event="completed")
+    (over,) = records.task(**aborted)["verdict"]["reasons"]
+    assert "the upgrade to 3.8.0 is Completed" in over["message"]
+    (unkept,) = records.task(**aborted, record_kept_in="none")["verdict"]["reasons"]
+    assert unkept["code"] == "aborted_without_record"

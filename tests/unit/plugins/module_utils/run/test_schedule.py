@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The moments between which an upgrade may start."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedule import (
+    SCHEDULE,
+    Policy,
+    Schedule,
+    judge_patience,
+    judge_start,
+    schedule_in,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+AT = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
+WINDOW = Schedule(AT, timedelta(minutes=120))
+FITTING = Schedule(AT, timedelta(minutes=120), Policy.MUST_FIT)
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    return {**{name: option.get("default") for name, option in SCHEDULE.items()}, **options}
+
+
+def codes(verdict: Verdict) -> list[str]:
+    return [reason.code for reason in verdict.reasons]
+
+
+def at(minutes: float) -> datetime:
+    return AT + timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-21T02:00:00Z", AT),
+        ("2026-11-21t03:00:00+01:00", AT),
+        ("2026-11-21 02:00:00.5+00:00", AT + timedelta(seconds=0.5)),
+    ],
+)
+def test_a_moment_is_read_with_its_zone(text: str, moment: datetime) -> None:
+    assert schedule_in(given_options(at=text)) == Schedule(moment, timedelta(minutes=120))
+
+
+@pytest.mark.parametrize("text", ["2026-11-21T02:00:00", "tonight", "2026-13-01T00:00:00Z", "02:00Z"])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match=f"'{text}', which is no date and time with a zone"):
+        schedule_in(given_options(at=text))
+
+
+def test_a_window_has_a_minute_and_an_upgrade_without_a_moment_has_none() -> None:
+    with pytest.raises(Refusal, match="0 minutes, in which nothing can start"):
+        schedule_in(given_options(at="2026-11-21T02:00:00Z", window=0))
+    assert schedule_in(given_options(window=0)) is None
+
+
+@given(st.integers(-10_000, 10_000), st.booleans(), st.one_of(st.none(), st.floats(0, 100_000)))
+def test_it_starts_in_its_window_and_goes_on_at_any_time(
+    minutes: int, commenced: bool, predicted: float | None
+) -> None:
+    verdict = judge_start(WINDOW, at(minutes), commenced=commenced, predicted=predicted)
+    inside = 0 <= minutes < 120
+    assert verdict.passed is (commenced or inside)
+    if not verdict.passed:
+        assert codes(verdict) == (["starts_later"] if minutes < 0 else ["window_over"])
+    assert judge_start(None, at(minutes), commenced=commenced).passed
+
+
+def test_one_that_must_fit_ends_in_its_window() -> None:
+    assert judge_start(FITTING, at(30), commenced=False, predicted=5_399).passed
+    assert codes(judge_start(FITTING, at(30), commenced=False, predicted=5_401)) == ["window_too_short"]
+    assert judge_start(FITTING, at(30), commenced=True, predicted=5_401).passed
+    assert judge_start(FITTING, at(30), commenced=False, predicted=None).passed
+
+
+def test_one_that_pauses_goes_on_in_a_window_alone() -> None:
+    pausing = Schedule(AT, timedelta(minutes=120), Policy.PAUSE)
+    assert pausing.pause_at == int(at(120).timestamp())
+    assert (WINDOW.pause_at, FITTING.pause_at) == (0, 0)
+    assert judge_start(pausing, at(30), commenced=True).passed
+    early, late = (judge_start(pausing, at(minutes), commenced=True) for minutes in (-1, 120))
+    assert (codes(early), codes(late)) == (["starts_later"], ["window_closed"])
+    assert early.reasons[0].message == "The upgrade goes on at 2026-11-21T02:00:00Z, in 1 min."
+    assert late.state is State.WAITING
+    assert codes(judge_start(pausing, at(120), commenced=False)) == ["window_over"]
+
+
+def test_before_its_time_it_says_how_long_that_is() -> None:
+    (reason,) = judge_start(WINDOW, at(-130), commenced=False).reasons
+    assert (reason.state, reason.message) == (
+        State.WAITING,
+        "The upgrade starts at 2026-11-21T02:00:00Z, in 2 h 10 min.",
+    )
+
+
+def test_a_run_waits_only_so_long() -> None:
+    assert judge_patience(WINDOW, at(-15)).passed
+    (reason,) = judge_patience(WINDOW, at(-16)).reasons
+    assert reason.code == "starts_too_late"
+    assert "in 16 min, and a run waits for that 15 min at most" in reason.message

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The record before the start: whatever the looks before it found, the run that begins finds the same upgrade."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
+    Record,
+    batch_changed,
+    begun,
+    ended,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedule import Schedule
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.scheduling import Seen, before_start, told_late
+from hypothesis import given
+from hypothesis import strategies as st
+
+AT = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
+NIGHT, NEXT = (Schedule(AT + timedelta(days=days), timedelta(hours=2)) for days in (0, 1))
+PLAN: dict[str, Any] = {
+    "cluster_uuid": "uuid",
+    "target_version": "3.8.0",
+    "digest": "p1",
+    "deployed_version": "2.19.6",
+    "before": {"a": "2.19.6"},
+    "members": ["a"],
+    "left": [],
+    "pools": [{"name": "data", "status": "pending", "members": ["a"]}],
+    "batches": [{"name": "b1", "pools": ["data"], "members": ["a"], "cures": False}],
+}
+EARLY = Verdict((waiting("starts_later", "It starts later."),))
+OVER = Verdict((refused("window_over", "The window is over.", "Choose another."),))
+LOOKS = st.lists(
+    st.tuples(
+        st.sampled_from([EARLY, Verdict()]),
+        st.lists(st.sampled_from(["A member is gone.", "A disk is full."]), unique=True, max_size=2).map(tuple),
+        st.booleans(),
+    ),
+    max_size=6,
+)
+"""Whether the moment has come, what stands in the way, and whether the upgrade is late."""
+
+
+def looked(looks: list[Any], record: Record | None = None, schedule: Schedule = NIGHT) -> Record | None:
+    for number, (start, blockers, late) in enumerate(looks):
+        at = f"2026-11-21T01:00:{number:02}Z"
+        record = before_start(record, PLAN, schedule, Seen(start, blockers, late), "ops", at) or record
+    return record
+
+
+@given(LOOKS)
+def test_the_run_that_begins_is_the_same_whatever_was_seen_before(looks: list[Any]) -> None:
+    before = looked(looks)
+    assert before is None or (before.phase, before.run) == (Phase.PENDING, "")
+    if before is not None:
+        assert parse_record(record_text(before, 100_000), "here") == before
+    started = begun(before, PLAN, "night", "ops", "2026-11-21T02:00:00Z")
+    undisturbed = begun(None, PLAN, "night", "ops", "2026-11-21T02:00:00Z")
+    assert started is not None
+    assert undisturbed is not None
+    assert replace(started, start=None, history=()) == replace(undisturbed, start=None, history=())
+    assert started.history[-1] == undisturbed.history[-1]
+
+
+@given(LOOKS, LOOKS)
+def test_an_upgrade_that_a_run_has_begun_keeps_all_but_its_moments(early: list[Any], later: list[Any]) -> None:
+    started = begun(looked(early), PLAN, "night", "ops", "2026-11-21T02:00:00Z")
+    under_way = batch_changed(started, "b1", "upgrading", "2026-11-21T02:00:01Z", [], [])
+    paused = ended(under_way, Event.PAUSED, "The window is over.", "2026-11-21T02:00:02Z")
+    after = looked(later, paused, NEXT)
+    assert paused is not None
+    assert after is not None
+    assert replace(after, start=None, updated="") == replace(paused, start=None, updated="")
+    assert looked([(OVER, (), False)], after, NEXT) == after
+
+
+def test_a_window_that_no_run_has_used_fails_and_the_next_one_begins_anew() -> None:
+    pending = looked([(EARLY, (), False)])
+    assert looked([(OVER, (), False)], pending, NEXT) == pending
+    failed = looked([(OVER, (), False)], pending)
+    assert failed is not None
+    assert (failed.phase, failed.reason) == (Phase.FAILED, "The window is over.")
+    again = looked([(EARLY, (), False)], failed, NEXT)
+    assert again is not None
+    assert (again.phase, [entry.phase for entry in again.history]) == (Phase.PENDING, ["Pending", "Failed", "Pending"])
+
+
+def test_a_delay_is_told_with_its_cause_and_is_forgotten_with_another_moment() -> None:
+    late = looked([(EARLY, (), False), (Verdict(), ("A disk is full.",), True)])
+    assert late is not None
+    assert late.history[-1].message.endswith("it was to start at 2026-11-21T02:00:00Z: A disk is full.")
+    assert (told_late([late], NIGHT), told_late([late], NEXT)) == (True, False)
+    other = looked([(EARLY, (), False)], late, NEXT)
+    assert other is not None
+    assert not told_late([other], NEXT)
+
+
+def test_an_upgrade_without_a_batch_is_not_noted() -> None:
+    nothing = {**PLAN, "batches": []}
+    assert before_start(None, nothing, NIGHT, Seen(EARLY, (), False), "ops", "now") is None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A record that would be too long for a ConfigMap loses details, the oldest first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
+    KEPT,
+    BatchRecord,
+    Entry,
+    Record,
+    noted,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import MOST
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+
+CONFIG_MAP = 1024 * 1024
+"""The most that the API server takes."""
+
+
+def batch(number: int, message: str = "Shards are being recovered. ", waits: int = 4, **more: Any) -> BatchRecord:
+    name = f"data-{number}"
+    stages = dict.fromkeys(("deleted", "scheduled", "started", "joined", "ready"), 1.5)
+    return BatchRecord(
+        name=f"batch-{number:04d}",
+        pools=("data",),
+        members=(name,),
+        state="done",
+        took=({"name": name, "action": "replaced", "total_seconds": 12.5, "stages": stages},),
+        waited=tuple({"code": f"code{at}", "message": message * 20, "seconds": 9.5 - at} for at in range(waits)),
+        **more,
+    )
+
+
+def record(*batches: BatchRecord, history: int = 1) -> Record:
+    entries = tuple(Entry(f"at {number}", "r1", "Upgrading", "begins") for number in range(history))
+    return Record("uuid", "3.8.0", "p1", "r1", "me@here", Phase.UPGRADING, "", "s", "u", batches, entries)
+
+
+def test_what_fits_is_kept_as_it_is() -> None:
+    whole = record(*(batch(number) for number in range(20)))
+    assert parse_record(record_text(whole, MOST), "here") == whole
+
+
+@pytest.mark.parametrize("count", [558, 1000])
+def test_any_number_of_members_fits_every_store(count: int) -> None:
+    whole = record(*(batch(number) for number in range(count)))
+    text = record_text(whole, MOST)
+    assert len(text.encode()) <= MOST < CONFIG_MAP
+    kept = parse_record(text, "here")
+    assert [each.name for each in kept.batches] == [each.name for each in whole.batches], "how far it is stays"
+
+
+def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:
+    whole = record(*(batch(number) for number in range(558)))
+    kept = parse_record(record_text(whole, MOST), "here")
+    assert [len(each.waited) for each in (kept.batches[0], kept.batches[-1])] == [1, 4]
+    assert kept.batches[0].waited[0]["seconds"] == 9.5
+    assert kept.batches[-1] == whole.batches[-1]
+    assert kept.batches[0].took[0]["total_seconds"] == 12.5
+
+
+def test_the_counts_of_ten_thousand_parts_are_kept_and_give_way_to_the_batches_where_they_do_not_fit() -> None:
+    def of(count: int, length: int) -> Record:
+        each = {f"{number:06d}".rjust(length, "x"): number for number in range(count)}
+        counts = counted_before(None, {"things": "documents", "parts": "tables", "each": each}, "then")
+        return replace(record(*(batch(number) for number in range(50))), counts=counts)
+
+    many, too_many = of(10_000, 30), of(10_000, 250)
+    assert parse_record(record_text(many, MOST), "here").counts == many.counts
+    text = record_text(too_many, MOST)
+    kept = parse_record(text, "here")
+    assert len(text.encode()) <= MOST
+    assert kept.counts == without_parts(too_many.counts)
+    assert kept.batches[-1].took[0]["total_seconds"] == 12.5
+
+
+@pytest.mark.parametrize("message", ["x", "ł", '"\\', "\U0001f600"])
+def test_whatever_was_waited_for_it_fits(message: str) -> None:
+    whole = record(*(batch(number, message * 30, waits=30) for number in range(300)))
+    assert len(record_text(whole, MOST).encode()) <= MOST
+
+
+def test_how_far_each_pool_is_stays() -> None:
+    batches = [batch(number) for number in range(1000)]
+    pool = PoolRecord("data", "pending", tuple(name for each in batches for name in each.members))
+    whole = replace(record(*batches), pools=(pool,), deployed_version="2.19.6")
+    text = record_text(whole, MOST)
+    kept = parse_record(text, "here")
+    assert len(text) <= MOST
+    assert (kept.pools, kept.deployed_version) == (whole.pools, "2.19.6")
+
+
+def test_what_fits_in_no_other_way_loses_batches_and_history() -> None:
+    whole = record(*(batch(number) for number in range(50)), history=100)
+    text = record_text(whole, most=3_000)
+    assert len(text) <= 3_000
+    assert parse_record(text, "here").history == whole.history[-1:]
+
+
+def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
+    text = record_text(record(*(batch(number) for number in range(558))), MOST)
+    assert record_text(parse_record(text, "here"), MOST) == text
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f600"])
+def test_however_much_its_runs_said_it_fits(letter: str) -> None:
+    said = record(*(batch(number) for number in range(558)))
+    for _run in range(KEPT):
+        said = noted(said, Event.STOPPED, letter * 200_000, "at")
+    text = record_text(said, MOST)
+    assert len(text.encode()) <= MOST
+    kept = parse_record(text, "here")
+    assert kept.reason == said.reason
+    assert [each.name for each in kept.batches] == [each.name for each in said.batches]
+    assert kept.history[-1] == said.history[-1]

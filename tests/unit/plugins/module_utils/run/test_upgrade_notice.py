@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each state is told to the webhook once, nobody who does not listen stops anything, and the URL is never shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output import upgrade_notice
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_scheduling import PLAN
+
+from tests.sandbox.webhook import Webhook, webhook
+
+Json = dict[str, Any]
+SECRET = "Never-Told-4711"
+
+
+@pytest.fixture
+def hook() -> Iterator[Webhook]:
+    with webhook() as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the record of an upgrade."""
+    record = begun(None, PLAN, "night", "ops", "2026-11-21T02:00:00Z")
+    assert record is not None
+    Files(tmp_path).write(name_for("uuid"), record_text(record, 100_000), "", None)
+    return tmp_path
+
+
+def tell(url: str, folder: Path, state: str = "started", check_mode: bool = False, **given: Any) -> Json:
+    own = {"record_kept_in": "file", "record_path": str(folder), "plan": PLAN}
+    params = upgrade_notice.CONTRACT.arguments({**own, **given}, url=url, state=state)
+    return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode))
+
+
+def codes(result: Json) -> list[str]:
+    return [reason["code"] for reason in result["verdict"]["reasons"]]
+
+
+def test_a_state_is_told_once_and_again_with_other_reasons(hook: Webhook, folder: Path) -> None:
+    assert tell(f"{hook.url}/200", folder, check_mode=True)["changed"]
+    assert hook.got == []
+    first = tell(f"{hook.url}/200", folder)
+    again = tell(f"{hook.url}/200", folder, cause="In other words.")
+    assert (first["changed"], again["changed"], first["key"]) == (True, False, again["key"])
+    tell(f"{hook.url}/204", folder, "paused", codes=["window_closed"], cause="The window is over.")
+    tell(f"{hook.url}/204", folder, "paused", codes=["request_changed"])
+    assert (hook.keys[0], hook.states) == (first["key"], ["started", "paused", "paused"])
+    assert hook.got[1]["text"] == "The upgrade of cluster to 3.8.0 is paused: The window is over."
+
+
+def test_without_a_record_each_is_told_and_a_body_of_the_user_is_sent_as_it_is(hook: Webhook, tmp_path: Path) -> None:
+    for _time in range(2):
+        tell(f"{hook.url}/200", tmp_path, body={"text": "Mine."})
+    assert hook.got == [{"text": "Mine."}] * 2
+
+
+@pytest.mark.parametrize("status", ["404", "302", "500"])
+def test_a_notice_that_nobody_takes_is_a_remark_and_is_sent_again(hook: Webhook, folder: Path, status: str) -> None:
+    result = tell(f"{hook.url}/{status}/{SECRET}", folder)
+    assert (result["verdict"]["state"], codes(result), result["changed"]) == ("passed", ["notice_not_sent"], False)
+    assert SECRET not in json.dumps({**result, "invocation": {}})
+    assert tell(f"{hook.url}/200", folder)["changed"]
+
+
+def test_nobody_there_is_a_remark_and_no_url_is_refused(folder: Path) -> None:
+    nobody = tell(f"http://127.0.0.1:9/{SECRET}", folder)
+    assert (codes(nobody), SECRET in json.dumps(nobody)) == (["notice_not_sent"], False)
+    wrong = tell(f"chat.example.com/{SECRET}", folder)
+    assert (codes(wrong), SECRET in json.dumps(wrong)) == (["webhook_unusable"], False)
