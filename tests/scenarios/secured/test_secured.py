@@ -75,6 +75,8 @@ def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secu
     cluster.ask(f"/{INDEX}", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
     for number in range(DOCUMENTS):
         cluster.ask(f"/{INDEX}/_doc/{number}", "PUT", {"number": number})
+    # Documents that no refresh has shown are not counted yet.
+    cluster.ask(f"/{INDEX}/_refresh", "POST")
     cluster.until_green()
     yield cluster
     cluster.remove()
