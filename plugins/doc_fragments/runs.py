@@ -29,6 +29,10 @@ options:
   confirmed:
     description: The digest of the plan that was agreed to. Another one is refused. Needed with O(state=begun).
     type: str
+  show:
+    description: Whether the plan is shown as text, when it is made with O(state=planned).
+    type: bool
+    default: false
   shown:
     description:
       - With O(state=begun), the members of each batch of the plan that was shown. If they go in another order,

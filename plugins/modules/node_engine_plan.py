@@ -195,6 +195,9 @@ digest:
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4
+lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
+unit: {description: The word for a batch's parts., returned: unless O(state=ended), type: str, sample: Kubernetes node}
+deed: {description: V(upgrade) or V(restart)., returned: unless O(state=ended), type: str, sample: upgrade}
 approvals:
   description: The points to approve, which the digest covers.
   returned: unless O(state=ended)

@@ -116,6 +116,10 @@ options:
     description: The key of the annotation that holds the phase.
     type: str
     default: upgrade.stateful/restart-phase
+  recoveries:
+    description: The shards that a member may recover at a time, for the words of the plan.
+    type: int
+    default: 10
   archived:
     description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
     type: str
@@ -233,19 +237,16 @@ added:
   returned: unless O(state=ended)
   type: list
   elements: str
-  sample: []
 removed:
   description: The members that are removed after all other batches, each in one of its own, in their order.
   returned: unless O(state=ended)
   type: list
   elements: str
-  sample: []
 broken:
   description: Members of the pools that are not in the cluster.
   returned: unless O(state=ended)
   type: list
   elements: str
-  sample: []
 restart_request:
   description: The request as the run notes it in the cluster. C(base) is the digest of what is wanted alone.
   returned: unless O(state=ended)
@@ -264,7 +265,6 @@ replaced:
   returned: unless O(state=ended)
   type: list
   elements: str
-  sample: []
 changes:
   description: Each changed setting, without values, with the way that it needs and the members for which it changes.
   returned: unless O(state=ended)
@@ -283,7 +283,6 @@ template_changes:
   returned: unless O(state=ended)
   type: list
   elements: dict
-  sample: []
 plugins:
   description:
     - Whether plugins that were installed into running pods C(stay) in this run, and C(why), by pool. If they do, a
@@ -330,6 +329,9 @@ digest:
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4
+lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
+unit: {description: The word for what a batch takes down., returned: unless O(state=ended), type: str, sample: member}
+deed: {description: V(upgrade) or V(restart)., returned: unless O(state=ended), type: str, sample: restart}
 approvals:
   description: The points to approve, which the digest covers.
   returned: unless O(state=ended)

@@ -46,6 +46,17 @@ options:
     description: Seconds to wait for the images.
     type: int
     default: 300
+  ephemeral:
+    description:
+      - The way in which members of a pool without volumes are replaced. With V(drain) the plan names in each batch the
+        members whose shards are moved away first.
+    type: str
+    choices: [drain, restart]
+    default: drain
+  recoveries:
+    description: The shards that a member may recover at a time during the run, for the words of the plan.
+    type: int
+    default: 10
   archived:
     description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
     type: str
@@ -215,6 +226,15 @@ digest:
   returned: unless O(state=ended)
   type: str
   sample: p5f0c1d2e3a4
+lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
+unit: {description: The word for what a batch takes down., returned: unless O(state=ended), type: str, sample: member}
+deed: {description: V(upgrade) or V(restart)., returned: unless O(state=ended), type: str, sample: upgrade}
+adds:
+  description: The capacity that is added for the time of the upgrade.
+  returned: unless O(state=ended), if there are batches
+  type: list
+  elements: str
+  sample: [one member of pool data]
 approvals:
   description: The points to approve, which the digest covers.
   returned: unless O(state=ended)

@@ -26,8 +26,6 @@ _VALUE = r"([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?"
 _ONE = rf"\s*(!?\s*{_KEY}|{_KEY}\s*(=|==|!=)\s*{_VALUE}|{_KEY}\s+(in|notin)\s*\(\s*{_VALUE}(\s*,\s*{_VALUE})*\s*\))\s*"
 _LABELS = re.compile(rf"{_ONE}(,{_ONE})*")
 """Label selectors, as the manual of Kubernetes on labels and selectors describes them."""
-_BYTES = re.compile(r"\d+(\.\d+)?(b|k|kb|m|mb|g|gb|t|tb|p|pb)", re.IGNORECASE)
-"""An amount of bytes, as `ByteSizeValue.parseBytesSizeValue` of both servers reads it, but for those without a unit."""
 _IMAGE = re.compile(
     r"([A-Za-z0-9][-.A-Za-z0-9]*(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*(:[\w][-.\w]{0,127})?(@\w+:[0-9a-f]{32,})?"
 )
@@ -69,7 +67,6 @@ def _read_url(text: str) -> None:
 
 
 FORMS: Mapping[str, Form] = {
-    "bytes": Form(_matches(_BYTES), "a number and a unit of bytes, such as 40mb"),
     "image": Form(_matches(_IMAGE), "the name of an image, such as registry.example.com/opensearch:3.8.0"),
     "labels": Form(_matches(_LABELS), "a label selector of Kubernetes, such as app=opensearch,tier!=hot"),
     "moment": Form(

@@ -36,7 +36,7 @@ USER_SETTINGS = {
 
 
 DELAY_OF_INDEX = "index.unassigned.node_left.delayed_timeout"
-LIMITS: dict[str, Any] = {"upgrade_recoveries": 10, "upgrade_recovery_bytes": "200mb"}
+LIMITS: dict[str, Any] = {"upgrade_recoveries": 10}
 
 
 def test_nothing_is_lost_and_all_is_put_back(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:

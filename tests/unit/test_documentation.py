@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, Found
 
 from tests.unit.given_options import module_defaults_in, variables_of_options
 
@@ -101,6 +102,9 @@ def defaults_of(module: str, defaults: Json) -> Json:
 
 def options_given(value: Any) -> dict[str, Any]:
     """The options of one entry of module_defaults, which is a dictionary or the lookup `given`."""
+    if value == "{{ finish_end.recorded }}":
+        whole = {"before": {"status": "green"}, "green_seconds": 3}
+        return dict(End(Found(gate=whole)).recorded())
     options = {option: f"{{{{ {name} }}}}" for option, name in variables_of_options(value).items()} or value
     assert isinstance(options, dict), f"{value} is neither options nor the lookup given"
     return options

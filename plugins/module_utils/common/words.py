@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+Thing = TypeVar("Thing")
 NAMED = 5
 """The most things of one kind that a sentence names; it only counts the rest."""
 
@@ -17,6 +18,15 @@ NOT_SHOWN = "\N{REPLACEMENT CHARACTER}"
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs"})
 """Unicode's categories of control and format characters, and of halves of characters."""
+
+
+def unique(things: Iterable[Thing]) -> list[Thing]:
+    """Each thing once, in order. They need not be hashable."""
+    found: list[Thing] = []
+    for thing in things:
+        if thing not in found:
+            found.append(thing)
+    return found
 
 
 def enumerate_few(things: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
 from ..run.begin_and_end import System
+from ..run.output.plan_text import Words
 from .judge.order import Turn, digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
@@ -152,4 +153,5 @@ SYSTEM = System(
     order=_order,
     preflight=_preflight,
     put_back=_put_back,
+    words=lambda _params, _plan: Words("Kubernetes node", "v2 data engine of Longhorn"),
 )

@@ -5,11 +5,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..common.task import Outcome, Task
+from ..run.output.plan_text import counted
 from .act import allocation
 from .observe.client import connect
 
 CONTRACT = allocation.CONTRACT
+RECOVERIES: dict[str, Any] = {"type": "int", "default": 10}
+"""The option for the shards that a member may recover at a time during a run."""
+
+
+def settings_of_a_run(recoveries: int) -> str:
+    """The words for the settings that a run changes: restriction, rebalancing, and recoveries if they are given."""
+    return counted(2 + bool(recoveries), "cluster setting")
 
 
 def run(task: Task) -> Outcome:

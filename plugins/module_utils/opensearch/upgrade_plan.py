@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..common.side_by_side import Part
@@ -16,12 +17,21 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..pools import admission, image_pull
 from ..run.begin_and_end import Counting, System, part_of
+from ..run.output.plan_text import Words, counted
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .act.cluster_lock import lock_store
 from .gate import SELECTION
 from .observe.client import connect
 from .observe.cluster import uuid_for
 from .observe.documents import count_documents
+from .shard_allocation import RECOVERIES, settings_of_a_run
+
+SWITCHED = ("RollingUpdate", "OnDelete")
+"""The strategy of a pool that is set to another one for the run, and that one."""
+MOVED = (
+    "Pool {} keeps no data over a restart, so the shards of its members are moved to other members before they go"
+    " (upgrade_ephemeral)."
+)
 
 
 def _uuid(task: Task) -> str:
@@ -29,7 +39,29 @@ def _uuid(task: Task) -> str:
 
 
 def _order(task: Task) -> Outcome:
-    return pool_order.run(task)
+    """The order, with the members that are emptied before their batch goes, and the capacity that is added."""
+    order, params = pool_order.run(task), task.params
+    emptied = {name for pool in _emptied(params, order.more) for name in pool["members"]}
+    batches = [
+        {**batch, "drained": [name for name in batch["members"] if name in emptied]}
+        for batch in order.more.get("batches", ())
+    ]
+    own = {"batches": batches, "adds": list(_adds(params))} if batches else {}
+    return replace(order, more={**order.more, **own})
+
+
+def _emptied(params: Mapping[str, Any], more: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The pools that keep no data over a restart, so that their members are emptied before they go."""
+    drains = params["ephemeral"] == "drain" and not params["groups"]
+    return [pool for pool in more.get("pools", ()) if drains and pool.get("ephemeral")]
+
+
+def _adds(params: Mapping[str, Any]) -> Iterator[str]:
+    """The capacity that is added for the time of the upgrade."""
+    if params["extra_member"]:
+        yield f"one member of pool {params['extra_member']}"
+    if params["extra_machines"]:
+        yield f"machines of {', '.join(each['name'] for each in params['extra_machines'])}"
 
 
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
@@ -84,6 +116,25 @@ def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [pool for pool in more["pools"] if pool["name"] in going]
 
 
+def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
+    changing = _changing(more)
+    switched = [pool for pool in changing if (pool.get("strategy"), pool.get("rolled_by")) == SWITCHED]
+    imaged = [pool for pool in changing if pool.get("target_image") not in (None, pool.get("image"))]
+    adds = ", ".join(more.get("adds", ()))
+    changes = [
+        f"update strategy of {counted(len(switched), 'pool')}" if switched else "",
+        settings_of_a_run(params["recoveries"]),
+        f"{adds} added" if adds else "",
+    ]
+    moved = [pool["name"] for pool in _emptied(params, more) if pool in changing and pool["kind"].startswith("data")]
+    return Words(
+        system=more["product"],
+        changes=[each for each in changes if each],
+        stays=[f"image of {counted(len(imaged), 'pool')}"] if imaged else [],
+        notes=[MOVED.format(name) for name in moved],
+    )
+
+
 def _put_back(task: Task) -> Outcome:
     return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored")
 
@@ -110,6 +161,8 @@ SYSTEM = System(
         "image_timeout": {"type": "int", "default": 300},
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
+        "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},
+        "recoveries": RECOVERIES,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
     },
     uuid=_uuid,
@@ -118,5 +171,6 @@ SYSTEM = System(
     preflight=_preflight,
     put_back=_put_back,
     announce=_announce,
+    words=_words,
     counting=Counting("documents", "indices", _documents),
 )

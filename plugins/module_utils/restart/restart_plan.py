@@ -27,9 +27,11 @@ from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
+from ..opensearch.shard_allocation import RECOVERIES, settings_of_a_run
 from ..pools import admission
 from ..pools.judge import is_down
 from ..run.begin_and_end import System, part_of
+from ..run.output.plan_text import Words
 from ..run.record.phases import Deed
 from . import process_restart
 from .act.licence import bring_licence
@@ -316,6 +318,12 @@ def _last(task: Task) -> Outcome:
     return forget_on_hosts(task) if task.params["groups"] else note_completed(task)
 
 
+def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
+    changes = [settings_of_a_run(params["recoveries"]), "" if params["groups"] else "an annotation of each pod"]
+    stays = ["the new configuration of each member"] if params["configuration"] else []
+    return Words(system=more["product"], changes=[each for each in changes if each], stays=stays)
+
+
 _PLAN = pool_order.CONTRACT.argument_spec
 SYSTEM = System(
     name="restart",
@@ -331,6 +339,7 @@ SYSTEM = System(
         },
         **SELECTION,
         "configurations": {"type": "dict", "default": {}, "no_log": True},
+        "recoveries": RECOVERIES,
         "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
         "allow_full_restart": {"type": "bool", "default": False},
@@ -347,6 +356,7 @@ SYSTEM = System(
     order=_order,
     preflight=_preflight,
     put_back=_put_back,
+    words=_words,
     first=_schedule,
     last=_last,
     has_target=False,

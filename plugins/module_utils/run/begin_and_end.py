@@ -19,7 +19,7 @@ from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
 from .lock.lease import lease_of
 from .lock.lock import StoreOf
-from .output.plan_text import other_order
+from .output.plan_text import Words, other_order
 from .pace import placed
 from .record.phases import Deed
 
@@ -87,6 +87,8 @@ class System:
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
     last: Work | None = None
     """Makes the last acts of a run that has completed, under its lock."""
+    words: Callable[[Mapping[str, Any], Mapping[str, Any]], Words] = lambda _params, _plan: Words()
+    """The words of its plans, from the options of the task and the result of `order`."""
     deed: Deed = Deed.UPGRADE
     """The kind of work of its runs."""
     has_target: bool = True

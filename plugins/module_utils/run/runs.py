@@ -16,11 +16,13 @@ from ..common.side_by_side import Part, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
+from ..common.words import printable
 from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from .lock import upgrade_lock
 from .lock.guarding import under_lock
 from .lock.lock import name_for
 from .lock.upgrade_lock import manage_lock
+from .output.plan_text import Words, plan_lines
 from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import upgrade_record
 from .record.phases import Event, Phase
@@ -47,6 +49,7 @@ def contract_of(system: System) -> Contract:
             **SCHEDULE,
             "wait_timeout": {"type": "int", "default": 120},
             "announce": {"type": "bool", "default": False},
+            "show": {"type": "bool", "default": False},
             "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
             "target_version": {"type": "str"},
             "confirmed": {"type": "str"},
@@ -86,7 +89,7 @@ def _parts_of(system: System) -> Parts:
     lock = _lock_of(system)
 
     def hold(task: Task) -> Outcome:
-        return part_of(task, upgrade_lock.CONTRACT, lock, state="held", lock=None)
+        return part_of(task, upgrade_lock.CONTRACT, lock, state="held", lock=None, cluster_uuid=system.uuid(task))
 
     def release(task: Task) -> Outcome:
         return part_of(replace(task, guard=None), upgrade_lock.CONTRACT, lock, state="released")
@@ -128,7 +131,8 @@ def _order(task: Task, system: System) -> Outcome:
     if not order.more.get("digest"):
         return order
     digest = covered(str(order.more["digest"]), points_in(approvals))
-    return replace(order, more={**order.more, "digest": digest, "approvals": approvals})
+    own = {"digest": digest, "approvals": approvals, "deed": system.deed.value}
+    return replace(order, more={**order.more, **own, "unit": _words(task, system, order.more).unit})
 
 
 def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
@@ -170,7 +174,20 @@ def _plan(task: Task, system: System) -> Outcome:
         system.announce(task, order, whole)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_cure(verdict), start))
-    return replace(planned, verdict=whole)
+    return _shown(task, system, replace(planned, verdict=whole))
+
+
+def _shown(task: Task, system: System, planned: Outcome) -> Outcome:
+    """The plan with its text, which is shown if that is wanted."""
+    plan = {**planned.more, "before": planned.before, "verdict": planned.verdict.as_result()}
+    lines = plan_lines(plan, _words(task, system, planned.more))
+    for line in lines if task.params["show"] else ():
+        task.voice.show(line)
+    return replace(planned, more={**planned.more, "lines": [printable(line) for line in lines]})
+
+
+def _words(task: Task, system: System, more: Mapping[str, Any]) -> Words:
+    return replace(system.words(task.params, more), deed=system.deed.value)
 
 
 def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ...common.errors import refusal
-from ...common.moments import now_text, utc_now
+from ...common.moments import moment_text, now_text, utc_now
 from ...common.task import Task
 from ...common.verdict import State, Verdict, combine
 from ...common.waiting import Patience
@@ -23,8 +23,10 @@ from ..record.phases import Deed
 from ..record.pool_status import deed_of
 from ..record.record import Record
 from ..record.record_keeping import Nowhere, change_record
+from .request import requested_in
 from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
 from .scheduling import Seen, before_start, judge_delay, told_late
+from .upgrade_request import note_state
 
 PAUSE = 5.0
 """Seconds between two looks at the clock while the start is waited for."""
@@ -69,6 +71,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     patient = judge_patience(schedule, now, deed)
     if not patient.passed:
         return patient
+    if requested := requested_in(task.params["request"] or {}):
+        note_state(task, requested, "waiting", f"The {deed.value} starts at {moment_text(schedule.at)} or later.")
     looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 

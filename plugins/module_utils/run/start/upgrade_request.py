@@ -53,7 +53,9 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Read the request, or note its state in its place."""
     source = source_of(task.params["source"], connect, task.params)
-    return _read(task, source) if task.params["state"] == "read" else _note(task, source)
+    if task.params["state"] == "read":
+        return _read(task, source)
+    return _note(task, source, task.params["request_state"], task.params["cause"])
 
 
 def unchanged(task: Task, requested: Requested) -> Verdict:
@@ -64,6 +66,14 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
     """
     source = source_of(requested.source, connect, task.params)
     return judge_unchanged(_found(task, source), requested.digest, source.where)
+
+
+def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verdict:
+    """Note the state of the request that a run carries out. The verdict has a remark if it cannot be noted."""
+    try:
+        return _note(task, source_of(requested.source, connect, task.params), state, cause).verdict
+    except Refusal as error:
+        return _not_noted(error)
 
 
 def _found(task: Task, source: Source) -> Request | None:
@@ -85,20 +95,24 @@ def _read(task: Task, source: Source) -> Outcome:
     return Outcome(source.judge(), more={"request": found.as_result()})
 
 
-def _note(task: Task, source: Source) -> Outcome:
+def _note(task: Task, source: Source, state: str, cause: str) -> Outcome:
     """The state is for the requester alone, so that no upgrade fails if it cannot be noted."""
-    told = {"state": task.params["request_state"], "message": task.params["cause"], "run": task.run, "at": now_text()}
+    told = {"state": state, "message": cause, "run": task.run, "at": now_text()}
     if task.check_mode:
         return Outcome(Verdict())
     task.still_wanted()
     publish = publisher_of(task)
     if publish is not None:
-        publish(name_for(source.where), partial(measures_of_request, told["state"], STATES))
+        publish(name_for(source.where), partial(measures_of_request, state, STATES))
     try:
         noted = source.note(json.dumps(told))
     except Refusal as error:
-        said = " ".join(reason.message for reason in error.verdict.reasons)
-        return Outcome(Verdict((remark("request_not_noted", f"The state of the request was not noted. {said}"),)))
+        return Outcome(_not_noted(error))
     if noted:
-        task.journal.did("noted_request", source.where, state=told["state"])
+        task.journal.did("noted_request", source.where, state=state)
     return Outcome(Verdict(), changed=noted)
+
+
+def _not_noted(error: Refusal) -> Verdict:
+    said = " ".join(reason.message for reason in error.verdict.reasons)
+    return Verdict((remark("request_not_noted", f"The state of the request was not noted. {said}"),))

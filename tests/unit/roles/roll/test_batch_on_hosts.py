@@ -22,8 +22,9 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 
 OLD, NEW = "2.19.6", "3.8.0"
 BATCH = "batch-01"
-QUIET = {"upgrade_rebalance": "unchanged", "upgrade_recoveries": 0}
-"""Nothing is set for the run, so that every change of settings is of the batch."""
+QUIET = {"upgrade_recoveries": 0}
+FIXED = {"cluster.routing.rebalance.enable": "none"}
+"""With these nothing is set for the run, so that every change of settings is of the batch."""
 
 
 @contextmanager
@@ -126,6 +127,7 @@ def test_a_batch_that_somebody_else_has_upgraded_is_not_stopped(
 ) -> None:
     servers = Servers()
     servers.nodes = {identity(name): info(name, NEW if upgraded and name in "bc" else OLD) for name in "abc"}
+    servers.settings["persistent"] |= FIXED
     before = json.dumps(servers.settings)
     said = rolled(servers, "b", "abc", ansible_environment, tmp_path)
     print(said)
@@ -147,12 +149,13 @@ def test_where_nobody_takes_over_an_elected_manager_that_shares_its_batch_stays_
 ) -> None:
     servers = Voters(managers="abc")
     servers.denied[EXCLUSIONS] = "cluster:admin/voting_config/clear_exclusions"
+    servers.settings["persistent"] |= FIXED
     said = rolled(servers, "ad", "abcde", ansible_environment, tmp_path)
     print(said)
     assert "No hand-over: " in said
     assert "a is the elected manager and shares a batch with others. Run again with upgrade_hand_over=false" in said
     assert "took stop" not in said
-    assert (servers.excluded, servers.settings["persistent"]) == ([], {})
+    assert (servers.excluded, servers.settings["persistent"]) == ([], FIXED)
 
 
 def test_the_message_of_a_failed_task_under_no_log_is_shown_nowhere(

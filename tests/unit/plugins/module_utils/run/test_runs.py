@@ -27,8 +27,9 @@ PLAN: Json = {
     "digest": "p1",
     "cluster_uuid": "uuid",
     "target_version": "3.8.0",
+    "product": "OpenSearch",
     "pools": [],
-    "batches": [{"name": "batch-01.data-0", "members": ["data-0"]}],
+    "batches": [{"name": "batch-01.data-0", "pools": [], "members": ["data-0"]}],
 }
 BEFORE = {"data-0": "2.19.6"}
 PUT_BACK = {"persistent cluster.routing.allocation.enable": "primaries"}

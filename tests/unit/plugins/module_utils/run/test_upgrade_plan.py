@@ -34,11 +34,13 @@ from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
 
 Json = dict[str, Any]
+TOLD = {"kind": "data", "reason": "data", "proof": "every shard keeps a copy"}
 MORE: Json = {
     "digest": "p1",
     "cluster_uuid": "uuid",
     "target_version": "3.8.0",
     "deployed_version": "2.19.6",
+    "product": "OpenSearch",
     "left": [],
     "members": ["data-0", "data-1", "lonely"],
     "broken": ["data-1"],
@@ -61,8 +63,8 @@ MORE: Json = {
         },
     ],
     "batches": [
-        {"name": "b1", "pools": ["data"], "members": ["data-1"], "cures": False},
-        {"name": "b2", "pools": ["data"], "members": ["data-0"], "cures": False},
+        {"name": "b1", "pools": ["data"], "members": ["data-1"], "cures": False, **TOLD},
+        {"name": "b2", "pools": ["data"], "members": ["data-0"], "cures": False, **TOLD},
     ],
 }
 ASKED = ("admission", "cluster_health_gate", "image_plugins", "upgrade_lock")
@@ -158,7 +160,7 @@ def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
     result = modules.plan()
     assert result["failed"]
     assert codes(result) == [f"no_{name}" for name in ASKED]
-    told = [{**batch, "place": f"{number}/2"} for number, batch in enumerate(MORE["batches"], 1)]
+    told = [{**batch, "drained": [], "place": f"{number}/2"} for number, batch in enumerate(MORE["batches"], 1)]
     assert result["batches"] == told  # the plan can be shown before it is refused
 
 

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup end_of_run."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: end_of_run
+short_description: Judge the end of a run from the results of its tasks
+description:
+  - Reads the results that the roles of a run have registered, and says how the run has ended. It is for these roles.
+  - A result that is not there yet is taken for empty, so that it may be asked at any time.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description: None.
+    type: list
+    elements: str
+"""
+
+EXAMPLES = r"""
+- name: Show how the run has ended
+  ansible.builtin.debug:
+    msg: "{{ lookup('stateful.upgrade.end_of_run').event }}"
+"""
+
+RETURN = r"""
+_raw:
+  description:
+    - C(event), the end in the words of the record, C(state) in those of notices and requests, whether it is C(well),
+      and whether the whole was C(proven).
+    - C(summary) and C(codes) of its cause. C(last_words) is the message with which the play fails; empty for a good
+      end.
+    - C(recorded) has the options for the module that records it, C(told) those for the lines of the end, and
+      C(statistics) those for Ansible.
+    - C(not_put_back) has a sentence for each change that could not be put back, C(stays) one for each that stays as it
+      is, and C(acts) the acts of putting back.
+  type: list
+  elements: dict
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ..module_utils.run.end import End, Found
+from ..module_utils.run.record.phases import Deed
+
+RESULTS = {
+    "failure": "roll_failure",
+    "waiting": "roll_waiting",
+    "gate": "finish_gate",
+    "put_back": "settle_results",
+    "silences": "settle_silenced",
+    "own_failures": "finish_own_failures",
+    "own_codes": "finish_step_codes",
+    "remarks": "finish_remarks",
+    "added": "steps_added",
+    "ended": "finish_ended",
+}
+"""The variables that have the results of the tasks of a run."""
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(
+        self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        """The end of the run."""
+        defined = variables or {}
+        found = {field: self._templar.template(defined[name]) for field, name in RESULTS.items() if name in defined}
+        plan = defined.get("begin_plan") or {}
+        return [End(Found(**found, deed=Deed(plan.get("deed") or Deed.UPGRADE))).as_result()]

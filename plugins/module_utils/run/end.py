@@ -1,0 +1,190 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a run: judged once from the results of its tasks, for the record, the notice, the statistics and people.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.words import unique
+from .record.phases import Deed, Event
+
+Result = Mapping[str, Any]
+"""The result of a task; empty if it was not reached."""
+
+STOPPED_BY_REQUEST = "stopped_by_request"
+"""The code of a run that was asked to stop."""
+NOTICES = {
+    Event.COMPLETED: "completed",
+    Event.PAUSED: "paused",
+    Event.STOPPED: "failed",
+    Event.ABORTED: "cancelled",
+}
+"""The state that a notice and the request have for each end of a run."""
+LAST_WORDS = {
+    Event.STOPPED: "The {} has failed. The lines above say why, and what to do.",
+    Event.ABORTED: "The {} was aborted on request. The lines above say how it stands, and how it goes on.",
+}
+"""The message with which the play fails."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of the tasks of a run."""
+
+    failure: Result = field(default_factory=dict)
+    """The failure that has stopped the batches: its `batch`, `task`, `message` and `codes`."""
+    waiting: Sequence[Result] = ()
+    """The reasons for which no further batch was begun."""
+    gate: Result = field(default_factory=dict)
+    """The last gate, which proves the whole."""
+    put_back: Sequence[Result] = ()
+    """The tasks that put everything back."""
+    silences: Result = field(default_factory=dict)
+    """The end of the silences. They end by themselves, so that none of them fails a run."""
+    own_failures: Sequence[str] = ()
+    """Sentences about the tasks of the user, or the steps, that have failed after the last batch."""
+    own_codes: Sequence[str] = ("own_tasks_failed",)
+    remarks: Sequence[Result] = ()
+    """Further remarks of the system."""
+    added: str = ""
+    """The capacity that was added for the time of the upgrade, in words."""
+    ended: Result = field(default_factory=dict)
+    """The task that has recorded the end and given the lock back."""
+    deed: Deed = Deed.UPGRADE
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a run."""
+
+    found: Found
+
+    @property
+    def not_put_back(self) -> list[str]:
+        """A sentence for each change that could not be put back."""
+        return unique(str(each["msg"]) for each in self.found.put_back if each.get("msg"))
+
+    @property
+    def acts(self) -> list[Result]:
+        """The acts of putting back."""
+        return [act for each in self.found.put_back for act in each.get("actions", ())]
+
+    @property
+    def stays(self) -> list[Result]:
+        """The things that stay as they are, and those that putting back waits for."""
+        return unique(one for one in self._of_putting_back() if one["state"] != "refused")
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each failure. An API out of reach keeps one thing after the other from being done."""
+        failure, gate = self.found.failure, self.found.gate
+        message = str(failure.get("message", ""))
+        stopped = [f"Stopped at {failure['batch']} ({failure['task']}): {message}"] if failure else []
+        others = [each for each in self.not_put_back if each not in message]
+        gated = [str(gate["msg"])] if gate.get("msg") else []
+        return unique([*stopped, *others, *gated, *self.found.own_failures])
+
+    @property
+    def waiting(self) -> list[Result]:
+        """The reasons that the run waits for."""
+        reasons = [*self.found.waiting, *self.stays, *_reasons(self.found.gate)]
+        return unique(one for one in reasons if one["state"] == "waiting")
+
+    @property
+    def refused(self) -> list[str]:
+        """The codes of the failures."""
+        reasons = [*self._of_putting_back(), *_reasons(self.found.gate)]
+        codes = [*self.found.failure.get("codes", ()), *(one["code"] for one in reasons if one["state"] == "refused")]
+        return unique([*codes, *(self.found.own_codes if self.found.own_failures else ())])
+
+    @property
+    def codes(self) -> list[str]:
+        """The codes of the failures; without any, those of the reasons to wait."""
+        return self.refused or unique(one["code"] for one in self.waiting)
+
+    @property
+    def event(self) -> Event:
+        """The end in the words of the record."""
+        if not self.failures:
+            return Event.PAUSED if self.waiting else Event.COMPLETED
+        return Event.ABORTED if STOPPED_BY_REQUEST in self.refused else Event.STOPPED
+
+    @property
+    def summary(self) -> str:
+        """The cause of the end, a line for each; empty for a good one."""
+        return "\n".join(self.failures or [str(one["message"]) for one in self.waiting])
+
+    def recorded(self) -> dict[str, Any]:
+        """The options with which the module of the system records the end."""
+        gate = self.found.gate
+        waited = [one for each in (gate, *self.found.put_back) for one in each.get("waited", ())]
+        own = {"event": self.event.value, "summary": self.summary, "codes": self.codes, "acts": self.acts}
+        known = {"health": (gate.get("before") or {}).get("status"), "green_seconds": gate.get("green_seconds")}
+        return {**own, "waited": waited, **{name: value for name, value in known.items() if value is not None}}
+
+    def statistics(self) -> dict[str, Any]:
+        """The statistics of the run for Ansible."""
+        failures, waiting = self._all_failures(), self.waiting
+        ended = [one["code"] for one in _reasons(self.found.ended) if one["state"] == "refused"]
+        return {
+            "upgrade_state": "refused" if failures else "waiting" if waiting else "done",
+            "upgrade_waiting_for": [] if failures else [str(one["message"]) for one in waiting],
+            "upgrade_reasons": unique([*self.refused, *ended] if failures else [one["code"] for one in waiting]),
+            "upgrade_cause": " ".join(failures),
+        }
+
+    def told(self) -> dict[str, Any]:
+        """The facts of the end for the module `tell`."""
+        passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
+        added = self.found.added if self.event is not Event.COMPLETED else ""
+        said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
+        capacity = [{"state": "passed", "code": "capacity_stays", "message": said}] if added else []
+        remarks = [*capacity, *self.found.remarks, *(one for one in passed if one["state"] == "passed")]
+        return {
+            "failures": self._all_failures(),
+            "failed": bool(self.found.failure),
+            "aborted": self.event is Event.ABORTED,
+            "not_put_back": bool(self.not_put_back),
+            "waiting": self.waiting,
+            "record": self.found.ended.get("record") or {},
+            "remarks": [*self.stays, *remarks],
+        }
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data, with the words of each reader."""
+        failed = self._all_failures()
+        event = self.event if self.failures or not failed else Event.STOPPED
+        return {
+            "event": self.event.value,
+            "state": NOTICES[self.event],
+            "summary": self.summary,
+            "codes": self.codes,
+            "well": self.event is Event.COMPLETED,
+            "proven": not (self.found.failure or self.found.gate.get("msg")),
+            "recorded": self.recorded(),
+            "told": self.told(),
+            "statistics": self.statistics(),
+            "last_words": LAST_WORDS[event].format(self.found.deed.value) if failed else "",
+            "not_put_back": self.not_put_back,
+            "acts": self.acts,
+            "stays": [" ".join(filter(None, (one["message"], one.get("remedy")))) for one in self.stays],
+        }
+
+    def _all_failures(self) -> list[str]:
+        """The failures, and that the end could not be recorded, or the lock not given back."""
+        message = self.found.ended.get("msg")
+        return unique([*self.failures, *([str(message)] if message else [])])
+
+    def _of_putting_back(self) -> list[Result]:
+        return [one for each in (*self.found.put_back, self.found.silences) for one in _reasons(each)]
+
+
+def _reasons(result: Result) -> Iterable[Result]:
+    return (result.get("verdict") or {}).get("reasons") or ()
