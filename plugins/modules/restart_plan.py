@@ -306,7 +306,6 @@ told:
   returned: unless O(state=ended)
   type: list
   elements: str
-  sample: []
 outdated:
   description: Always empty. The members whose pods are replaced for a changed template are among RV(replaced).
   returned: unless O(state=ended)
@@ -371,7 +370,6 @@ actions:
   returned: always
   type: list
   elements: dict
-  sample: []
 waited:
   description: Each reason that was waited for, with its seconds, the longest first.
   returned: always

@@ -36,8 +36,8 @@ TASK_FILES = sorted(
 GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
 OF_THE_RUN = {
     f"group/{COLLECTION}.all": {"lock": "{{ upgrade_lock }}"},
-    f"group/{COLLECTION}.recording": {"namespace": "{{ upgrade_namespace }}"},
-    f"{COLLECTION}.upgrade_lock": {"namespace": "{{ upgrade_namespace }}"},
+    f"group/{COLLECTION}.namespaced": {"namespace": "{{ upgrade_namespace }}"},
+    f"group/{COLLECTION}.replacing": "{{ roll_of_batch }}",
 }
 """The arguments that the playbooks give to the tasks of the roles by module_defaults."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
@@ -102,6 +102,8 @@ def defaults_of(module: str, defaults: Json) -> Json:
 
 def options_given(value: Any) -> dict[str, Any]:
     """The options of one entry of module_defaults, which is a dictionary or the lookup `given`."""
+    if value == "{{ roll_of_batch }}":
+        return dict(yaml.safe_load((ROOT / "roles/roll/vars/main.yml").read_text())["roll_of_batch"])
     if value == "{{ finish_end.recorded }}":
         whole = {"before": {"status": "green"}, "green_seconds": 3}
         return dict(End(Found(gate=whole)).recorded())
