@@ -5,6 +5,9 @@
 
 A silence carries in itself whose it is, so that it is found again after a kill: the lock of the upgrade is its creator,
 and its comment names the run. It lasts but a short time, and the run that lives makes it last longer.
+
+An update under the same id, with the same matchers and the same start, goes on without a gap (Alertmanager,
+silence/silence.go, canUpdate).
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ A dry run goes through all of admission and is looked at by quotas last (server 
 AllOrderedPlugins), so a refusal by a quota says that everything else admits the pod. The name is compared after that
 (registry/generic/registry/store.go), so that a pod whose name is taken is admitted. Both were
 recorded from kube-apiserver 1.36.
+
+Only `AlreadyExists` says that the pod is admitted. Any other conflict refuses it, since a webhook may choose that
+code. A first quota that is full hides the answer of a second one.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@
 A unit goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps a
 holder outside it and every set of voters its majority. Finding the fewest such batches is colouring a graph, so it is
 done greedily, the unit with the fewest batches left to it first (Brélaz 1979, DSATUR).
+
+1,000 members with 50,000 pairs of copies take 25 to 26 batches without zones, and 3 with three zones (`make
+benchmark-plans`).
 """
 
 from __future__ import annotations

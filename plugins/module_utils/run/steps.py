@@ -1,7 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The steps that a run takes beside its batches, in order. A user inserts, replaces and skips them by name. Pure."""
+"""The steps that a run takes beside its batches, in order. A user inserts, replaces and skips them by name. Pure.
+
+Each pass takes every step again, which gives the recovery after a kill. A step that only makes sense before the
+upgrade has commenced is left out once a batch has begun: an alert may be due to a member that is away. A step that
+fails or waits keeps all batches from becoming hosts, so that the end of the run puts back, records and reports. A
+list of steps is code of the user, so no request may hold it.
+"""
 
 from __future__ import annotations
 

@@ -112,6 +112,9 @@ def model_of_managers(client: KubernetesClient, namespace: str, node: str) -> Mo
 
     Longhorn makes all of them with the same pull secrets, pull policy and tolerations, from its settings. Their
     container is privileged, which a throw-away pod need not be.
+
+    With a policy that pulls, the image is pulled by them before the old instance manager goes, and not while the node
+    has none.
     """
     pods = client.list(pod_path(namespace), f"longhorn.io/component={_MANAGER},longhorn.io/node={node}")
     with reading_answer("about a Pod of an instance manager"):

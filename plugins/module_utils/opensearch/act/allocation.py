@@ -6,6 +6,16 @@
 Some changes are for a batch (the restriction, the exclusion of drained members), some for the whole run (limits of
 recoveries, rebalancing). One undo in the cluster carries both; only the run that wrote it extends it, and the request
 that puts a part of it back rewrites it.
+
+Rebalancing is `none` during a run by default. The servers begin to even out as soon as every copy is started
+(`allow_rebalance: indices_all_active`), so after each member; the proof of the next one would wait for relocations
+that the run has caused, and their bytes would be moved back. Shards that have to move still do (disk watermarks,
+exclusion).
+
+Recoveries run ten at a time on a member, unless more are allowed already. A member that was away for seconds has
+little to copy, but the servers let two shards at a time ask for it, each with changes of the cluster state: 300
+shards take minutes with nothing to copy. Their bytes a second are not touched by default, since only the owner knows
+the limit.
 """
 
 from __future__ import annotations

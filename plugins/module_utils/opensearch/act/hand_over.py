@@ -9,6 +9,14 @@ is written first. The room `judge` says whether it may hand over; the proof, mad
 Of two members that can be elected only the elected one votes. There the vote goes over with the office, and does not
 come back when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and that is never
 the elected one).
+
+An election that follows the death of a manager has to be found necessary by the others, and won by one of them, while
+shards fail over. All manager-eligible members of the batch are excluded, since the server chooses the successor at
+random. Of three managers a single one votes meanwhile, so it is kept short: two requests and the election.
+
+If none takes over in time, an elected manager that is alone in its batch goes as it is. If it shares the batch, the
+proof does not hold: allocation is put back, and the batch begins again without a hand-over, so that the others go
+first.
 """
 
 from __future__ import annotations

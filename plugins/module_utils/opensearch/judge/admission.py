@@ -39,6 +39,10 @@ def judge_migration(state: ClusterState, mode: object, target: Version) -> Itera
 
     `mode` is the value of `MODE`. As long as it is `mixed` and a member has a remote store, a member that is newer than
     all others is refused (server source, JoinTaskExecutor.ensureRemoteStoreNodesCompatibility).
+
+    Under `strict` a member joins only with the same attributes of the remote store. The attributes that a new
+    template gives a member are known only when it has started. If they differ, the first one does not join, no other
+    member is taken down, and its log is shown.
     """
     stored = sorted(member.name for member in state.members.values() if member.has_remote_store)
     newest = max((member.version for member in state.members.values()), default=target)

@@ -6,6 +6,16 @@
 `_cluster/allocation/explain` names the deciders that keep an assigned copy off every other member, before its member is
 excluded and after, even with rebalancing switched off (seen on 2.19 and 3.8). Its summary once the member is excluded,
 `can_move_to_other_node`, is `no` even for a copy that only waits for its turn, so it is not used.
+
+With segment replication a primary goes to no member that is newer than one with an active replica
+(NodeVersionAllocationDecider.canAllocate), and of several replicas the one on the oldest version takes over (since
+2.10). A roll in place moves no primaries, so only a drain meets this rule. It asks the server before it excludes any
+member.
+
+Every other member says no if there are as many copies as members. The question is asked of each shard alone, those in
+the same situation once, so only the drain shows that all of them fit. Whenever nothing moves, it is asked again of
+the shards that are left. The exclusion ends with the restriction, when the member has joined. Since rebalancing is
+off, the member stays empty until the next members are drained onto it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ It goes from step to step every few minutes, and asks nobody. A shrink moves all
 fails if that goes away; a force-merge that a restart has ended is not begun again, so its step waits in vain until it
 times out (plugin source, AttemptShrinkStep and WaitForForceMergeStep). Those are waited for. Actions that take a moment
 are only told. A step that waits for its condition, such as the age of a rollover, is no work.
+
+It is asked in the plan alone, and only if its index exists. An action that begins between two batches shows as a task
+or a snapshot, for which the gates wait.
 """
 
 from __future__ import annotations

@@ -197,6 +197,9 @@ def digest_of(
     YAML never reads it as a number. It changes with the cluster, the version, the pools, their members, images and pod
     templates, the members that the plan is narrowed to, and the other conditions (consents, the way to cut batches). It
     stays the same while the plan is carried out, so that a confirmed plan can go on after an interruption.
+
+    The images that pools have at present are no part of it, so that a consent given in a pull request holds after Git
+    has changed them. Nor is the order: it may change while pods are not Ready.
     """
     content = {
         "cluster": cluster,

@@ -5,6 +5,10 @@
 
 Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never
 by its text: on a member that is yet to be upgraded only `node_version` refuses them.
+
+Replicas go to no older member than their primary, with segment replication as with document replication. The decider
+`remote_store_migration` says yes under `strict`, and `filter` is also the name that SearchReplicaAllocationDecider
+gives itself. A replica that one of them refuses everywhere is named with that decider, as any other.
 """
 
 from __future__ import annotations

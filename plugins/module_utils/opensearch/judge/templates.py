@@ -7,6 +7,12 @@ template. Pure.
 A StatefulSet makes a revision of every change of its pod template, and marks each pod with the one that it was made of
 (the label `controller-revision-hash`). So a pod of another revision than `status.updateRevision` is outdated, whatever
 was changed: an image that was built anew, memory, an option of the JVM, or the annotation of `kubectl rollout restart`.
+
+An image that was built anew under the same tag changes no revision. The time of a request could tell it, but the
+annotation of `kubectl rollout restart` says the same in the place where every tool looks for it.
+
+The plan waits until the controller has seen each template (`observedGeneration`), since before that it is not known
+which pods are old.
 """
 
 from __future__ import annotations
@@ -101,6 +107,8 @@ def fingerprint_of(stateful_set: StatefulSet, container: str) -> str:
     """A digest of the pod template without the image of the server, which a run itself changes.
 
     Consent to a plan covers it: the plan is carried out on pods of this template and of no other.
+
+    Without that, a consent that is kept in a schedule would roll every later change of the template.
     """
     server = name_of(stateful_set.images[container])
     spec = dict(stateful_set.template)

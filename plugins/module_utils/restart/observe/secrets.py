@@ -65,6 +65,8 @@ def used_secrets(client: KubernetesClient, namespace: str) -> frozenset[str]:
     """The names of all Secrets that a pod uses, or that a StatefulSet would give to its next pod.
 
     The sets are asked for after the pods: of a pod that is made in between, the set is there.
+
+    StatefulSets count, since a set may be scaled to nothing.
     """
     found: set[str] = set()
     for item in client.list(pod_path(namespace)):

@@ -6,6 +6,10 @@
 While a run is under way, the key `<member>.previous` holds what the member ran before. No pod has such a name, since
 those of a StatefulSet end with a number. It is in the same Secret so that one request writes a content together with
 the one that puts it back. Contents are in no text of these objects.
+
+It is no annotation, since these end at 256 KiB and another object could be lost alone. The first content that was
+replaced is kept until the run completes, so an interrupted run of several attempts goes back to the one that worked
+last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,13 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure."""
+"""The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure.
+
+They are the only things that are written into a record without the lock. A batch asks for them as it begins, in the
+look that judges the end of the window, so they hold whoever runs the upgrade. The points are in the record from the
+start of a run, so that only a point that is waited for can be approved. No run waits for a person, since its settings
+would be in force meanwhile: it ends Paused.
+"""
 
 from __future__ import annotations
 
