@@ -10,6 +10,9 @@ same name runs, with the same arguments.
 The result is that of the shipped module: arguments checked in the same way and with the same texts, `environment:` in
 force, secrets masked, warnings, deprecations and `invocation` included. Three things differ on purpose: progress is
 shown live, nothing is written to the system log, and `become` is refused.
+
+This saves about half a second a task. Each module has its own action plugin: with one for all by redirect,
+ansible-lint would have users call every module by the name of that one.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@
 """The end of a run: judged once from the results of its tasks, for the record, the notice, the statistics and people.
 
 Pure.
+
+The last gate comes before the settings of the run are put back, since recoveries are faster under them. A run that is
+killed there leaves them behind as it would anywhere, with their undo.
 """
 
 from __future__ import annotations

@@ -5,6 +5,11 @@
 
 One at a time, the order is that of the pools. With `zones` and `disjoint`, members of several pools share a batch: the
 proof is made for the batch, whatever pools its members are of.
+
+By zones, managers are upgraded with data members. If the elected one dies by itself in between, a manager of the new
+version may be elected, and members of the old one can still join: the server shuts them out only once every member is
+of the new major version. The elected manager stands at the end of its batch, so that the others go first if that is
+divided: three managers, three data members and a coordinating one take three batches.
 """
 
 from __future__ import annotations

@@ -6,6 +6,10 @@
 A person may remove the undo while a run is at work, write something else in its place, or restore an older state of the
 cluster. A run knows the settings of its start and the values that it sets. Without a run only the value tells: some
 values that runs set are seldom set by anybody else.
+
+With a record of the start, a value that the run has set and that had another one is put back and named. Without a
+run, `settle` names the values that look left over and resets those that a person names. If nothing can be put back,
+every setting that stays is named with its request.
 """
 
 from __future__ import annotations

@@ -82,7 +82,10 @@ def by_kind(pool: Pool) -> list[Pool]:
 
 @as_verdict
 def judge_groups(groups: Groups, state: ClusterState) -> Iterator[Reason]:
-    """Whether every name is that of one member. Members that no group names stay as they are, which is a remark."""
+    """Whether every name is that of one member. Members that no group names stay as they are, which is a remark.
+
+    A host whose name no member has is refused as soon as the cluster has a member that no host stands for.
+    """
     there = {member.name for member in state.members.values()}
     named = Counter(name for members in groups.values() for name in members)
     strangers = sorted(there - named.keys())

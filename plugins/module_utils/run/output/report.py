@@ -1,7 +1,12 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure."""
+"""The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure.
+
+The time until all was whole after a batch is found by the gate that comes next, so it is shown in the line of the
+next member, at the end of the run and in the report. It is missing where the gate of the next batch did not wait for
+it, where tasks of the user have run in between, and after the last batch of an interrupted run.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The phases of an upgrade, and the events that lead from one to another. Pure."""
+"""The phases of an upgrade, and the events that lead from one to another. Pure.
+
+An upgrade is recorded once a person has agreed to it, so New lasts no longer than the start of its first run. The
+reason of a phase is the first sentence of the cause; the history keeps all of it.
+"""
 
 from __future__ import annotations
 
