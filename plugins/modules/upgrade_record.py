@@ -48,6 +48,48 @@ options:
         the upgrade goes on without it.
     type: str
     choices: [started, in_progress, completed, skipped]
+  tried:
+    description:
+      - A step whose tasks have been run, in place of O(step_state). The task notes how far the step has come, says
+        what comes next, and pauses before it is tried again. It is for the role C(stateful.upgrade.steps).
+    type: dict
+    suboptions:
+      waits:
+        description: The reason that the step is not done; empty if it is.
+        type: str
+        default: ''
+      skipped:
+        description: The reason that the upgrade goes on without it.
+        type: str
+        default: ''
+      since:
+        description: The time at which this run began the step, in seconds since 1970.
+        type: int
+        required: true
+      failure:
+        description: The C(task) that has failed, its C(message), the C(codes), and whether it was C(unreachable).
+        type: dict
+        default: {}
+      timeout:
+        description: Seconds for which it is tried again.
+        type: int
+        default: 1800
+      late_after:
+        description: Seconds after which it is late, over all runs; V(0) if it never is.
+        type: int
+        default: 0
+      retries:
+        description: The times that it may fail.
+        type: int
+        default: 0
+      retries_unreachable:
+        description: The times that it may fail since a host or a server gave no answer.
+        type: int
+        default: 0
+      before:
+        description: The return value RV(step) of the try before.
+        type: dict
+        default: {}
   step_failure:
     description: The class of the error with which the step has just failed, for O(step_state=in_progress).
     type: str
@@ -295,7 +337,10 @@ usual_seconds:
   type: float
   sample: 41.5
 step:
-  description: The seconds since which the step is not completed, and how often it has failed since, by class.
+  description:
+    - The seconds since which the step is not completed, and how often it has failed since, by class.
+    - With O(tried) also C(next), which is C(done), C(again), C(waiting) or C(failed), with its C(message), its C(code)
+      and the C(failure).
   returned: with O(state=step), if there is a record
   type: dict
   sample: {unfinished_seconds: 40, failed: 1, unreachable: 0}

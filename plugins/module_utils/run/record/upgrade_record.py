@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.errors import Denied, Refusal, Unreachable, refusal
 from ...common.moments import now_seconds
 from ...common.task import Contract, Outcome, Task
-from ...common.verdict import Verdict, remark
+from ...common.verdict import Verdict, remark, waiting
+from ...common.voice import Lines
+from ...common.waiting import Patience, Waited
 from ...kubernetes.client import connect
 from ..lock.lease import list_locks
 from ..lock.lock import Lock
@@ -31,6 +34,7 @@ from .record_files import Files
 from .record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
 from .record_store import ConfigMaps
 from .retention import remove_records
+from .trying import LONGEST, TRIED, Next, Try, class_of
 
 OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
 CONTRACT = Contract(
@@ -47,6 +51,7 @@ CONTRACT = Contract(
         "step": {"type": "str"},
         "step_state": {"type": "str", "choices": [each.value for each in StepState]},
         "step_failure": {"type": "str", "choices": [each.value for each in Failure]},
+        "tried": TRIED,
         "results": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
         "event": {"type": "str", "choices": [each.value for each in ENDINGS]},
@@ -74,7 +79,8 @@ CONTRACT = Contract(
     required_if=[
         ("record_kept_in", "kubernetes", ("namespace",)),
         ("state", "begun", ("plan",)),
-        ("state", "step", ("step", "step_state")),
+        ("state", "step", ("step",)),
+        ("state", "step", ("step_state", "tried"), True),
         ("state", "batch", ("batch", "batch_state")),
         ("state", "ended", ("event",)),
         ("state", "approved", ("approval",)),
@@ -93,10 +99,9 @@ def run(task: Task) -> Outcome:
     requested = requested_in(task.params.get("requested") or {}) if _begins(task.params) else None
     if requested is not None and not (standing := unchanged(task, requested)).passed:
         return Outcome(standing, more={"record": {}, "at": at})
-    if task.params["state"] in STATES:
-        return say(task, store)
-    if task.params["state"] == "absent":
-        return remove_records(task, store)
+    others: dict[str, Callable[[Task, RecordStore], Outcome]] = {**dict.fromkeys(STATES, say), "absent": remove_records}
+    if other := others.get(task.params["state"]) or (_note_try if task.params.get("tried") else None):
+        return other(task, store)
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store)
@@ -113,6 +118,75 @@ def run(task: Task) -> Outcome:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
             raise
         return Outcome(unwritten(error), bool(task.journal.as_result()), more={"record": {}, "at": now_seconds()})
+
+
+def _note_try(task: Task, store: RecordStore) -> Outcome:
+    """Note how far a step has come whose tasks have been run, and pause before it is tried again.
+
+    Raises:
+        Refusal: the run is asked to stop, or has lost its lock.
+    """
+    params, tried = task.params, task.params["tried"]
+    failure, before = class_of(tried), tried["before"].get("counted") or {}
+    said = str(tried["failure"].get("message", "") if failure else tried["waits"])
+    seconds = now_seconds() - tried["since"]
+    counted = {each.value: before.get(each.value, 0) + (each is failure) for each in Failure}
+    told: Mapping[str, Any] = {"unfinished_seconds": seconds, **counted}
+    remarks = Verdict()
+    if failure or said:
+        written, remarks = _written(task, store, StepState.IN_PROGRESS, said, failure)
+        told = {**told, **written}
+    times = told[failure.value] if failure else 0
+    this = Try(params["step"], tried, seconds, told["unfinished_seconds"], times, params["wait"])
+    following, late = this.next(), this.late and not tried["before"].get("late")
+    failed = {"step": params["step"], **this.failed()} if following is Next.FAILED else {}
+    if failure or not said or failed:
+        summary = failed.get("message") or this.waits or tried["skipped"]
+        _told, remarks = _written(task, store, this.state(), summary)
+    if following is Next.AGAIN:
+        task.voice.show(f"The step {params['step']} waits: {this.waits}")
+        _pause(task, this)
+    step = {
+        **told,
+        "next": following.value,
+        "message": this.message if this.waits else "",
+        "code": "step_late" if this.late else "step_not_done",
+        "failure": failed,
+        "tell_late": late and following is Next.AGAIN,
+        "late": this.late,
+        "counted": {each.value: told[each.value] for each in Failure},
+    }
+    return Outcome(remarks, more={"record": {}, "at": now_seconds(), "step": step})
+
+
+def _written(
+    task: Task, store: RecordStore, state: StepState, summary: str, failure: Failure | None = None
+) -> tuple[Mapping[str, Any], Verdict]:
+    """The condition of the step as the record tells it now; empty with a remark if it could not be written."""
+    own = {
+        "wait": True,
+        "step_state": state.value,
+        "summary": summary,
+        "step_failure": failure.value if failure else None,
+    }
+    given = replace(task, params={**task.params, **own})
+    try:
+        # A step that is not done has nothing half done, so that a run that is asked to stop ends there.
+        noted = given.settled(lambda: note(given, store), stoppable=state is StepState.IN_PROGRESS)
+    except Refusal as error:
+        return {}, unwritten(error)
+    return noted.more.get("step") or {}, noted.verdict
+
+
+def _pause(task: Task, this: Try) -> None:
+    """Let the time pass until the next try. The lock is renewed meanwhile, and the run may be asked to stop."""
+    over = task.clock.now() + this.pause()
+
+    def judge(now: float) -> Verdict:
+        return Verdict() if now >= over else Verdict((waiting("step_not_done", this.waits),))
+
+    quiet = replace(task, voice=Lines(), waited=Waited())
+    quiet.wait_apart(task.clock.now, judge, Patience(this.pause() + LONGEST, 1.0), stoppable=True)
 
 
 def _begins(params: Mapping[str, Any]) -> bool:

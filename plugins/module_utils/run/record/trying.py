@@ -1,0 +1,132 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A step that was tried: it is done, tried again, waited for by the next pass, or it has failed for good. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from .conditions import Failure, StepState
+
+ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
+"""The codes of a run that is to end, or that is no longer the one at work. It tries nothing again."""
+SHORTEST, LONGEST = 2, 60
+"""Seconds between two tries. The more time has passed, the longer they are, so that few tries fill the time."""
+TRIED: dict[str, Any] = {
+    "type": "dict",
+    "options": {
+        "waits": {"type": "str", "default": ""},
+        "skipped": {"type": "str", "default": ""},
+        "since": {"type": "int", "required": True},
+        "failure": {"type": "dict", "default": {}},
+        "timeout": {"type": "int", "default": 1800},
+        "late_after": {"type": "int", "default": 0},
+        "retries": {"type": "int", "default": 0},
+        "retries_unreachable": {"type": "int", "default": 0},
+        "before": {"type": "dict", "default": {}},
+    },
+}
+"""The option for a step whose tasks have been run: its outcome, its limits, and the result of the try before."""
+
+
+class Next(str, Enum):
+    """The thing that comes after a try."""
+
+    DONE = "done"
+    AGAIN = "again"
+    WAITING = "waiting"
+    """The next pass takes the step again."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Try:
+    """A step whose tasks have been run, with all that is known of its tries before."""
+
+    name: str
+    tried: Mapping[str, Any]
+    """The option `TRIED`."""
+    seconds: int
+    """The time since this run has begun the step."""
+    unfinished: int
+    """The time since which the step is not done, over all runs, in seconds."""
+    times: int
+    """The times that it has failed with an error of this class; 0 if it has not failed now."""
+    wait: bool
+    """Whether the run tries it again; a single pass does not."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """The class of the error with which it has failed now."""
+        return class_of(self.tried)
+
+    @property
+    def waits(self) -> str:
+        """The reason that it is not done; empty if it is."""
+        if self.failure is None:
+            return str(self.tried["waits"])
+        return f"It has failed {self.times} of {self._budget() + 1} times: {self.tried['failure'].get('message', '')}"
+
+    @property
+    def late(self) -> bool:
+        """Whether it is not done for longer than it should take."""
+        return bool(self.waits) and 0 < self.tried["late_after"] <= self.unfinished
+
+    @property
+    def message(self) -> str:
+        """The sentence about a step that is not done."""
+        return f"The step {self.name} is not done{self._late_words()}: {self.waits}"
+
+    def next(self) -> Next:
+        """The thing that comes now."""
+        if self.failure is not None and self._is_final():
+            return Next.FAILED
+        if not self.waits:
+            return Next.DONE
+        if not self.wait:
+            return Next.WAITING
+        return Next.FAILED if self.seconds >= self.tried["timeout"] else Next.AGAIN
+
+    def state(self) -> StepState:
+        """The state for the condition."""
+        if self.next() is Next.DONE:
+            return StepState.SKIPPED if self.tried["skipped"] else StepState.COMPLETED
+        return StepState.IN_PROGRESS
+
+    def failed(self) -> dict[str, Any]:
+        """The failure for good: its task, its message and its codes."""
+        failure = self.tried["failure"]
+        if failure and self._is_final():
+            codes = list(failure.get("codes") or ["step_failed"])
+            return {"task": str(failure.get("task", "")), "message": str(failure.get("message", "")), "codes": codes}
+        said = f"It is not done after {self.seconds} s: {self.waits}"
+        return {"task": "Take the step again", "message": said, "codes": ["timed_out"]}
+
+    def pause(self) -> int:
+        """Seconds until it is tried again."""
+        left = max(1, self.tried["timeout"] - self.seconds)
+        return int(min(max(SHORTEST, self.seconds // 4), LONGEST, left))
+
+    def _is_final(self) -> bool:
+        codes = set(self.tried["failure"].get("codes") or ())
+        return self.times > self._budget() or bool(codes & ENDING)
+
+    def _budget(self) -> int:
+        unreachable = self.failure is Failure.UNREACHABLE
+        return int(self.tried["retries_unreachable"] if unreachable else self.tried["retries"])
+
+    def _late_words(self) -> str:
+        return f", and late after {self.unfinished} s" if self.late else ""
+
+
+def class_of(tried: Mapping[str, Any]) -> Failure | None:
+    """The class of the error with which a step has failed now; None if it has not."""
+    if not tried["failure"]:
+        return None
+    # Ansible's own booleans come as texts from a template before ansible-core 2.19.
+    silent = str(tried["failure"].get("unreachable", "")).lower() in ("true", "1", "yes")
+    return Failure.UNREACHABLE if silent else Failure.FAILED

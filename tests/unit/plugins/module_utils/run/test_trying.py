@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A step whose tasks have been run is done, tried again, left to the next pass, or has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import now_seconds
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.trying import Next, Try
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
+
+NOTHING: dict[str, Any] = {
+    **{"waits": "", "skipped": "", "since": 0, "failure": {}, "timeout": 100, "late_after": 0},
+    **{"retries": 0, "retries_unreachable": 0, "before": {}},
+}
+BROKEN = {"task": "Ask the shop", "message": "It is on fire.", "codes": [], "unreachable": False}
+
+
+def tried(seconds: int = 5, times: int = 0, wait: bool = True, unfinished: int = 0, **given: Any) -> Try:
+    return Try("shop", {**NOTHING, **given}, seconds, unfinished, times, wait)
+
+
+@pytest.mark.parametrize(
+    ("one", "following", "state"),
+    [
+        (tried(), Next.DONE, StepState.COMPLETED),
+        (tried(skipped="No machine can be had."), Next.DONE, StepState.SKIPPED),
+        (tried(waits="It is open."), Next.AGAIN, StepState.IN_PROGRESS),
+        (tried(waits="It is open.", wait=False), Next.WAITING, StepState.IN_PROGRESS),
+        (tried(waits="It is open.", seconds=100), Next.FAILED, StepState.IN_PROGRESS),
+        (tried(waits="It is open.", seconds=100, wait=False), Next.WAITING, StepState.IN_PROGRESS),
+        (tried(failure=BROKEN, times=1), Next.FAILED, StepState.IN_PROGRESS),
+        (tried(failure=BROKEN, times=1, retries=1), Next.AGAIN, StepState.IN_PROGRESS),
+        (tried(failure=BROKEN, times=1, retries=1, wait=False), Next.WAITING, StepState.IN_PROGRESS),
+        (tried(failure=BROKEN, times=2, retries=1), Next.FAILED, StepState.IN_PROGRESS),
+        (tried(failure=BROKEN, times=1, retries_unreachable=1), Next.FAILED, StepState.IN_PROGRESS),
+        (
+            tried(failure={**BROKEN, "unreachable": "True"}, times=1, retries_unreachable=1),
+            Next.AGAIN,
+            StepState.IN_PROGRESS,
+        ),
+        (
+            tried(failure={**BROKEN, "codes": ["stopped_by_request"]}, times=1, retries=9),
+            Next.FAILED,
+            StepState.IN_PROGRESS,
+        ),
+    ],
+)
+def test_the_thing_that_comes_next(one: Try, following: Next, state: StepState) -> None:
+    assert (one.next(), one.state()) == (following, state)
+
+
+def test_a_step_is_late_over_all_runs() -> None:
+    late = tried(waits="It is open.", late_after=60, unfinished=90)
+    assert (late.late, late.message) == (True, "The step shop is not done, and late after 90 s: It is open.")
+    assert not tried(waits="It is open.", late_after=60, unfinished=59).late
+    assert not tried(waits="It is open.", unfinished=9999).late
+    assert not tried(late_after=60, unfinished=90).late
+
+
+def test_pauses_grow_with_the_time_and_end_with_it() -> None:
+    assert [tried(seconds=each, timeout=1000).pause() for each in (0, 7, 40, 400, 990)] == [2, 2, 10, 60, 10]
+    assert tried(seconds=2000, timeout=1000).pause() == 1
+
+
+def test_a_failure_says_its_task_and_its_codes() -> None:
+    assert tried(failure=BROKEN, times=1).failed() == {
+        **{"task": "Ask the shop", "message": "It is on fire.", "codes": ["step_failed"]},
+    }
+    assert tried(waits="It is open.", seconds=100).failed()["codes"] == ["timed_out"]
+
+
+def noted(folder: Path, wait: bool = True, **given: Any) -> tuple[dict[str, Any], list[str]]:
+    """The result of the module without a record, and the lines that it shows."""
+    said: list[str] = []
+    spec: Mapping[str, Any] = upgrade_record.CONTRACT.argument_spec
+    params = {name: option.get("default") for name, option in spec.items()}
+    params |= {"state": "step", "step": "shop", "record_kept_in": "none", "wait": wait, "tried": {**NOTHING, **given}}
+    clock = Passing()
+    result = perform(upgrade_record.run, Task(params, clock=clock, voice=Lines(said.append)))
+    return {**result["step"], "slept": clock.time}, said
+
+
+def test_without_a_record_failures_are_counted_from_try_to_try(tmp_path: Path) -> None:
+    now = now_seconds()
+    first, said = noted(tmp_path, since=now, failure=BROKEN, retries=1)
+    assert (first["next"], first["counted"]["failed"]) == ("again", 1)
+    assert said == ["The step shop waits: It has failed 1 of 2 times: It is on fire."]
+    assert first["slept"] >= 2
+    second, said = noted(tmp_path, since=now, failure=BROKEN, retries=1, before=first)
+    assert (second["next"], second["failure"]["message"], said) == ("failed", "It is on fire.", [])
+
+
+def test_a_notice_that_it_is_late_is_due_once(tmp_path: Path) -> None:
+    old = now_seconds() - 50
+    first, _said = noted(tmp_path, since=old, waits="It is open.", late_after=10)
+    second, _said = noted(tmp_path, since=old, waits="It is open.", late_after=10, before=first)
+    single, _said = noted(tmp_path, wait=False, since=old, waits="It is open.", late_after=10)
+    assert [each["tell_late"] for each in (first, second, single)] == [True, False, False]
+    assert (single["next"], single["code"]) == ("waiting", "step_late")
