@@ -339,8 +339,8 @@ usual_seconds:
 step:
   description:
     - The seconds since which the step is not completed, and how often it has failed since, by class.
-    - With O(tried) also C(next), which is C(done), C(again), C(waiting) or C(failed), with its C(message), its C(code)
-      and the C(failure).
+    - With O(tried) also C(next), which is C(done), C(again), C(waiting) or C(failed), with the C(reason) to wait or the
+      C(failure).
   returned: with O(state=step), if there is a record
   type: dict
   sample: {unfinished_seconds: 40, failed: 1, unreachable: 0}

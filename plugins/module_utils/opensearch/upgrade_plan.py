@@ -46,7 +46,7 @@ def _order(task: Task) -> Outcome:
         {**batch, "drained": [name for name in batch["members"] if name in emptied]}
         for batch in order.more.get("batches", ())
     ]
-    own = {"batches": batches, "adds": list(_adds(params))} if batches else {}
+    own = {"batches": batches, "adds": list(_adds(params))} if "batches" in order.more else {}
     return replace(order, more={**order.more, **own})
 
 

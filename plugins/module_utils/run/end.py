@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..common.verdict import remark
 from ..common.words import unique
 from .record.phases import Deed, Event
 
@@ -53,7 +54,7 @@ class Found:
     """The end of the silences. They end by themselves, so that none of them fails a run."""
     own_failures: Sequence[str] = ()
     """Sentences about the tasks of the user, or the steps, that have failed after the last batch."""
-    own_codes: Sequence[str] = ("own_tasks_failed",)
+    own_codes: Sequence[str] = ()
     remarks: Sequence[Result] = ()
     """Further remarks of the system."""
     added: str = ""
@@ -148,7 +149,7 @@ class End:
         passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
         added = self.found.added if self.event is not Event.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
-        capacity = [{"state": "passed", "code": "capacity_stays", "message": said}] if added else []
+        capacity = [remark("capacity_stays", said).as_result()] if added else []
         remarks = [*capacity, *self.found.remarks, *(one for one in passed if one["state"] == "passed")]
         return {
             "failures": self._all_failures(),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ...common.verdict import Reason, waiting
 from .conditions import Failure, StepState
 
 ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
@@ -80,6 +81,10 @@ class Try:
     def message(self) -> str:
         """The sentence about a step that is not done."""
         return f"The step {self.name} is not done{self._late_words()}: {self.waits}"
+
+    def reason(self) -> Reason:
+        """The reason to wait for it."""
+        return waiting("step_late", self.message) if self.late else waiting("step_not_done", self.message)
 
     def next(self) -> Next:
         """The thing that comes now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,9 +17,9 @@ from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.errors import Denied, Refusal, Unreachable, refusal
 from ...common.moments import now_seconds
 from ...common.task import Contract, Outcome, Task
-from ...common.verdict import Verdict, remark, waiting
+from ...common.verdict import Verdict, remark
 from ...common.voice import Lines
-from ...common.waiting import Patience, Waited
+from ...common.waiting import Patience, wait_for
 from ...kubernetes.client import connect
 from ..lock.lease import list_locks
 from ..lock.lock import Lock
@@ -138,55 +139,62 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
         told = {**told, **written}
     times = told[failure.value] if failure else 0
     this = Try(params["step"], tried, seconds, told["unfinished_seconds"], times, params["wait"])
-    following, late = this.next(), this.late and not tried["before"].get("late")
+    following, told_late = this.next(), bool(tried["before"].get("told_late"))
+    late = this.late and following is Next.AGAIN and not told_late
     failed = {"step": params["step"], **this.failed()} if following is Next.FAILED else {}
     if failure or not said or failed:
         summary = failed.get("message") or this.waits or tried["skipped"]
-        _told, remarks = _written(task, store, this.state(), summary)
+        _told, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
     if following is Next.AGAIN:
         task.voice.show(f"The step {params['step']} waits: {this.waits}")
         _pause(task, this)
     step = {
         **told,
         "next": following.value,
-        "message": this.message if this.waits else "",
-        "code": "step_late" if this.late else "step_not_done",
+        "reason": this.reason().as_result() if this.waits else {},
         "failure": failed,
-        "tell_late": late and following is Next.AGAIN,
-        "late": this.late,
+        "tell_late": late,
+        "told_late": told_late or late,
         "counted": {each.value: told[each.value] for each in Failure},
     }
     return Outcome(remarks, more={"record": {}, "at": now_seconds(), "step": step})
 
 
 def _written(
-    task: Task, store: RecordStore, state: StepState, summary: str, failure: Failure | None = None
+    task: Task, store: RecordStore, state: StepState, summary: str, failure: Failure | None = None, ends: bool = False
 ) -> tuple[Mapping[str, Any], Verdict]:
-    """The condition of the step as the record tells it now; empty with a remark if it could not be written."""
-    own = {
-        "wait": True,
-        "step_state": state.value,
-        "summary": summary,
-        "step_failure": failure.value if failure else None,
-    }
-    given = replace(task, params={**task.params, **own})
+    """The condition of the step as the record tells it now; empty with a remark if it could not be written.
+
+    The failure of a step is never hidden by that of its note, nor by an abort that is asked for at the same time.
+    """
+    own = {"wait": True, "step_state": state.value, "summary": summary}
+    given = replace(task, params={**task.params, **own, "step_failure": failure.value if failure else None})
+    failing = ends or failure is not None
     try:
-        # A step that is not done has nothing half done, so that a run that is asked to stop ends there.
-        noted = given.settled(lambda: note(given, store), stoppable=state is StepState.IN_PROGRESS)
+        # A step that waits has nothing half done, so that a run that is asked to stop ends there.
+        stoppable = state is StepState.IN_PROGRESS and not failing
+        noted = given.settled(lambda: note(given, store), stoppable)
     except Refusal as error:
-        return {}, unwritten(error)
+        return {}, Verdict() if failing else unwritten(error)
     return noted.more.get("step") or {}, noted.verdict
 
 
 def _pause(task: Task, this: Try) -> None:
-    """Let the time pass until the next try. The lock is renewed meanwhile, and the run may be asked to stop."""
+    """Let the time pass until the next try. The lock is renewed meanwhile, and the run may be asked to stop.
+
+    An API that does not answer does not end the step: the next task waits for it, and judges the lock.
+    """
     over = task.clock.now() + this.pause()
 
-    def judge(now: float) -> Verdict:
-        return Verdict() if now >= over else Verdict((waiting("step_not_done", this.waits),))
+    def look() -> float:
+        with suppress(Unreachable, Denied):
+            task.may_look(stoppable=True)
+        return task.clock.now()
 
-    quiet = replace(task, voice=Lines(), waited=Waited())
-    quiet.wait_apart(task.clock.now, judge, Patience(this.pause() + LONGEST, 1.0), stoppable=True)
+    def judge(now: float) -> Verdict:
+        return Verdict() if now >= over else Verdict((this.reason(),))
+
+    wait_for(look, judge, Patience(this.pause() + LONGEST, 1.0), task.clock, Lines())
 
 
 def _begins(params: Mapping[str, Any]) -> bool:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,19 +14,10 @@ TASKS = Path(__file__).resolve().parents[4] / "roles" / "opensearch" / "tasks"
 @pytest.mark.parametrize("name", ["down", "back"])
 def test_a_member_that_is_down_has_its_own_time(name: str) -> None:
     """Its time does not depend on what is left of the time of its batch."""
-    followed = [task for task in _tasks(yaml.safe_load((TASKS / f"{name}.yml").read_text())) if _follows(task)]
+    tasks = yaml.safe_load((TASKS / f"{name}.yml").read_text())
+    module = "stateful.upgrade.pod_ondelete_roll"
+    followed = [task[module] for task in tasks if module in task]
     assert followed
-    assert {str(task["wait_timeout"]).partition("|")[0] for task in followed} == {"{{ upgrade_member_timeout "}
-
-
-def _follows(task: Mapping[str, Any]) -> bool:
-    return "batch" in task and ("until" in task or task.get("moment") == "joined" or "pools" in task)
-
-
-def _tasks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The arguments of all modules of the collection, those in blocks included."""
-    found: list[dict[str, Any]] = []
-    for task in tasks:
-        found += [task[name] for name in task if name.startswith("stateful.upgrade.")]
-        found += _tasks([*task.get("block", []), *task.get("rescue", [])])
-    return found
+    assert not any("wait_timeout" in task for task in followed), "it comes from the options of the batch"
+    of_batch = yaml.safe_load((TASKS.parents[1] / "roll" / "vars" / "main.yml").read_text())["roll_of_batch"]
+    assert of_batch["wait_timeout"].partition("|")[0] == "{{ upgrade_member_timeout "

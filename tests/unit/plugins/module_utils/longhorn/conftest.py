@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import (
     node_engine_plan,
     node_engine_switch,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
 
 from tests.sandbox.longhorn.longhorn import Longhorn
@@ -23,7 +24,7 @@ def drive(monkeypatch: pytest.MonkeyPatch) -> type[Driver]:
     class Driving(Driver):
         def __init__(self, longhorn: Longhorn) -> None:
             super().__init__(longhorn)
-            for module in (node_engine_switch, node_engine_plan, health_gate, upgrade_record, client):
+            for module in (node_engine_switch, node_engine_plan, health_gate, upgrade_record, lease, client):
                 monkeypatch.setattr(module, "connect", self.connect)
 
     return Driving

@@ -38,7 +38,12 @@ REFUSED: Json = result(reason("refused", "denied"), msg="It may not.", actions=[
         (Found(failure=STOPPED, waiting=[LATE]), Event.STOPPED, "failed", "refused"),
         (Found(gate={**REFUSED}), Event.STOPPED, "failed", "refused"),
         (Found(put_back=[REFUSED]), Event.STOPPED, "failed", "refused"),
-        (Found(own_failures=["A task of the user has failed."]), Event.STOPPED, "failed", "refused"),
+        (
+            Found(own_failures=["A task of the user has failed."], own_codes=["own_tasks_failed"]),
+            Event.STOPPED,
+            "failed",
+            "refused",
+        ),
         (Found(failure=ASKED), Event.ABORTED, "cancelled", "refused"),
         (Found(failure=ASKED, put_back=[REFUSED]), Event.ABORTED, "cancelled", "refused"),
     ],
@@ -77,7 +82,6 @@ def test_silences_that_could_not_be_ended_fail_no_run() -> None:
 def test_the_codes_are_those_of_the_failures_and_without_any_those_of_the_waits() -> None:
     assert End(Found(failure=STOPPED, waiting=[LATE])).codes == ["unreachable"]
     assert End(Found(waiting=[LATE])).codes == ["late"]
-    assert End(Found(own_failures=["It failed."])).codes == ["own_tasks_failed"]
     assert End(Found(own_failures=["It failed."], own_codes=["step_failed"])).codes == ["step_failed"]
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import now_seconds
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Guard, Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState
@@ -77,31 +78,60 @@ def test_a_failure_says_its_task_and_its_codes() -> None:
     assert tried(waits="It is open.", seconds=100).failed()["codes"] == ["timed_out"]
 
 
-def noted(folder: Path, wait: bool = True, **given: Any) -> tuple[dict[str, Any], list[str]]:
+class Asking:
+    """A guard whose looks fail."""
+
+    def __init__(self, error: Refusal) -> None:
+        self.error = error
+
+    def before_look(self, doing: str, stoppable: bool) -> None:
+        """See `Guard`."""
+        if stoppable or isinstance(self.error, Unreachable):
+            raise self.error
+
+    def before_act(self) -> None:
+        """See `Guard`."""
+
+
+def noted(wait: bool = True, guard: Guard | None = None, **given: Any) -> tuple[dict[str, Any], list[str]]:
     """The result of the module without a record, and the lines that it shows."""
     said: list[str] = []
     spec: Mapping[str, Any] = upgrade_record.CONTRACT.argument_spec
     params = {name: option.get("default") for name, option in spec.items()}
     params |= {"state": "step", "step": "shop", "record_kept_in": "none", "wait": wait, "tried": {**NOTHING, **given}}
     clock = Passing()
-    result = perform(upgrade_record.run, Task(params, clock=clock, voice=Lines(said.append)))
-    return {**result["step"], "slept": clock.time}, said
+    result = perform(upgrade_record.run, Task(params, clock=clock, voice=Lines(said.append), guard=guard))
+    return {**result.get("step", {}), "slept": clock.time, "msg": result.get("msg", "")}, said
 
 
-def test_without_a_record_failures_are_counted_from_try_to_try(tmp_path: Path) -> None:
+def test_without_a_record_failures_are_counted_from_try_to_try() -> None:
     now = now_seconds()
-    first, said = noted(tmp_path, since=now, failure=BROKEN, retries=1)
+    first, said = noted(since=now, failure=BROKEN, retries=1)
     assert (first["next"], first["counted"]["failed"]) == ("again", 1)
     assert said == ["The step shop waits: It has failed 1 of 2 times: It is on fire."]
     assert first["slept"] >= 2
-    second, said = noted(tmp_path, since=now, failure=BROKEN, retries=1, before=first)
+    second, said = noted(since=now, failure=BROKEN, retries=1, before=first)
     assert (second["next"], second["failure"]["message"], said) == ("failed", "It is on fire.", [])
 
 
-def test_a_notice_that_it_is_late_is_due_once(tmp_path: Path) -> None:
+def test_a_notice_that_it_is_late_is_due_once() -> None:
     old = now_seconds() - 50
-    first, _said = noted(tmp_path, since=old, waits="It is open.", late_after=10)
-    second, _said = noted(tmp_path, since=old, waits="It is open.", late_after=10, before=first)
-    single, _said = noted(tmp_path, wait=False, since=old, waits="It is open.", late_after=10)
+    first, _said = noted(since=old, waits="It is open.", late_after=10)
+    second, _said = noted(since=old, waits="It is open.", late_after=10, before=first)
+    single, _said = noted(wait=False, since=old, waits="It is open.", late_after=10)
     assert [each["tell_late"] for each in (first, second, single)] == [True, False, False]
-    assert (single["next"], single["code"]) == ("waiting", "step_late")
+    assert (single["next"], single["reason"]["code"]) == ("waiting", "step_late")
+
+
+def test_an_api_that_is_away_during_the_pause_does_not_end_the_step() -> None:
+    away = Asking(Unreachable(refused("kubernetes_unreachable", "The API is away.", "Wait.")))
+    paused, said = noted(guard=away, since=now_seconds(), waits="It is open.")
+    assert (paused["next"], said[-1]) == ("again", "The step shop waits: It is open.")
+    assert paused["slept"] >= 2
+
+
+def test_an_abort_ends_the_pause_and_hides_no_failure() -> None:
+    stop = Asking(refusal("stopped_by_request", "A person asked it to stop.", "Run again."))
+    assert "A person asked it to stop." in noted(guard=stop, since=now_seconds(), waits="It is open.")[0]["msg"]
+    failed, _said = noted(guard=stop, since=now_seconds(), failure=BROKEN)
+    assert (failed["next"], failed["failure"]["message"], failed["msg"]) == ("failed", "It is on fire.", "")

@@ -377,3 +377,8 @@ def test_an_upgrade_that_has_begun_goes_on_after_its_window(modules: Modules) ->
         "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", moment(0), moment(0), (begun,)
     )
     assert codes(modules.plan(at=moment(-8_000))) == []
+
+
+def test_added_capacity_is_named_also_when_no_batch_is_left(modules: Modules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MORE, "batches", [])
+    assert modules.plan(extra_member="data")["adds"] == ["one member of pool data"]
