@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ...common.errors import refusal
-from ...common.moments import moment_text, now_text, utc_now
+from ...common.moments import now_text, utc_now
 from ...common.task import Task
 from ...common.verdict import State, Verdict, combine
 from ...common.waiting import Patience
@@ -72,7 +72,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     if not patient.passed:
         return patient
     if requested := requested_in(task.params["request"] or {}):
-        note_state(task, requested, "waiting", f"The {deed.value} starts at {moment_text(schedule.at)} or later.")
+        note_state(task, requested, "waiting", f"The {deed.value} starts at {task.params['at']} or later.")
     looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 
