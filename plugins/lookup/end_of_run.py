@@ -34,7 +34,7 @@ _raw:
       and whether the whole was C(proven).
     - C(summary) and C(codes) of its cause. C(last_words) is the message with which the play fails; empty for a good
       end.
-    - C(recorded) has the options for the module that records it, C(told) those for the lines of the end, and
+    - C(recorded) has the options for the module that records it, C(shown) those for the lines of the end, and
       C(statistics) those for Ansible.
     - C(not_put_back) has a sentence for each change that could not be put back, C(stays) one for each that stays as it
       is, and C(acts) the acts of putting back.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tell
-short_description: Tell a plan, or the end of a run, as plain text
+short_description: Show lines, or the end of a run, as plain text
 description:
   - Prints the lines as they are, line by line, whatever the output plugin is, and returns them. Nothing is asked and
     nothing is changed.
@@ -18,7 +18,7 @@ author:
 version_added: 0.1.0
 options:
   deed:
-    description: The deed that the plan and the end are about.
+    description: The deed that the end is about.
     type: str
     choices: [upgrade, restart]
     default: upgrade
@@ -26,9 +26,6 @@ options:
     description: The lines themselves.
     type: list
     elements: str
-  plan:
-    description: The plan - the result of M(stateful.upgrade.upgrade_plan) or M(stateful.upgrade.node_engine_plan).
-    type: dict
   ending:
     description: The facts of the end of a run.
     type: dict
@@ -96,7 +93,7 @@ options:
         elements: str
         default: []
       remarks:
-        description: Remarks to be told.
+        description: Remarks to be shown.
         type: list
         elements: dict
         default: []
@@ -104,28 +101,9 @@ options:
     description: The word for what is upgraded.
     type: str
     default: member
-  system:
-    description: The name of the system, which stands beside that of the cluster.
-    type: str
-    default: ''
-  changes:
-    description: Things that are changed for the time of the run, and put back.
-    type: list
-    elements: str
-    default: []
-  stays:
-    description: Things that are changed and stay.
-    type: list
-    elements: str
-    default: []
-  notes:
-    description: Sentences about what is special.
-    type: list
-    elements: str
-    default: []
 attributes:
   check_mode:
-    description: Tells the same; the end of a run says that it was only checked.
+    description: Shows the same; the end of a run says that it was only checked.
     support: full
   diff_mode:
     description: Nothing is changed.
@@ -138,28 +116,19 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Plan
-  stateful.upgrade.upgrade_plan:
-    namespace: search
-    opensearch:
-      hosts: [https://search.example.com:9200]
-    target_version: 3.8.0
-  register: planned
-
-- name: Show the plan
+- name: Show what is waited for
   stateful.upgrade.tell:
-    plan: "{{ planned }}"
-    system: OpenSearch
+    lines: ['Nothing was done in this pass. Waiting:', data-2 is starting.]
 """
 
 RETURN = r"""
 lines:
-  description: The lines that were told.
+  description: The lines that were shown.
   returned: always
   type: list
   elements: str
   sample:
-    - Plan p1f2e3d4c5b6   search (OpenSearch)   2.19.6 → 3.8.0   3 members, 3 batches, about 3 min
+    - 'Nothing was done in this pass. Waiting:'
 changed:
   description: Always false.
   returned: always

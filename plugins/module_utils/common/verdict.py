@@ -9,11 +9,11 @@ their reasons, of which `as_verdict` makes the verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from .words import printable
 
@@ -92,6 +92,11 @@ class Verdict:
     def as_result(self) -> dict[str, object]:
         """Plain data for a module's result."""
         return {"state": self.state.value, "reasons": [reason.as_result() for reason in self.reasons]}
+
+
+def sentence_of(reason: Mapping[str, Any]) -> str:
+    """The message and the remedy of a reason in a result, as one line for people."""
+    return " ".join(filter(None, (reason.get("message"), reason.get("remedy"))))
 
 
 def refused(code: str, message: str, remedy: str) -> Reason:

@@ -129,7 +129,7 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     moved = [pool["name"] for pool in _emptied(params, more) if pool in changing and pool["kind"].startswith("data")]
     return Words(
         system=more["product"],
-        changes=[each for each in changes if each],
+        changes=changes,
         stays=[f"image of {counted(len(imaged), 'pool')}"] if imaged else [],
         notes=[MOVED.format(name) for name in moved],
     )

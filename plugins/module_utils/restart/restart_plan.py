@@ -321,7 +321,7 @@ def _last(task: Task) -> Outcome:
 def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     changes = [settings_of_a_run(params["recoveries"]), "" if params["groups"] else "an annotation of each pod"]
     stays = ["the new configuration of each member"] if params["configuration"] else []
-    return Words(system=more["product"], changes=[each for each in changes if each], stays=stays)
+    return Words(system=more["product"], changes=changes, stays=stays)
 
 
 _PLAN = pool_order.CONTRACT.argument_spec

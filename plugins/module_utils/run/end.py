@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.verdict import remark
+from ..common.verdict import remark, sentence_of
 from ..common.words import unique
 from .record.phases import Deed, Event
 
@@ -144,8 +144,8 @@ class End:
             "upgrade_cause": " ".join(failures),
         }
 
-    def told(self) -> dict[str, Any]:
-        """The facts of the end for the module `tell`."""
+    def shown(self) -> dict[str, Any]:
+        """The facts of the end for the module `tell`, but for the record, which may be long."""
         passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
         added = self.found.added if self.event is not Event.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
@@ -157,7 +157,6 @@ class End:
             "aborted": self.event is Event.ABORTED,
             "not_put_back": bool(self.not_put_back),
             "waiting": self.waiting,
-            "record": self.found.ended.get("record") or {},
             "remarks": [*self.stays, *remarks],
         }
 
@@ -173,12 +172,12 @@ class End:
             "well": self.event is Event.COMPLETED,
             "proven": not (self.found.failure or self.found.gate.get("msg")),
             "recorded": self.recorded(),
-            "told": self.told(),
+            "shown": self.shown(),
             "statistics": self.statistics(),
             "last_words": LAST_WORDS[event].format(self.found.deed.value) if failed else "",
             "not_put_back": self.not_put_back,
             "acts": self.acts,
-            "stays": [" ".join(filter(None, (one["message"], one.get("remedy")))) for one in self.stays],
+            "stays": [sentence_of(one) for one in self.stays],
         }
 
     def _all_failures(self) -> list[str]:

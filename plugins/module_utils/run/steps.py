@@ -82,8 +82,10 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
         places = {step.name: place for place, step in enumerate(steps)}
         name = each["name"]
         if name in places:
-            steps[places[name] : places[name] + 1] = [] if _yes(each.get("skip")) else [_own(steps[places[name]], each)]
-        elif not _yes(each.get("skip")):
+            steps[places[name] : places[name] + 1] = (
+                [] if means_yes(each.get("skip")) else [_own(steps[places[name]], each)]
+            )
+        elif not means_yes(each.get("skip")):
             beside = each.get("before_step") or each.get("after_step")
             place = places[beside] if beside in places else len(steps)
             moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
@@ -101,9 +103,9 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
         if name in seen:
             yield f"{where} names the step {name} again: name each step once."
         adjusts = name in there and any(each.get(key) is not None for key in LIMITS)
-        if not _yes(each.get("skip")) and not each.get("tasks") and not adjusts:
+        if not means_yes(each.get("skip")) and not each.get("tasks") and not adjusts:
             yield f"{where} has no tasks: give the file of the tasks of the step {name}, or skip it."
-        if _yes(each.get("skip")) and name not in there:
+        if means_yes(each.get("skip")) and name not in there:
             yield f"{where} skips {name}, and there is no such step: there are {', '.join(sorted(there))}."
         if len(beside) > 1 or (beside and (name in there or each.get("moment"))):
             yield f"{where} has more than one place: give before_step, after_step or moment, and only to a new step."
@@ -113,7 +115,7 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
         seen.add(name)
 
 
-def _yes(value: object) -> bool:
+def means_yes(value: object) -> bool:
     """Whether a value means yes, as Ansible writes it in YAML and on a line of a shell."""
     return str(value).lower() in ("true", "yes", "on", "1")
 
@@ -124,4 +126,4 @@ def _own(step: Step, given: Mapping[str, Any]) -> Step:
     limited = replace(step, **limits)
     if not given.get("tasks"):
         return limited
-    return replace(limited, tasks=str(given["tasks"]), own=True, once=_yes(given.get("once")))
+    return replace(limited, tasks=str(given["tasks"]), own=True, once=means_yes(given.get("once")))

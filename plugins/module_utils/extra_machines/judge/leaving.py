@@ -7,10 +7,10 @@ Cluster API deletes of a MachineSet first the machines that are being deleted al
 by name (`machineset_deletion_order.go`). So the annotation has to stand on as many machines as are to go, and on none
 that has a member. It says nothing between several MachineSets, so a rollout has to end first.
 
-A mark of somebody else on a machine with a member stops everything, since that machine would go. Marks of a run are
-known by their value, so that those of a killed run are counted, or taken back. A member without a Kubernetes node is
-waited for: its volume may be on a machine that seems free. Seen in Cluster API v1.12.0, which chooses by chance among
-equal machines.
+A mark of another user or tool on a machine with a member stops everything, since that machine would go. Marks of a
+run are known by their value, so that those of a killed run are counted, or taken back. A member without a Kubernetes
+node is waited for: its volume may be on a machine that seems free. Seen in Cluster API v1.12.0, which chooses by
+chance among equal machines.
 """
 
 from __future__ import annotations

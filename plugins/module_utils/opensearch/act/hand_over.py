@@ -12,7 +12,7 @@ the elected one).
 
 An election that follows the death of a manager has to be found necessary by the others, and won by one of them, while
 shards fail over. All manager-eligible members of the batch are excluded, since the server chooses the successor at
-random. Of three managers a single one votes meanwhile, so it is kept short: two requests and the election.
+random. Of three managers a single one votes during that time, so it is kept short: two requests and the election.
 
 If none takes over in time, an elected manager that is alone in its batch goes as it is. If it shares the batch, the
 proof does not hold: allocation is put back, and the batch begins again without a hand-over, so that the others go

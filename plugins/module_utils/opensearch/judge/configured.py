@@ -8,7 +8,7 @@ one has no copy on a member of that version: the server makes the index there on
 (`IndicesService.createIndexService`; five failed attempts seen from 2.19.6 to 3.8.0, then yellow), and archives them
 only when a whole cluster starts again. A setting of the cluster stays without effect until the next change of settings.
 
-Members tell the settings with which they were started, so a configuration that has been mended since needs the check
+Members tell the settings with which they were started, so a configuration that has been fixed since needs the check
 skipped. For a target above the newest version of the table the plan says that it was not looked at.
 """
 

@@ -4,7 +4,7 @@
 """The documents of each index, as its primaries count them.
 
 The counts of each index at the start of a run are needed until its end: 10,000 indices take about 450,000 bytes of
-the record meanwhile. If that becomes too long, only the sums are kept (`run/record/size.py`).
+the record until then. If that becomes too long, only the sums are kept (`run/record/size.py`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Each request has an identity, and the agent carries it out only once. So it is s
 The agent speaks HTTP by itself, because the server of Python's standard library answers in pages, quotes the request,
 and waits for callers that send byte after byte. It is two files, which lie in one ConfigMap, since one would be
 longer than a file may be. It writes a stop to the disk before it sends the signal, with the identities of requests
-beside it, so that neither a container that restarts nor a late repetition undoes the last request. A process counts
+next to it, so that neither a container that restarts nor a late repetition undoes the last request. A process counts
 as running until all that it has started has ended: a shell that SIGTERM has ended may leave its server behind, which
 has the lock of its data path. The rest is found by its parents in `/proc`, and never ended by `kill(-1)`, which would
 reach other containers of a pod with a shared PID namespace. The checksum is that of the time before the start: the

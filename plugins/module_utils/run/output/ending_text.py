@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...common.verdict import sentence_of
 from ...common.words import duration, shortened
 from ..record.figures import longest_absence, seconds_between
 from ..record.record import Record
@@ -77,7 +78,7 @@ def _outcome(end: Ending, words: Words) -> Iterator[str]:
         yield "Checked only: nothing was changed."
     elif end.waiting:
         yield end.waiting_lead or NOTHING_MORE_NOW
-        yield from (f"  {_sentence(one)}" for one in end.waiting)
+        yield from (f"  {sentence_of(one)}" for one in end.waiting)
     elif end.planned:
         yield " · ".join(_done(end, words))
 
@@ -176,12 +177,7 @@ def _members(end: Ending) -> Iterator[str]:
 def _remarks(end: Ending) -> Iterator[str]:
     for one in end.remarks:
         if one not in end.waiting:
-            yield _sentence(one)
-
-
-def _sentence(reason: Mapping[str, Any]) -> str:
-    """The message of a reason, and its remedy."""
-    return " ".join(filter(None, (reason.get("message", ""), reason.get("remedy", ""))))
+            yield sentence_of(one)
 
 
 def _name(member: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...common.verdict import sentence_of
 from ...common.words import first_few
 from ..pace import duration_text
 from ..record.phases import Deed
@@ -35,7 +36,7 @@ class Words:
     system: str = ""
     """The name of the system for people."""
     changes: Sequence[str] = ()
-    """Things that are changed for the time of the run, and put back."""
+    """Things that are changed for the time of the run, and put back. Empty texts are left out, here and in `stays`."""
     stays: Sequence[str] = ()
     """Things that are changed and stay."""
     notes: Sequence[str] = ()
@@ -62,8 +63,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     """The lines of a plan, which is the result of `upgrade_plan` or of another module that plans."""
     batches = plan["batches"]
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
-    sentences = [" ".join(filter(None, (one["message"], one["remedy"]))) for one in remarks]
-    notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *sentences))]
+    notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *map(sentence_of, remarks)))]
     if not batches and not plan.get("asks_without_batches"):
         return [nothing_to_do(plan, words), *_told(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
@@ -83,7 +83,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
 def refusals(verdict: Mapping[str, Any]) -> list[str]:
     """One line for each reason of a result that refuses: the cause, and its fix beside it."""
     reasons = [one for one in verdict["reasons"] if one["state"] == "refused"]
-    return list(dict.fromkeys(" ".join(filter(None, (one["message"], one["remedy"]))) for one in reasons))
+    return list(dict.fromkeys(map(sentence_of, reasons)))
 
 
 def other_order(shown: Sequence[Sequence[str]], batches: Sequence[Mapping[str, Any]]) -> str:
@@ -184,10 +184,10 @@ def _summed_up(batches: Sequence[Mapping[str, Any]], numbers: range, words: Word
 
 
 def _touched(words: Words) -> Iterator[str]:
-    changes = [f"changes and puts back: {', '.join(words.changes)}"] if words.changes else []
-    stays = [f"stays: {', '.join(words.stays)}"] if words.stays else []
+    changes, stays = (", ".join(filter(None, each)) for each in (words.changes, words.stays))
+    parts = [f"changes and puts back: {changes}" if changes else "", f"stays: {stays}" if stays else ""]
     if changes or stays:
-        yield "  " + "     ".join((*changes, *stays))
+        yield "  " + "     ".join(filter(None, parts))
 
 
 def _points(plan: Mapping[str, Any]) -> Iterator[str]:

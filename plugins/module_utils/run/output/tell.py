@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `tell`: a plan, the end of a run, or other lines, as plain text."""
+"""The work of the module `tell`: the end of a run, or other lines, as plain text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...common.words import printable
 from ..record.record import Record
 from ..record.record_reading import parse_record
 from .ending_text import Ending, ending_lines
-from .plan_text import DEEDS, UPGRADE, Words, plan_lines
+from .plan_text import DEEDS, UPGRADE, Words
 
 _TEXTS: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 _REASONS: dict[str, Any] = {"type": "list", "elements": "dict", "default": []}
@@ -24,7 +24,6 @@ _REASONS: dict[str, Any] = {"type": "list", "elements": "dict", "default": []}
 CONTRACT = Contract(
     argument_spec={
         "lines": {"type": "list", "elements": "str"},
-        "plan": {"type": "dict"},
         "ending": {
             "type": "dict",
             "options": {
@@ -46,14 +45,10 @@ CONTRACT = Contract(
             },
         },
         "unit": {"type": "str", "default": "member"},
-        "system": {"type": "str", "default": ""},
         "deed": {"type": "str", "default": UPGRADE, "choices": [*DEEDS]},
-        "changes": _TEXTS,
-        "stays": _TEXTS,
-        "notes": _TEXTS,
     },
-    required_one_of=[("lines", "plan", "ending")],
-    mutually_exclusive=[("lines", "plan", "ending")],
+    required_one_of=[("lines", "ending")],
+    mutually_exclusive=[("lines", "ending")],
     guarded=False,
 )
 
@@ -61,14 +56,12 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Make the lines and say them."""
     params = task.params
-    words = Words(params["unit"], params["system"], params["changes"], params["stays"], params["notes"], params["deed"])
-    if params["plan"] is not None:
-        lines = plan_lines(params["plan"], words)
-    elif params["ending"] is not None:
-        facts = {**params["ending"], "record": _record(params["ending"]["record"])}
-        lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
-    else:
+    if params["ending"] is None:
         lines = params["lines"]
+    else:
+        facts = {**params["ending"], "record": _record(params["ending"]["record"])}
+        words = Words(params["unit"], deed=params["deed"])
+        lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
     for line in lines:
         task.voice.show(line)
     return Outcome(Verdict(), more={"lines": [printable(line) for line in lines]})

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from ...common.verdict import Reason, waiting
+from ..steps import means_yes
 from .conditions import Failure, StepState
 
 ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
@@ -132,6 +133,4 @@ def class_of(tried: Mapping[str, Any]) -> Failure | None:
     """The class of the error with which a step has failed now; None if it has not."""
     if not tried["failure"]:
         return None
-    # Ansible's own booleans come as texts from a template before ansible-core 2.19.
-    silent = str(tried["failure"].get("unreachable", "")).lower() in ("true", "1", "yes")
-    return Failure.UNREACHABLE if silent else Failure.FAILED
+    return Failure.UNREACHABLE if means_yes(tried["failure"].get("unreachable")) else Failure.FAILED

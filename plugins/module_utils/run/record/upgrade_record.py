@@ -132,30 +132,30 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
     said = str(tried["failure"].get("message", "") if failure else tried["waits"])
     seconds = now_seconds() - tried["since"]
     counted = {each.value: before.get(each.value, 0) + (each is failure) for each in Failure}
-    told: Mapping[str, Any] = {"unfinished_seconds": seconds, **counted}
+    known: Mapping[str, Any] = {"unfinished_seconds": seconds, **counted}
     remarks = Verdict()
     if failure or said:
         written, remarks = _written(task, store, StepState.IN_PROGRESS, said, failure)
-        told = {**told, **written}
-    times = told[failure.value] if failure else 0
-    this = Try(params["step"], tried, seconds, told["unfinished_seconds"], times, params["wait"])
-    following, told_late = this.next(), bool(tried["before"].get("told_late"))
-    late = this.late and following is Next.AGAIN and not told_late
+        known = {**known, **written}
+    times = known[failure.value] if failure else 0
+    this = Try(params["step"], tried, seconds, known["unfinished_seconds"], times, params["wait"])
+    following, noticed = this.next(), bool(tried["before"].get("noticed"))
+    notice = this.late and following is Next.AGAIN and not noticed
     failed = {"step": params["step"], **this.failed()} if following is Next.FAILED else {}
     if failure or not said or failed:
         summary = failed.get("message") or this.waits or tried["skipped"]
-        _told, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
+        _known, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
     if following is Next.AGAIN:
         task.voice.show(f"The step {params['step']} waits: {this.waits}")
         _pause(task, this)
     step = {
-        **told,
+        **known,
         "next": following.value,
         "reason": this.reason().as_result() if this.waits else {},
         "failure": failed,
-        "tell_late": late,
-        "told_late": told_late or late,
-        "counted": {each.value: told[each.value] for each in Failure},
+        "notice": notice,
+        "noticed": noticed or notice,
+        "counted": {each.value: known[each.value] for each in Failure},
     }
     return Outcome(remarks, more={"record": {}, "at": now_seconds(), "step": step})
 

@@ -6,7 +6,7 @@
 They are the only things that are written into a record without the lock. A batch asks for them as it begins, in the
 look that judges the end of the window, so they hold whoever runs the upgrade. The points are in the record from the
 start of a run, so that only a point that is waited for can be approved. No run waits for a person, since its settings
-would be in force meanwhile: it ends Paused.
+would be in force all that time: it ends Paused.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The places in which the request of an upgrade is kept, and in which its state is noted.
 
-The state is noted by an annotation, or by a file beside the request: a tool that keeps the document in Git would put
+The state is noted by an annotation, or by a file next to the request: a tool that keeps the document in Git would put
 back a change of its content.
 """
 

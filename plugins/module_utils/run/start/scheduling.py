@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade before its start: pending until its moment, late after it, failed after its window. Pure.
 
-It is written without the lock, over the version that was read, and has no run. Each look notes its findings beside
+It is written without the lock, over the version that was read, and has no run. Each look notes its findings next to
 those that are new or fixed, and the history grows only if there are some.
 """
 

@@ -53,7 +53,7 @@ def test_an_end_has_one_name_for_each_reader(found: Found, event: Event, state: 
     assert (end["event"], end["recorded"]["event"]) == (event.value, event.value)
     assert (end["state"], end["statistics"]["upgrade_state"]) == (state, statistics)
     assert (end["well"], bool(end["last_words"])) == (event is Event.COMPLETED, statistics == "refused")
-    assert end["told"]["aborted"] is (event is Event.ABORTED)
+    assert end["shown"]["aborted"] is (event is Event.ABORTED)
 
 
 def test_every_end_of_the_record_has_a_notice() -> None:
@@ -62,7 +62,7 @@ def test_every_end_of_the_record_has_a_notice() -> None:
 
 def test_an_end_that_could_not_be_recorded_is_a_failure_for_people_and_pipelines() -> None:
     end = End(Found(ended=result(reason("refused", "lock_lost"), msg="The lock is lost."))).as_result()
-    assert (end["event"], end["told"]["failures"]) == ("completed", ["The lock is lost."])
+    assert (end["event"], end["shown"]["failures"]) == ("completed", ["The lock is lost."])
     assert (end["statistics"]["upgrade_state"], end["statistics"]["upgrade_reasons"]) == ("refused", ["lock_lost"])
     assert end["last_words"].startswith("The upgrade has failed.")
 
@@ -70,7 +70,7 @@ def test_an_end_that_could_not_be_recorded_is_a_failure_for_people_and_pipelines
 def test_an_api_out_of_reach_is_named_once() -> None:
     away = result(reason("refused", "unreachable"), msg="The API is away.")
     end = End(Found(failure=STOPPED, put_back=[away, away])).as_result()
-    assert end["told"]["failures"] == ["Stopped at batch-02 (Prove it): The API is away."]
+    assert end["shown"]["failures"] == ["Stopped at batch-02 (Prove it): The API is away."]
     assert (end["codes"], end["not_put_back"]) == (["unreachable"], ["The API is away."])
 
 
@@ -95,9 +95,9 @@ def test_the_record_gets_the_health_the_acts_and_the_waits() -> None:
 
 
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:
-    codes = [one["code"] for one in End(Found(waiting=[LATE], added="machines of md-0")).told()["remarks"]]
+    codes = [one["code"] for one in End(Found(waiting=[LATE], added="machines of md-0")).shown()["remarks"]]
     assert codes == ["capacity_stays"]
-    assert End(Found(added="machines of md-0")).told()["remarks"] == []
+    assert End(Found(added="machines of md-0")).shown()["remarks"] == []
 
 
 def test_a_restart_is_called_so() -> None:

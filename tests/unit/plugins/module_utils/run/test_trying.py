@@ -119,7 +119,7 @@ def test_a_notice_that_it_is_late_is_due_once() -> None:
     first, _said = noted(since=old, waits="It is open.", late_after=10)
     second, _said = noted(since=old, waits="It is open.", late_after=10, before=first)
     single, _said = noted(wait=False, since=old, waits="It is open.", late_after=10)
-    assert [each["tell_late"] for each in (first, second, single)] == [True, False, False]
+    assert [each["notice"] for each in (first, second, single)] == [True, False, False]
     assert (single["next"], single["reason"]["code"]) == ("waiting", "step_late")
 
 
