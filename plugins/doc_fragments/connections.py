@@ -202,6 +202,15 @@ options:
           - The name of this cluster among those that share the Alertmanager. It is needed only if several Longhorns do,
             since these have no UUID by which their silences could be told apart.
         type: str
+  from_variables:
+    description:
+      - Which options that the task does not set are taken from the variables of a run, such as C(upgrade_namespace).
+      - With V(shared) it is the options that all tasks of a run share - the connections, the namespace, the lock, the
+        consents, the choice of checks, and the place of the record. With V(all) it is every option that has a variable,
+        as in the tasks of this collection's own roles.
+    type: str
+    choices: [none, shared, all]
+    default: none
   lock:
     description:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.

@@ -9,8 +9,8 @@ DOCUMENTATION = r"""
 name: steps
 short_description: Give the steps of a run in their order
 description:
-  - Gives the steps that a run takes at a moment, the collection's own and those that O(given) inserts, replaces and
-    skips. The playbooks refuse a list with a fault before.
+  - Gives the steps that a run takes at a moment - those of the collection whose variables are given, and what
+    C(upgrade_steps) inserts, replaces and skips. The playbooks refuse a list with a fault before.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -20,11 +20,6 @@ options:
     type: list
     elements: str
     required: true
-  given:
-    description: The steps as the variable C(upgrade_steps) has them.
-    type: list
-    elements: dict
-    default: []
 """
 
 EXAMPLES = r"""
@@ -47,7 +42,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.run.steps import in_order
+from ..module_utils.run.steps import ADDS, Moment, taken
+from ..plugin_utils.run_options import value_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -57,4 +53,18 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         """The steps."""
-        return [each.as_result() for each in in_order(kwargs.get("given") or []) if each.moment.value in terms]
+        defined = variables or {}
+
+        def given(name: str) -> Any:
+            return self._templar.template(defined[name]) if name in defined else None
+
+        plan = given("begin_plan") or {}
+
+        def has(needed: str) -> bool:
+            return bool(plan.get("adds") if needed == ADDS else value_of(needed, given))
+
+        steps = given("upgrade_steps") or []
+        commenced = bool(given("begin_commenced"))
+        return [
+            each.as_result() for moment in terms for each in taken(steps, Moment(moment), has, commenced=commenced)
+        ]

@@ -43,7 +43,7 @@ options:
     type: bool
     default: true
   image_timeout:
-    description: Seconds to wait for the images.
+    description: Seconds to wait for the images, if O(wait_timeout) is not more.
     type: int
     default: 300
   ephemeral:

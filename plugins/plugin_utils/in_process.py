@@ -36,6 +36,7 @@ from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
 from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
+from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import SCREEN, Voice, label_of, longest_of
@@ -111,7 +112,20 @@ class InProcessAction(ActionBase):
         """
         variables = dict(task_vars or {})
         self._speech = speech_of(str(self._task.get_path() or ""), self._task.action, self._task.args, variables)
+        self._task.args = self._with_given_options(self._task.args, variables)
         return self._speech.result(self._run_somewhere(tmp, variables))
+
+    def _with_given_options(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        def given(name: str) -> Any:
+            return self._templar.template(variables[name]) if name in variables else None
+
+        # The tasks of a system's role are part of its runs, also if the role is of another collection.
+        whole = self._speech.own or variables.get("ansible_role_name", "") == variables.get(SYSTEM)
+        level = ALL if whole else str(arguments.get(ASKED, NONE))
+        options = self._module().CONTRACT.argument_spec
+        more = given_options(self._task.action.rpartition(".")[2], options, arguments, level, given)
+        own = {name: as_list(value, options.get(name, {})) for name, value in arguments.items() if name != ASKED}
+        return {**more, **own}
 
     def _run_somewhere(self, tmp: str | None, variables: dict[str, Any]) -> Result:
         result: Result = super().run(tmp, variables)

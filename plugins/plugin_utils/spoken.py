@@ -18,6 +18,7 @@ from typing import Any
 
 from ..module_utils.common.arguments import KUBERNETES, OPENSEARCH
 from .connection_inputs import parts_of
+from .run_options import limit_of
 from .variables import PREFIX, table
 
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
@@ -27,8 +28,6 @@ PLAIN = tuple(
 )
 """Options whose variable has the same name with `upgrade_` before it. Options that are ordinary words, such as pools,
 are not among them: a sentence with such an option names its variable, too."""
-LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
-"""The variable for the `wait_timeout` of a module, or of one with an option."""
 OF_ENDS = ("begun", "ended")
 """The states of the module of a system whose patience is not that of its plan, and which no variable changes."""
 UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
@@ -92,7 +91,6 @@ def speech_of(
 ) -> Speech:
     """The words of a task at this path (file and line), from its module's name, its arguments and its variables."""
     module = action.rpartition(".")[2]
-    tasks = [f"{module} {option}={value}" for option, value in arguments.items()] + [module]
-    limits = () if arguments.get("state") in OF_ENDS else (LIMITS[each] for each in tasks if each in LIMITS)
+    limit = "" if arguments.get("state") in OF_ENDS else limit_of(module, arguments)
     whole = frozenset(name for name in CONNECTIONS if (variables or {}).get(f"{PREFIX}{name}"))
-    return Speech(path.startswith(OWN), next(iter(limits), ""), whole)
+    return Speech(path.startswith(OWN), limit, whole)

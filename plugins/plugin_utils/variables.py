@@ -22,6 +22,8 @@ FOLDER = Path(__file__).absolute().parents[2] / "meta" / "variables"
 EVERY, ANY = "every", "any"
 """In place of names of playbooks: those of every system, and any, though only one uses it."""
 SELECTORS = "selectors"
+LISTS = ("limit_of", "not_of", "option_of")
+"""The fields of an entry that are lists."""
 SPECIFIED = ("description", "type", "elements", "required", "choices", "default", "options")
 """The fields of an entry that an argument specification has, too."""
 
@@ -83,6 +85,13 @@ class Variable:
     limit_of: tuple[str, ...] = ()
     """The tasks of the roles whose `wait_timeout` it is: a module, or one with an option (`cluster_health_gate
     moment=joined`), which goes before the module alone."""
+    option_of: tuple[str, ...] | None = None
+    """The modules whose options it gives: a module, whose option has its name without the prefix, or one with another
+    option (`process_restart.way`). By default every module with an option of its name."""
+    not_of: tuple[str, ...] = ()
+    """Modules that have an option of its name, and do not take it."""
+    shared: bool = False
+    """Whether tasks of the user take it, too, where they ask for the variables that all tasks of a run share."""
     removed: str = ""
     """For a variable of a former version, what happens or is to be given instead of it."""
     made: bool = False
@@ -142,7 +151,7 @@ def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
         raise ValueError(f"{name}: {', '.join(sorted(unknown))} is no field.")
     taken = entry.get("playbooks", ())
     option = {key: entry[key] for key in SPECIFIED if key in entry}
-    more["limit_of"] = tuple(more.get("limit_of", ()))
+    more.update({each: tuple(more[each]) for each in LISTS if each in more})
     return Variable(name, frozenset([taken] if isinstance(taken, str) else taken), option, **more)
 
 

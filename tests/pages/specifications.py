@@ -19,6 +19,7 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS, table
 
 from tests.checks.tree import ROOT
+from tests.pages.module_tasks import handed_by
 
 SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
@@ -82,7 +83,7 @@ def _about(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(role: str, entry: str) -> dict[str, Any]:
-    read = read_by(role) if role in SHELLS else set()
+    read = read_by(role) if role in SHELLS else frozenset()
     place = role if role in SHELLS else playbook_of(role, entry)
     shown = [each for each in table().values() if place in each.playbooks or (each.name in read and not each.result)]
     found = {each.name: _linked(each.specification(place), {one.name for one in shown}) for each in shown}
@@ -116,6 +117,13 @@ def texts(role: str) -> list[str]:
     return [left_out.sub("", each.read_text("utf-8")) for each in sorted(paths)]
 
 
-def read_by(role: str) -> set[str]:
+def named_in(role: str) -> frozenset[str]:
     """The names of the variables that a role reads by name."""
-    return {name for text in texts(role) for name in READ.findall(text)}
+    return frozenset(name for text in texts(role) for name in READ.findall(text))
+
+
+@cache
+def read_by(role: str) -> frozenset[str]:
+    """Those, and the variables that give an option to a task of the role, and not to every task."""
+    tasks = sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
+    return named_in(role) | {name for path in tasks for name, *_option in handed_by(path) if not table()[name].shared}

@@ -7,7 +7,6 @@ object that a module hands to AnsibleModule.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
@@ -20,7 +19,7 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, Found
 
-from tests.unit.given_options import module_defaults_in, variables_of_options
+from tests.pages.module_tasks import contract_of, module_defaults_in, variables_given_to
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "stateful.upgrade"
@@ -34,12 +33,9 @@ TASK_FILES = sorted(
     for path in ROOT.glob(pattern)
 )
 GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-OF_THE_RUN = {
-    f"group/{COLLECTION}.all": {"lock": "{{ upgrade_lock }}"},
-    f"group/{COLLECTION}.namespaced": {"namespace": "{{ upgrade_namespace }}"},
-    f"group/{COLLECTION}.replacing": "{{ roll_of_batch }}",
-}
-"""The arguments that the playbooks give to the tasks of the roles by module_defaults."""
+OF_THE_RUN = {f"group/{COLLECTION}.replacing": "{{ roll_of_batch }}"}
+"""The arguments that the role roll gives to the tasks of the roles by module_defaults."""
+OF_BEGIN = yaml.safe_load((ROOT / "roles/begin/vars/main.yml").read_text(encoding="utf-8"))["begin_given"]
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 Json = Mapping[str, Any]
@@ -52,11 +48,6 @@ def documented(ansible_environment: Mapping[str, str]) -> dict[str, Json]:
     done = subprocess.run(command, env=dict(ansible_environment), check=False, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
     return {name.rpartition(".")[2]: answer for name, answer in json.loads(done.stdout).items()}
-
-
-def contract_of(module: str) -> Any:
-    """The contract that a module hands to AnsibleModule."""
-    return importlib.import_module(f"ansible_collections.{COLLECTION}.plugins.modules.{module}").CONTRACT
 
 
 def differences(options: Json, spec: Json, path: str = "") -> Iterator[str]:
@@ -101,15 +92,16 @@ def defaults_of(module: str, defaults: Json) -> Json:
 
 
 def options_given(value: Any) -> dict[str, Any]:
-    """The options of one entry of module_defaults, which is a dictionary or the lookup `given`."""
+    """The options of one entry of module_defaults, which is a dictionary or a variable that holds one."""
+    if value == "{{ begin_given }}":
+        return dict(OF_BEGIN)
     if value == "{{ roll_of_batch }}":
         return dict(yaml.safe_load((ROOT / "roles/roll/vars/main.yml").read_text())["roll_of_batch"])
     if value == "{{ finish_end.recorded }}":
         whole = {"before": {"status": "green"}, "green_seconds": 3}
         return dict(End(Found(gate=whole)).recorded())
-    options = {option: f"{{{{ {name} }}}}" for option, name in variables_of_options(value).items()} or value
-    assert isinstance(options, dict), f"{value} is neither options nor the lookup given"
-    return options
+    assert isinstance(value, dict), f"{value} is neither options nor a variable that holds them"
+    return value
 
 
 def stand_in(option: Json) -> Any:
@@ -157,14 +149,21 @@ def test_options_are_documented_as_they_are_accepted(module: str, documented: di
     assert not list(differences(documented[module]["doc"]["options"], contract_of(module).argument_spec))
 
 
-def checked_tasks(text: str, given: Json | None = None) -> Iterator[str]:
-    """The names of the collection's modules that these tasks or plays use; fails where one would refuse its task."""
+def checked_tasks(text: str, given: Json | None = None, *, own: bool = False) -> Iterator[str]:
+    """The names of the collection's modules that these tasks or plays use; fails where one would refuse its task.
+
+    The collection's own tasks get the options that variables give.
+    """
     for task in tasks_in(yaml.safe_load(text), given):
         for key in task:
             collection, _dot, name = key.rpartition(".")
             if collection == COLLECTION:
                 assert name in MODULES, f"{key} does not exist"
-                assert not errors_of(contract_of(name), task[key] or {}), task.get("name")
+                arguments = dict(task[key] or {})
+                if own:
+                    given_too = variables_given_to(name, arguments)
+                    arguments |= {option: f"{{{{ {variable} }}}}" for option, variable in given_too.items()}
+                assert not errors_of(contract_of(name), arguments), task.get("name")
                 yield name
 
 
@@ -175,7 +174,7 @@ def test_examples_use_what_exists(module: str, documented: dict[str, Json]) -> N
 
 def test_roles_and_playbooks_use_what_exists() -> None:
     given = {file: OF_THE_RUN if file.startswith("roles/") else None for file in TASK_FILES}
-    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text(), given[file])]
+    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text(), given[file], own=True)]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,10 +14,10 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, SERVING, table, taken_by
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, SERVING, names, table, taken_by
 
-from tests.pages.specifications import READ, SHELLS, read_by, texts
-from tests.unit.given_options import module_defaults_in, variables_of_options
+from tests.pages.module_tasks import contract_of, handed_by, module_tasks
+from tests.pages.specifications import READ, SHELLS, named_in, read_by, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
@@ -42,9 +41,10 @@ FLAT = frozenset(name for connection in HANDED_ON for name in parts_of(connectio
 OF_PLAYBOOKS = frozenset({"upgrade_record_retention", "upgrade_request"})
 """Variables that the first tasks of a playbook read, and no role."""
 TOLD = inputs.results()
+SHARED = names(lambda each: each.shared)
+"""Variables that give an option to every task that has it."""
 OF_EVERY_SYSTEM = {each.name: each.option for each in taken_by(EVERY)}
 COMPARED = ("type", "elements")
-MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
 Json = Mapping[str, Any]
 
@@ -66,66 +66,35 @@ def entry_points(role: str) -> Json:
     return entries
 
 
-def module_tasks(node: Any) -> Iterator[tuple[str, Json]]:
-    """(module, options) of the collection's modules, also inside blocks."""
-    for entry in node if isinstance(node, list) else []:
-        for key, value in entry.items():
-            if key.startswith("stateful.upgrade."):
-                yield key.rpartition(".")[2], value
-            elif key in {"block", "rescue", "always"}:
-                yield from module_tasks(value)
-
-
 def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
-    """(variable, module, option, default) wherever a task hands a variable of the role to a module."""
+    """(variable, module, option, default) wherever a task hands a variable of the role to a module.
+
+    Without a default it is the module's own, or that of the variable.
+    """
     for path in sorted((ROOT / "roles" / role / "tasks").glob("*.yml")):
         for module, options in module_tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
-            for option, value in options.items():
+            for option, value in (options or {}).items():
                 found = HANDED_OVER.match(value) if isinstance(value, str) else None
                 if found and READ.fullmatch(found[1]):
                     yield found[1], module, option, found[2]
-        yield from given_in(path)
-
-
-@cache
-def given_in(path: Path) -> list[tuple[str, str, str, str | None]]:
-    """The same for what a playbook or a task gives by `module_defaults`, except to all modules."""
-    return [*_given_in(path)]
-
-
-def _given_in(path: Path) -> Iterator[tuple[str, str, str, str | None]]:
-    groups = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-    for target, options in module_defaults_in(yaml.safe_load(path.read_text(encoding="utf-8"))):
-        name = target.rpartition(".")[2]
-        for option, variable in variables_of_options(options).items() if name != "all" else ():
-            if READ.fullmatch(variable):
-                modules = groups[name] if target.startswith("group/") else [name]
-                yield from ((variable, module, option, "omit") for module in modules)
-
-
-def handed_to_groups() -> Iterator[tuple[str, str, str, str | None]]:
-    """The same for all playbooks."""
-    for playbook in sorted((ROOT / "playbooks").glob("*.yml")):
-        yield from given_in(playbook)
+        yield from ((*each, None) for each in handed_by(path) if each[0] not in HANDED_ON | MADE)
 
 
 @pytest.mark.parametrize("role", SHELLS)
 def test_every_variable_of_a_shell_is_documented(role: str) -> None:
-    used = read_by(role) - TOLD
+    used = read_by(role) - TOLD - HANDED_ON - FLAT
     assert used - MADE <= specification(role).keys()
     assert specification(role).keys() <= used | MADE | HANDED_ON | OF_PLAYBOOKS
 
 
 @pytest.mark.parametrize("role", SYSTEMS)
 def test_every_variable_of_a_system_is_documented(role: str) -> None:
-    used = read_by(role) - TOLD
     of_shells = {name for shell in SHELLS for name in specification(shell)}
-    of_groups = {name for name, *_handed in handed_to_groups()}
-    assert used - MADE - of_shells <= specification(role).keys()
-    given = {name for path in (ROOT / "roles" / role / "tasks").glob("*.yml") for name, *_handed in given_in(path)}
+    assert named_in(role) - TOLD - MADE - of_shells <= specification(role).keys()
+    used = read_by(role)
     # It takes the steps of a batch from the other system for plain hosts.
     used |= read_by("opensearch") if role == "restart_hosts" else set()
-    assert specification(role).keys() <= used | given | of_shells | of_groups | HANDED_ON | OF_PLAYBOOKS
+    assert specification(role).keys() <= used | of_shells | SHARED | HANDED_ON | OF_PLAYBOOKS
 
 
 def test_a_request_is_read_by_every_playbook_that_upgrades_or_plans() -> None:
@@ -169,19 +138,18 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
 @pytest.mark.parametrize("role", ROLES)
 def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
     documented = {**(OF_EVERY_SYSTEM if role in SYSTEMS else {}), **specification(role)}
-    handed = [*handed_over(role), *(each for each in handed_to_groups() if each[0] in documented)]
+    handed = [each for each in handed_over(role) if each[0] in documented]
     assert handed or role in SHELLS
     for variable, module, option, default in handed:
         # The plan takes the options of every run; a run on plain hosts makes no single pass.
         if variable in MADE or (role, variable) == ("restart_hosts", "upgrade_wait"):
             continue
         said, where = documented[variable], (variable, module, option)
-        contract = importlib.import_module(MODULE + module).CONTRACT.argument_spec[option]
+        contract = contract_of(module).argument_spec[option]
         for key in COMPARED:
             assert said.get(key) == contract.get(key), (*where, key)
         assert sorted(said.get("choices", [])) == sorted(contract.get("choices", [])), where
-        if not said.get("required"):
-            assert default is not None, f"{where}: optional, but the task uses it as if it were given"
+        if not said.get("required") and default is not None:
             assert said.get("default") == (contract.get("default") if default == "omit" else yaml.safe_load(default)), (
                 where
             )
@@ -200,6 +168,8 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         without = MADE if system == "opensearch" else MADE | OF_PLAIN_HOSTS
         # A restart leads to no version that a user names.
         without |= {"target_version"} if system.startswith("restart") else set()
+        # Where these systems keep their lock is not for the user to say.
+        without |= {"upgrade_lock_kept_in"} if system in ("longhorn", "restart_hosts") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()
         # The check of the inputs takes these for every system from the shells.
@@ -214,7 +184,8 @@ CAPACITY = ("capacity.yml", "capacity_after.yml")
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> None:
-    always = HANDED_ON | {name for name, *_handed in handed_to_groups()}
+    always = {*HANDED_ON, *SHARED}
+    always |= {name for role in (*SHELLS, system) for name in read_by(role)}
     for shell in SHELLS:
         for path in (ROOT / "roles" / shell).glob("*/*.yml"):
             if path.parent.name != "meta" and path.name not in CAPACITY:

@@ -146,7 +146,12 @@ RECORD: Options = {
 }
 """The place of the record, by default the namespace where there is one, and a file elsewhere; and of its figures."""
 
-CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **ALERTMANAGER, **LOCK}
+VARIABLES: Options = {
+    "from_variables": {"type": "str", "choices": ["none", "shared", "all"], "default": "none"},
+}
+"""Read by the action plugins alone, which give the options that it asks for."""
+
+CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **ALERTMANAGER, **LOCK, **VARIABLES}
 """Every module of the action group accepts these, so that `module_defaults` can set them once for all."""
 
 CONSENT: Options = {

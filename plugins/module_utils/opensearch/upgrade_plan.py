@@ -105,7 +105,7 @@ def _returning(more: Mapping[str, Any]) -> list[admission.Planned]:
 def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
     # It waits even in one pass, at the end of which no throw-away pod may be left.
-    wait = {"wait": True, "wait_timeout": params["image_timeout"], "wait_sleep": 0.25}
+    wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
     work = image_pull if "plugins" in params["skip_checks"] else image_plugins
     return Part(work.run, work.CONTRACT.arguments(params, **own, **wait))
 

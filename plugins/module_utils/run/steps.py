@@ -11,7 +11,7 @@ list of steps is code of the user, so no request may hold it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -34,6 +34,8 @@ class Step:
     moment: Moment
     tasks: str
     """The file of its tasks; for a step of the collection its name in the role of the steps."""
+    needs: str = ""
+    """The variable without which a step of the collection has nothing to do."""
     own: bool = False
     """Whether the tasks are the user's."""
     once: bool = False
@@ -60,19 +62,21 @@ class Step:
         }
 
 
+ADDS = "adds"
+"""In place of a variable: the plan adds capacity for the time of the upgrade."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 KNOWN = (
-    Step("dependencies", Moment.BEFORE, "dependencies.yml"),
-    Step("alerts", Moment.BEFORE, "alerts.yml", once=True),
-    Step("nodes", Moment.BEFORE, "nodes.yml", once=True),
-    Step("capacity", Moment.BEFORE, "capacity.yml", once=True),
-    Step("silences", Moment.BEFORE, "silences.yml"),
-    Step("capacity_after", Moment.AFTER, "capacity_after.yml"),
-    Step("alerts_after", Moment.AFTER, "alerts.yml"),
-    Step("nodes_after", Moment.AFTER, "nodes.yml"),
+    Step("dependencies", Moment.BEFORE, "dependencies.yml", needs="upgrade_dependencies"),
+    Step("alerts", Moment.BEFORE, "alerts.yml", needs="upgrade_prometheus", once=True),
+    Step("nodes", Moment.BEFORE, "nodes.yml", needs="upgrade_node_selector", once=True),
+    Step("capacity", Moment.BEFORE, "capacity.yml", needs=ADDS, once=True),
+    Step("silences", Moment.BEFORE, "silences.yml", needs="upgrade_silences"),
+    Step("capacity_after", Moment.AFTER, "capacity_after.yml", needs=ADDS),
+    Step("alerts_after", Moment.AFTER, "alerts.yml", needs="upgrade_prometheus"),
+    Step("nodes_after", Moment.AFTER, "nodes.yml", needs="upgrade_node_selector"),
 )
-"""The steps of the collection, in their order. Each is taken if its variables are given."""
+"""The steps of the collection, in their order."""
 
 
 def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> list[Step]:
@@ -91,6 +95,20 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
             moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
             steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment, ""), each))
     return steps
+
+
+def taken(
+    given: Sequence[Mapping[str, Any]], moment: Moment, has: Callable[[str], bool], *, commenced: bool
+) -> list[Step]:
+    """The steps that a run takes at a moment; `has` says whether there is the thing that a step needs.
+
+    Once a batch of the upgrade has begun (`commenced`), those that only make sense before count as satisfied.
+    """
+    return [
+        step
+        for step in in_order(given)
+        if step.moment is moment and (step.own or has(step.needs)) and not (step.once and commenced)
+    ]
 
 
 def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> Iterator[str]:

@@ -262,7 +262,7 @@ def own_tasks(house: House, **failing: str) -> dict[str, Any]:
     """Files of the user's own tasks, of which each notes what it knows; the named moments fail then."""
     notes = house.file.with_name("notes")
     known = "{{ [upgrade_moment, (upgrade_batch | default({})).name | default('none'), upgrade_batches | length,"
-    line = known + " upgrade_digest, target_version, upgrade_run == begin_lock.run] | join(' ') }}"
+    line = known + " upgrade_digest, target_version, upgrade_run == upgrade_lock.run] | join(' ') }}"
     given = {}
     for moment in ("before", "between", "after"):
         file = house.file.with_name(f"{moment}.yml")

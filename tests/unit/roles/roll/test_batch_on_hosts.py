@@ -22,9 +22,9 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 
 OLD, NEW = "2.19.6", "3.8.0"
 BATCH = "batch-01"
-QUIET = {"upgrade_recoveries": 0}
+QUIET = {"upgrade_recoveries": 0, "upgrade_record_kept_in": "none"}
 FIXED = {"cluster.routing.rebalance.enable": "none"}
-"""With these nothing is set for the run, so that every change of settings is of the batch."""
+"""With these nothing is set for the run, so that every change of settings is of the batch, and no record is kept."""
 
 
 @contextmanager
@@ -98,10 +98,7 @@ def rolled(
     role = {"name": "stateful.upgrade.roll", "rolespec_validate": False}
     shown = {"ansible.builtin.debug": {"msg": "{{ [roll_took | default([]), roll_failure | default({})] }}"}}
     with served(servers) as url:
-        connection = {
-            "group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}},
-            "group/stateful.upgrade.recording": {"record_kept_in": "none"},
-        }
+        connection = {"group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}}}
         plays = [
             {
                 "hosts": f"{BATCH},es-*",

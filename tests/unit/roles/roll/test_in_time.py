@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.pages.module_tasks import variables_given_to
+
 TASKS = Path(__file__).resolve().parents[4] / "roles" / "opensearch" / "tasks"
 
 
@@ -18,6 +20,6 @@ def test_a_member_that_is_down_has_its_own_time(name: str) -> None:
     module = "stateful.upgrade.pod_ondelete_roll"
     followed = [task[module] for task in tasks if module in task]
     assert followed
-    assert not any("wait_timeout" in task for task in followed), "it comes from the options of the batch"
-    of_batch = yaml.safe_load((TASKS.parents[1] / "roll" / "vars" / "main.yml").read_text())["roll_of_batch"]
-    assert of_batch["wait_timeout"].partition("|")[0] == "{{ upgrade_member_timeout "
+    assert {variables_given_to("pod_ondelete_roll", task)["wait_timeout"] for task in followed} == {
+        "upgrade_member_timeout"
+    }

@@ -124,7 +124,7 @@ def codes(result: Json) -> list[str]:
 
 
 def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(modules: Modules) -> None:
-    result = modules.plan(image_timeout=7, take_over="night", zone_attribute="rack")
+    result = modules.plan(image_timeout=700, take_over="night", zone_attribute="rack")
     assert (result["verdict"]["state"], result["digest"]) == ("passed", "p1")
     assert modules.names() == sorted(["pool_order", *ASKED])
     asked = dict(modules.asked)
@@ -134,7 +134,7 @@ def test_everything_is_asked_once_and_an_image_for_each_pool_that_changes(module
     assert asked["cluster_health_gate"]["batches"] == [["data-1"], ["data-0"]]
     assert asked["cluster_health_gate"]["zone_attribute"] == "rack"
     image = asked["image_plugins"]
-    assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 7)
+    assert (image["pool"], image["image"], image["wait_timeout"]) == ("data", "opensearch:3.8.0", 700)
     assert image["target_version"] == "3.8.0"
     assert asked["admission"]["planned"] == [
         admission.Planned("data", ["data-0", "data-1"], "opensearch", "opensearch:3.8.0")

@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of a task that the variables of its run give, so that no task of a role repeats them.
+
+The table of variables says which option of which module a variable gives. The collection's own tasks take all of them.
+Other tasks take none, or those that they ask for with `from_variables`. An option that the task itself sets stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
+from .variables import PREFIX, Variable, table
+
+ASKED = "from_variables"
+"""The option with which a task asks for them."""
+SYSTEM = f"{PREFIX}system"
+"""The variable with the role of the system."""
+NONE, SHARED, ALL = "none", "shared", "all"
+"""Its values."""
+GROUPS = f"{PREFIX}groups"
+"""The groups of plain hosts, which are in no namespace, and whose lock is in the cluster itself."""
+LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
+"""The variable for the `wait_timeout` of a module, or of one with an option."""
+
+
+class Given(Protocol):
+    """The values that a user has given."""
+
+    def __call__(self, name: str, /) -> Any:
+        """The value of a variable, without templates; None if it is not defined."""
+
+
+def given_options(
+    module: str, options: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any], level: str, given: Given
+) -> dict[str, Any]:
+    """The options of a module that variables give, without those that the task sets in `arguments`.
+
+    `options` is its argument specification, and `level` a value of `from_variables`. A variable that is not defined, or
+    an empty text, null or an empty dictionary, gives its own default if that of the option is another, or nothing.
+    """
+    if level == NONE or ASKED not in options:
+        return {}
+    found = {
+        option: _value(name, given, options[option].get("default"))
+        for option, name in variables_of(module, frozenset(options), shared=level == SHARED).items()
+        if option not in arguments
+    }
+    limit = limit_of(module, arguments)
+    if level == ALL and limit and "wait_timeout" not in arguments:
+        found["wait_timeout"] = given(limit)
+    if given(GROUPS):
+        found |= _of_plain_hosts(options, arguments)
+    return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
+
+
+def as_list(value: Any, option: Mapping[str, Any]) -> Any:
+    """A text with commas that a task gives to an option that is a list of texts, as that list; anything else as it is."""
+    return listed(value) if option.get("type") == "list" and option.get("elements") == "str" else value
+
+
+def limit_of(module: str, arguments: Mapping[str, Any]) -> str:
+    """The variable for the `wait_timeout` of a task; empty if there is none."""
+    tasks = [f"{module} {option}={value}" for option, value in arguments.items()] + [module]
+    return next((LIMITS[each] for each in tasks if each in LIMITS), "")
+
+
+@lru_cache(maxsize=None)
+def variables_of(module: str, options: frozenset[str], *, shared: bool) -> Mapping[str, str]:
+    """The variable of each of the options of a module that has one; `shared` leaves those that all tasks share."""
+    return {
+        option: each.name
+        for each in table().values()
+        if each.shared or (each.playbooks and not shared)
+        for option in _options_of(each, module)
+        if option in options
+    }
+
+
+def _options_of(variable: Variable, module: str) -> Iterator[str]:
+    """The options of a module that a variable gives, if it has them."""
+    own = variable.name.removeprefix(PREFIX)
+    if variable.option_of is None:
+        yield from () if module in variable.not_of else (own,)
+        return
+    for each in variable.option_of:
+        name, _dot, option = each.partition(".")
+        if name == module:
+            yield option or own
+
+
+def value_of(name: str, given: Given) -> Any:
+    """The value of a variable: a connection with its flat variables, and a text with commas as the list it stands for."""
+    if name in CONNECTIONS:
+        names = (name, NAMESPACE, *parts_of(name))
+        return merged(name, {each: value for each in names if (value := given(each)) is not None})
+    value = given(name)
+    return listed(value) if is_list(name) else value
+
+
+def _value(name: str, given: Given, otherwise: Any) -> Any:
+    """The value of a variable for an option with the default `otherwise`."""
+    value = given(name)
+    default = table()[name].option.get("default", otherwise)
+    return default if unanswered(value) and default != otherwise else value_of(name, given)
+
+
+def _of_plain_hosts(options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The members are in no namespace, though a file of variables may serve several playbooks."""
+    own = {"namespace": None, "kept_in": "opensearch"}
+    return {name: value for name, value in own.items() if name in options and name not in arguments}
