@@ -65,6 +65,4 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
         steps = given("upgrade_steps") or []
         commenced = bool(given("begin_commenced"))
-        return [
-            each.as_result() for moment in terms for each in taken(steps, Moment(moment), has, commenced=commenced)
-        ]
+        return [each.as_result() for moment in terms for each in taken(steps, Moment(moment), has, commenced=commenced)]

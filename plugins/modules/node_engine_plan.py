@@ -58,7 +58,8 @@ options:
   image_timeout:
     description:
       - Seconds to wait for the throw-away pods that prove the new image. Each Kubernetes node of the order that does
-        not name the image gets one, unless O(accept_unverified) has V(unlisted_images). It waits at least O(wait_timeout).
+        not name the image gets one, unless O(accept_unverified) has V(unlisted_images).
+      - It waits at least O(wait_timeout).
     type: int
     default: 300
   announce:

@@ -36,7 +36,8 @@ from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
 from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
-from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options
+from .batch_of_run import batch_of_run
+from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options, is_given
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import SCREEN, Voice, label_of, longest_of
@@ -123,7 +124,11 @@ class InProcessAction(ActionBase):
         whole = self._speech.own or variables.get("ansible_role_name", "") == variables.get(SYSTEM)
         level = ALL if whole else str(arguments.get(ASKED, NONE))
         options = self._module().CONTRACT.argument_spec
-        more = given_options(self._task.action.rpartition(".")[2], options, arguments, level, given)
+        name = self._task.action.rpartition(".")[2]
+        more = given_options(name, options, arguments, level, given)
+        batch = batch_of_run(variables, given) if level == ALL else None
+        of_batch = batch.options(name, arguments) if batch is not None else {}
+        more |= {option: value for option, value in of_batch.items() if option in options and is_given(value)}
         own = {name: as_list(value, options.get(name, {})) for name, value in arguments.items() if name != ASKED}
         return {**more, **own}
 

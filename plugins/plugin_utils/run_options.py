@@ -10,7 +10,7 @@ Other tasks take none, or those that they ask for with `from_variables`. An opti
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any, Protocol
 
 from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
@@ -55,11 +55,16 @@ def given_options(
         found["wait_timeout"] = given(limit)
     if given(GROUPS):
         found |= _of_plain_hosts(options, arguments)
-    return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
+    return {option: value for option, value in found.items() if is_given(value)}
+
+
+def is_given(value: Any) -> bool:
+    """Whether a value is more than an empty text, null or an empty dictionary."""
+    return value != {} and not unanswered(value)
 
 
 def as_list(value: Any, option: Mapping[str, Any]) -> Any:
-    """A text with commas that a task gives to an option that is a list of texts, as that list; anything else as it is."""
+    """A text with commas for an option that is a list of texts, as that list; anything else as it is."""
     return listed(value) if option.get("type") == "list" and option.get("elements") == "str" else value
 
 
@@ -69,7 +74,7 @@ def limit_of(module: str, arguments: Mapping[str, Any]) -> str:
     return next((LIMITS[each] for each in tasks if each in LIMITS), "")
 
 
-@lru_cache(maxsize=None)
+@cache
 def variables_of(module: str, options: frozenset[str], *, shared: bool) -> Mapping[str, str]:
     """The variable of each of the options of a module that has one; `shared` leaves those that all tasks share."""
     return {
@@ -94,7 +99,7 @@ def _options_of(variable: Variable, module: str) -> Iterator[str]:
 
 
 def value_of(name: str, given: Given) -> Any:
-    """The value of a variable: a connection with its flat variables, and a text with commas as the list it stands for."""
+    """The value of a variable: a connection with its flat variables in it, and a text with commas as a list."""
     if name in CONNECTIONS:
         names = (name, NAMESPACE, *parts_of(name))
         return merged(name, {each: value for each in names if (value := given(each)) is not None})

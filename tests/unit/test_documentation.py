@@ -18,6 +18,7 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, Found
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import REPLACING
 
 from tests.pages.module_tasks import contract_of, module_defaults_in, variables_given_to
 
@@ -33,8 +34,8 @@ TASK_FILES = sorted(
     for path in ROOT.glob(pattern)
 )
 GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-OF_THE_RUN = {f"group/{COLLECTION}.replacing": "{{ roll_of_batch }}"}
-"""The arguments that the role roll gives to the tasks of the roles by module_defaults."""
+OF_BATCH = {name: {"pools": [], "batch": []} for name in REPLACING} | {"upgrade_record": {"batch": "batch-01"}}
+"""The arguments that tasks of a role get from their batch."""
 OF_BEGIN = yaml.safe_load((ROOT / "roles/begin/vars/main.yml").read_text(encoding="utf-8"))["begin_given"]
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
@@ -95,8 +96,6 @@ def options_given(value: Any) -> dict[str, Any]:
     """The options of one entry of module_defaults, which is a dictionary or a variable that holds one."""
     if value == "{{ begin_given }}":
         return dict(OF_BEGIN)
-    if value == "{{ roll_of_batch }}":
-        return dict(yaml.safe_load((ROOT / "roles/roll/vars/main.yml").read_text())["roll_of_batch"])
     if value == "{{ finish_end.recorded }}":
         whole = {"before": {"status": "green"}, "green_seconds": 3}
         return dict(End(Found(gate=whole)).recorded())
@@ -149,12 +148,12 @@ def test_options_are_documented_as_they_are_accepted(module: str, documented: di
     assert not list(differences(documented[module]["doc"]["options"], contract_of(module).argument_spec))
 
 
-def checked_tasks(text: str, given: Json | None = None, *, own: bool = False) -> Iterator[str]:
+def checked_tasks(text: str, *, own: bool = False) -> Iterator[str]:
     """The names of the collection's modules that these tasks or plays use; fails where one would refuse its task.
 
     The collection's own tasks get the options that variables give.
     """
-    for task in tasks_in(yaml.safe_load(text), given):
+    for task in tasks_in(yaml.safe_load(text)):
         for key in task:
             collection, _dot, name = key.rpartition(".")
             if collection == COLLECTION:
@@ -162,6 +161,7 @@ def checked_tasks(text: str, given: Json | None = None, *, own: bool = False) ->
                 arguments = dict(task[key] or {})
                 if own:
                     given_too = variables_given_to(name, arguments)
+                    arguments = {**OF_BATCH.get(name, {}), **arguments}
                     arguments |= {option: f"{{{{ {variable} }}}}" for option, variable in given_too.items()}
                 assert not errors_of(contract_of(name), arguments), task.get("name")
                 yield name
@@ -173,8 +173,7 @@ def test_examples_use_what_exists(module: str, documented: dict[str, Json]) -> N
 
 
 def test_roles_and_playbooks_use_what_exists() -> None:
-    given = {file: OF_THE_RUN if file.startswith("roles/") else None for file in TASK_FILES}
-    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text(), given[file], own=True)]
+    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text(), own=True)]
 
 
 @pytest.mark.parametrize("module", MODULES)

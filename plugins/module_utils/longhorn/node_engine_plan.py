@@ -118,7 +118,15 @@ def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
         return replace(proven, verdict=combine((rights, proven.verdict)))
 
     # It waits even in one pass, at the end of which no throw-away pod may be left.
-    yield Part(run, {**params, "wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25})
+    yield Part(
+        run,
+        {
+            **params,
+            "wait": True,
+            "wait_timeout": max(params["image_timeout"], params["wait_timeout"]),
+            "wait_sleep": 0.25,
+        },
+    )
 
 
 def _rights(task: Task, client: KubernetesClient, way: Way, *, proves: bool) -> Verdict:

@@ -1,0 +1,130 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A batch that is under way, judged from the results of its tasks so far. Pure.
+
+A member that is down is waited for also when the time of its batch is over: the limits are for what comes before the
+next member goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.verdict import State
+from ..common.words import unique
+
+Result = Mapping[str, Any]
+"""The result of a task."""
+
+ALWAYS_HELD_BY = ("roll_soaked", "roll_begun")
+"""The tasks that hold up a batch also in a run that waits: for a pause, an approval or a request that has changed."""
+UNTOUCHED = "untouched"
+KEPT = "batch_upgraded"
+"""The code of a batch that another user or tool has upgraded."""
+LONGEST = 2_147_483_647
+
+
+@dataclass(frozen=True)
+class OfHosts:
+    """The members of a batch on hosts of the inventory."""
+
+    started: Sequence[str]
+    """Those on whose hosts all has succeeded."""
+    joined: Result
+    """The gate that has waited for them; empty if it was not reached."""
+
+
+@dataclass(frozen=True)
+class BatchSoFar:
+    """A batch and the results of its tasks."""
+
+    batch: Mapping[str, Any]
+    """The batch as the plan has it."""
+    results: Sequence[tuple[str, Result]] = ()
+    """Each result with the name under which it was registered, in the order of their tasks."""
+    now: int = 0
+    """The time, in seconds since 1970, like the next."""
+    deadline: int = 0
+    """The end of the time of the run; 0 without a limit."""
+    timeout: int = 7200
+    """The seconds of the batch after which no further member goes down."""
+    waits: bool = True
+    """Whether the run waits (`upgrade_wait`)."""
+    hosts: OfHosts | None = None
+    """None if its members are no hosts of the inventory."""
+
+    def held_up(self) -> list[Result]:
+        """The reasons of the tasks that wait, if that holds the batch up.
+
+        In one pass nothing follows a task that waits. A task that is refused does not wait, whatever else it says: its
+        failure is told.
+        """
+        holding = [each for name, each in self.results if not self.waits or name in ALWAYS_HELD_BY]
+        waiting = State.WAITING.value
+        return [
+            reason
+            for result in holding
+            if result.get("verdict", {}).get("state") == waiting
+            for reason in _reasons(result)
+            if reason["state"] == waiting
+        ]
+
+    def upgraded(self) -> bool:
+        """Whether the gate has found that another user or tool has upgraded the batch."""
+        return KEPT in {reason["code"] for _name, result in self.results for reason in _reasons(result)}
+
+    def seconds_left(self) -> int:
+        """The seconds in which a further member may go down, at least 1."""
+        until = self.began + self.timeout
+        return min(max(until - self.now, 1), max(self.deadline - self.now, 1) if self.deadline else LONGEST)
+
+    @property
+    def began(self) -> int:
+        """The time of its start; now if its start was refused or is yet to come."""
+        return int(dict(self.results).get("roll_begun", {}).get("at") or self.now)
+
+    def record(self) -> dict[str, Any]:
+        """The options of the module that records the batch."""
+        results = [each for _name, each in self.results]
+        return {
+            "results": self.members(),
+            "waited": unique(each for result in results for each in result.get("waited", ())),
+            "acts": unique(each for result in results for each in result.get("actions", ())),
+            "health": next(filter(None, map(_health, results)), ""),
+            "green_seconds": self.green_seconds(),
+        }
+
+    def green_seconds(self) -> int | None:
+        """The seconds after which the gate found the cluster green after the batch before; None if it is not known."""
+        known = (each.get("green_seconds") for _name, each in self.results)
+        return next((seconds for seconds in known if seconds is not None), None)
+
+    def members(self) -> list[Result]:
+        """The outcome of each member."""
+        if self.hosts is not None:
+            return self._members_on_hosts(self.hosts)
+        found: dict[str, Result] = {}
+        for each in (member for _name, result in self.results for member in result.get("members", ())):
+            if found.get(each["name"], {}).get("action", UNTOUCHED) == UNTOUCHED:
+                found[each["name"]] = each
+        return list(found.values())
+
+    def _members_on_hosts(self, hosts: OfHosts) -> list[Result]:
+        if self.upgraded():
+            return [{"name": name, "action": "kept", "total_seconds": None} for name in self.batch["members"]]
+        back = hosts.started if hosts.joined.get("verdict", {}).get("state") == State.PASSED.value else ()
+        seconds = self.now - self.began
+        return [{"name": name, "action": "restarted", "total_seconds": seconds} for name in back]
+
+
+def _reasons(result: Result) -> Sequence[Result]:
+    found: Sequence[Result] = result.get("verdict", {}).get("reasons", ())
+    return found
+
+
+def _health(result: Result) -> str:
+    before = result.get("before")
+    return str(before.get("status", "")) if isinstance(before, Mapping) else ""

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The failure of a task of a run, of this collection or of the user. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..common.verdict import State
+
+HIDDEN = "its result is hidden by no_log"
+NO_ANSWER = "-1"
+"""The status that `ansible.builtin.uri` reports for a server that does not answer."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that has failed."""
+
+    task: str
+    message: str
+    codes: Sequence[str]
+    """The codes of its reasons; those that were given if it has none."""
+    unreachable: bool
+    """Whether a host or a server gave no answer."""
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def failure_of(task: Mapping[str, Any], result: Mapping[str, Any], otherwise: Sequence[str] = ()) -> Failure:
+    """The failure in the variables that Ansible gives to a rescue; `otherwise` are codes in place of none."""
+    reasons = (result.get("verdict") or {}).get("reasons", ())
+    codes = [each["code"] for each in reasons if each["state"] == State.REFUSED.value]
+    hidden = str(task.get("no_log") or "").lower() in ("true", "yes", "1", "on")
+    return Failure(
+        task=str(task.get("name") or task.get("action") or ""),
+        message=HIDDEN if hidden else str(result.get("msg") or "failed"),
+        codes=codes or list(otherwise),
+        unreachable=bool(result.get("unreachable"))
+        or str(result.get("status", "")) == NO_ANSWER
+        or any(code.endswith("unreachable") for code in codes),
+    )

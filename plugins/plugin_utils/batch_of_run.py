@@ -1,0 +1,187 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The batch of a host of the play Roll, read from its variables, and the options that tasks get from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..module_utils.run.batch import BatchSoFar, OfHosts
+from .registered import OF_BATCH, registered
+from .run_options import Given
+
+GROUP = "stateful_upgrade_batches"
+"""The group of the hosts that are batches, in their order."""
+REPLACING = ("pod_ondelete_roll", "process_restart")
+"""The modules that replace pods or processes of a batch, or follow them."""
+
+
+@dataclass(frozen=True)
+class BatchOfRun:
+    """The batch of this host."""
+
+    so_far: BatchSoFar
+    given: Given
+    variables: Mapping[str, Any]
+
+    def options(self, module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that it gives to a task of the collection."""
+        batch, state = self.so_far.batch, arguments.get("state")
+        if module == "upgrade_record" and state == "batch":
+            return self._of_record(arguments)
+        if module in REPLACING and "batch" not in arguments:
+            return {
+                "pools": batch["pools"],
+                "batch": batch["members"],
+                "expected": self._expected(),
+                "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
+                "green_seconds": self.so_far.green_seconds(),
+            }
+        if module == "cluster_health_gate":
+            limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
+            before = limits if arguments.get("moment") == "before_batch" else {}
+            return {"expected": self._expected(), **before}
+        if module == "shard_allocation" and state == "drained":
+            return {"wait_timeout": self.so_far.seconds_left()}
+        return {}
+
+    def _expected(self) -> Any:
+        """The members that are to be there. Those that batches before this one have removed are expected no more."""
+        return self.so_far.batch.get("expected") or self.given("upgrade_all_members")
+
+    def _of_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        of_batch = {"batch": self.so_far.batch["name"]}
+        if arguments.get("batch_state") == "upgrading":
+            own = {"deadline": self.so_far.deadline, "pause_at": self.given("upgrade_pause_at")}
+            return {**of_batch, **own, "requested": self.given("begin_asked")}
+        if arguments.get("batch_state") == "waiting":
+            return {**of_batch, "results": self.so_far.members()}
+        of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
+        return {**of_batch, **self.so_far.record(), **of_failure}
+
+    def _of_failure(self) -> dict[str, Any]:
+        failure = localhost(self.variables).get("roll_failure", {})
+        return {"summary": failure.get("message"), "codes": failure.get("codes")}
+
+    def done_before(self) -> str:
+        """The time at which the batch before this one was done; empty for the first one of the run, or if the user's
+        own tasks came in between."""
+        if self.own_files():
+            return ""
+        hosts = self.variables["groups"].get(GROUP, [])
+        here = hosts.index(self._host) if self._host in hosts else 0
+        before = self.variables["hostvars"][hosts[here - 1]].get("upgrade_batch_host", "") if here else ""
+        recorded = self.variables["hostvars"][before].get("roll_recorded", {}) if before else {}
+        return str(recorded.get("at") or "")
+
+    @property
+    def _host(self) -> str:
+        return str(self.variables["inventory_hostname"])
+
+    def is_first(self) -> bool:
+        """Whether it is the first one of the run."""
+        return self._host == next(iter(self.variables["groups"].get(GROUP, ())), self._host)
+
+    def own_files(self) -> list[str]:
+        """The files of the user's own tasks that come before this batch."""
+        return [] if self.variables.get("ansible_check_mode") else files(self.given(self._own_variable()))
+
+    def _own_variable(self) -> str:
+        return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
+
+    def as_result(self) -> dict[str, Any]:
+        """Plain data, for the roles."""
+        hosts = self.so_far.hosts
+        return {
+            "held_up": self.so_far.held_up(),
+            "upgraded": self.so_far.upgraded(),
+            "members": self.so_far.members(),
+            "seconds_left": self.so_far.seconds_left(),
+            "own_moment": "before" if self.is_first() else "between",
+            "own_variable": self._own_variable(),
+            "own_files": self.own_files(),
+            "gate": self.gate(),
+            "started": [] if hosts is None else hosts.started,
+            "troubles": [] if hosts is None else troubles(self.variables, self.so_far.batch),
+        }
+
+    def gate(self) -> dict[str, Any]:
+        """The options of the gate of an OpenSearch batch, which is repeated for what is left of the batch.
+
+        Members that somebody else has upgraded are let through, but not those that are replaced for a changed template.
+        On plain hosts no batch is divided.
+        """
+        batch, before = self.so_far.batch, self.given("roll_before") or {}
+        return {
+            "wait_timeout": int(self.given("upgrade_gate_timeout") or 1800),
+            "wait_limit": self.so_far.seconds_left(),
+            "skip_upgraded": not batch.get("outdated") and not batch.get("restarts"),
+            "drained": batch.get("drained", []),
+            "waited": sum(each["seconds"] for each in before.get("waited", ())),
+            "target_version": self.given("target_version"),
+            **({} if self.so_far.hosts else {"split_after": 60}),
+        }
+
+
+def batch_of_run(
+    variables: Mapping[str, Any], given: Given, clock: Callable[[], float] = time.time
+) -> BatchOfRun | None:
+    """The batch of the host with these variables; None if it has none. `given` gives a variable without templates."""
+    batch = given("upgrade_batch")
+    if not isinstance(batch, Mapping):
+        return None
+    so_far = BatchSoFar(
+        batch,
+        registered(variables, OF_BATCH),
+        int(clock()),
+        deadline=int(given("upgrade_deadline") or 0) if int(given("upgrade_run_timeout") or 0) else 0,
+        timeout=int(given("upgrade_batch_timeout") or 7200),
+        waits=_yes(given("upgrade_wait")),
+        hosts=_hosts(variables, given, batch),
+    )
+    return BatchOfRun(so_far, given, variables)
+
+
+def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The variables of the controller, which has those of the whole run."""
+    found: Mapping[str, Any] = variables.get("hostvars", {}).get("localhost", {})
+    return found
+
+
+def files(given: Any) -> list[str]:
+    """Paths that a variable gives, as one text with commas, or as a list of such texts."""
+    texts = [given] if isinstance(given, str) else given or []
+    return [path.strip() for text in texts for path in str(text).split(",") if path.strip()]
+
+
+def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
+    """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
+    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
+    hosts = _places(variables, batch)
+    failed = {
+        host: hostvars[host]["roll_failed"] for host in hosts if host in playing and "roll_failed" in hostvars[host]
+    }
+    return [f"{host}, {said}" for host, said in failed.items()] + [
+        f"{host} could not be reached any more" for host in hosts if host not in playing
+    ]
+
+
+def _places(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
+    return [variables["upgrade_places"][member] for member in batch["members"]]
+
+
+def _hosts(variables: Mapping[str, Any], given: Given, batch: Mapping[str, Any]) -> OfHosts | None:
+    if not given("upgrade_places"):
+        return None
+    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
+    places: Sequence[tuple[str, str]] = list(zip(batch["members"], _places(variables, batch), strict=True))
+    well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
+    return OfHosts(well, given("roll_joined") or {})
+
+
+def _yes(value: Any) -> bool:
+    return str("true" if value in (None, "") else value).lower() in ("true", "yes", "on", "1", "y", "t")
