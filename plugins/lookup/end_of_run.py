@@ -47,23 +47,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.run.end import End, Found
-from ..module_utils.run.record.phases import Deed
-from ..plugin_utils.registered import OF_SETTLING, registered
-
-SILENCES = "settle_silenced"
-RESULTS = {
-    "failure": "roll_failure",
-    "waiting": "roll_waiting",
-    "gate": "finish_gate",
-    "silences": SILENCES,
-    "own_failures": "finish_own_failures",
-    "own_codes": "finish_step_codes",
-    "remarks": "finish_remarks",
-    "added": "steps_added",
-    "ended": "finish_ended",
-}
-"""The variables that have the results of the tasks of a run."""
+from ..plugin_utils.of_run import Run
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -74,10 +58,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
     ) -> list[dict[str, Any]]:
         """The end of the run."""
         defined = variables or {}
-        found = {field: self._templar.template(defined[name]) for field, name in RESULTS.items() if name in defined}
-        plan = defined.get("begin_plan") or {}
-        put_back = [each for _name, each in registered(defined, OF_SETTLING, without={SILENCES})]
-        # A run goes on with the things that its next one needs, and settling alone names them.
-        left = [{"verdict": each["left"]} for each in put_back if "left" in each and not plan]
-        deed = Deed(plan.get("deed") or Deed.UPGRADE)
-        return [End(Found(**found, put_back=[*put_back, *left], deed=deed)).as_result()]
+
+        def given(name: str) -> Any:
+            return self._templar.template(defined[name]) if name in defined else None
+
+        return [Run(given, defined).end().as_result()]

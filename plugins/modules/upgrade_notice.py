@@ -9,8 +9,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: upgrade_notice
-short_description: Tell a state of an upgrade to a webhook, once
+short_description: Tell a state of an upgrade to its request and to a webhook
 description:
+  - Notes a state of an upgrade at its request, in the place from which that was read.
   - Sends a state of an upgrade to a URL, as JSON by POST. The record of the upgrade knows which notices were sent, so
     that a run that goes on, and single passes, tell each state once. Without a record each is sent.
   - If a run is killed between the notice and its note in the record, the next one sends it again, with the same header
@@ -23,7 +24,9 @@ options:
   url:
     description: The URL of the webhook. It is never shown, since it may hold a secret.
     type: str
-    required: true
+  source:
+    description: The place of the request, see M(stateful.upgrade.upgrade_request).
+    type: str
   state:
     description: The state that is told, such as V(started) or V(completed).
     type: str

@@ -57,7 +57,8 @@ class BatchOfRun:
         of_batch = {"batch": self.so_far.batch["name"]}
         if arguments.get("batch_state") == "upgrading":
             own = {"deadline": self.so_far.deadline, "pause_at": self.given("upgrade_pause_at")}
-            return {**of_batch, **own, "requested": self.given("begin_asked")}
+            request = localhost(self.variables).get("begin_request") or {}
+            return {**of_batch, **own, "requested": {name: request[name] for name in ("source", "digest") if request}}
         if arguments.get("batch_state") == "waiting":
             return {**of_batch, "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}

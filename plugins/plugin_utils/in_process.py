@@ -37,6 +37,7 @@ from ..module_utils.common.words import printable
 from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
+from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options, is_given
 from .spoken import Speech, speech_of
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
@@ -117,20 +118,28 @@ class InProcessAction(ActionBase):
         return self._speech.result(self._run_somewhere(tmp, variables))
 
     def _with_given_options(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        def given(name: str) -> Any:
-            return self._templar.template(variables[name]) if name in variables else None
-
+        """The arguments of the task, and those that the variables of its run give."""
+        name, options = self._task.action.rpartition(".")[2], self._module().CONTRACT.argument_spec
+        own = {option: as_list(value, options.get(option, {})) for option, value in arguments.items()}
         # The tasks of a system's role are part of its runs, also if the role is of another collection.
         whole = self._speech.own or variables.get("ansible_role_name", "") == variables.get(SYSTEM)
-        level = ALL if whole else str(arguments.get(ASKED, NONE))
-        options = self._module().CONTRACT.argument_spec
-        name = self._task.action.rpartition(".")[2]
-        more = given_options(name, options, arguments, level, given)
-        batch = batch_of_run(variables, given) if level == ALL else None
-        of_batch = batch.options(name, arguments) if batch is not None else {}
-        more |= {option: value for option, value in of_batch.items() if option in options and is_given(value)}
-        own = {name: as_list(value, options.get(name, {})) for name, value in arguments.items() if name != ASKED}
-        return {**more, **own}
+        level = ALL if whole else str(own.pop(ASKED, NONE))
+        words = words_of_notice(name, own)
+
+        def given(variable: str) -> Any:
+            if variable not in variables:
+                return None
+            if words:
+                with self._templar.set_temporary_context(available_variables={**variables, **words}):
+                    return self._templar.template(variables[variable])
+            return self._templar.template(variables[variable])
+
+        found = given_options(name, options, own, level, given)
+        if level == ALL:
+            found |= Run(given, variables).options(name, options, own)
+            batch = batch_of_run(variables, given)
+            found |= batch.options(name, own) if batch is not None else {}
+        return {**{option: value for option, value in found.items() if option in options and is_given(value)}, **own}
 
     def _run_somewhere(self, tmp: str | None, variables: dict[str, Any]) -> Result:
         result: Result = super().run(tmp, variables)

@@ -34,9 +34,13 @@ TASK_FILES = sorted(
     for path in ROOT.glob(pattern)
 )
 GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
-OF_BATCH = {name: {"pools": [], "batch": []} for name in REPLACING} | {"upgrade_record": {"batch": "batch-01"}}
-"""The arguments that tasks of a role get from their batch."""
-OF_BEGIN = yaml.safe_load((ROOT / "roles/begin/vars/main.yml").read_text(encoding="utf-8"))["begin_given"]
+OF_RUN: Mapping[str, Json] = {
+    **{name: {"pools": [], "batch": []} for name in REPLACING},
+    **{name: {"event": "completed"} for name in MODULES if name.endswith("_plan")},
+    "upgrade_record": {"batch": "batch-01"},
+    "tell": {"ending": {"target_version": "3.8.0"}},
+}
+"""The arguments that tasks of a role get from their run or their batch."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 Json = Mapping[str, Any]
@@ -94,8 +98,6 @@ def defaults_of(module: str, defaults: Json) -> Json:
 
 def options_given(value: Any) -> dict[str, Any]:
     """The options of one entry of module_defaults, which is a dictionary or a variable that holds one."""
-    if value == "{{ begin_given }}":
-        return dict(OF_BEGIN)
     if value == "{{ finish_end.recorded }}":
         whole = {"before": {"status": "green"}, "green_seconds": 3}
         return dict(End(Found(gate=whole)).recorded())
@@ -161,7 +163,8 @@ def checked_tasks(text: str, *, own: bool = False) -> Iterator[str]:
                 arguments = dict(task[key] or {})
                 if own:
                     given_too = variables_given_to(name, arguments)
-                    arguments = {**OF_BATCH.get(name, {}), **arguments}
+                    of_run = {} if "lines" in arguments else OF_RUN.get(name, {})
+                    arguments = {**of_run, **arguments}
                     arguments |= {option: f"{{{{ {variable} }}}}" for option, variable in given_too.items()}
                 assert not errors_of(contract_of(name), arguments), task.get("name")
                 yield name

@@ -125,6 +125,11 @@ class End:
         """The cause of the end, a line for each; empty for a good one."""
         return "\n".join(self.failures or [str(one["message"]) for one in self.waiting])
 
+    @property
+    def proven(self) -> bool:
+        """Whether the whole was proven."""
+        return not (self.found.failure or self.found.gate.get("msg"))
+
     def recorded(self) -> dict[str, Any]:
         """The options with which the module of the system records the end."""
         gate = self.found.gate
@@ -170,7 +175,7 @@ class End:
             "summary": self.summary,
             "codes": self.codes,
             "well": self.event is Event.COMPLETED,
-            "proven": not (self.found.failure or self.found.gate.get("msg")),
+            "proven": self.proven,
             "recorded": self.recorded(),
             "shown": self.shown(),
             "statistics": self.statistics(),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `upgrade_notice`: a state of an upgrade is sent to a webhook, once.
+"""The work of the module `upgrade_notice`: a state of an upgrade is noted at its request, and sent to a webhook once.
 
 The notice is sent first, and its key is noted in the record then: a kill in between sends it twice with one key, and
 never loses it. It needs no lock, since the record is written over the version that was read.
@@ -23,6 +23,8 @@ from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
 from ..record.record_keeping import change_record
 from ..record.upgrade_record import store_of
+from ..start.request import Requested
+from ..start.upgrade_request import STATES, note_state
 from .notices import content_of, is_told, notice_key, with_notice
 
 CONTRACT = Contract(
@@ -30,7 +32,8 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **RECORD,
         "namespace": {"type": "str"},
-        "url": {"type": "str", "required": True, "no_log": True},
+        "url": {"type": "str", "no_log": True},
+        "source": {"type": "str"},
         "state": {"type": "str", "required": True},
         "cause": {"type": "str", "default": ""},
         "codes": {"type": "list", "elements": "str", "default": []},
@@ -44,6 +47,18 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Tell the state unless it was told already. No upgrade fails because nobody listens."""
+    _note(task)
+    return _notice(task) if task.params["url"] else Outcome(Verdict(), bool(task.journal.as_result()))
+
+
+def _note(task: Task) -> None:
+    """Note the state at the request, if it is one that a request has."""
+    source, state = task.params["source"], task.params["state"]
+    if source and state in STATES:
+        note_state(task, Requested(source, ""), state, task.params["cause"])
+
+
+def _notice(task: Task) -> Outcome:
     host = urlsplit(task.params["url"]).hostname
     if urlsplit(task.params["url"]).scheme not in ("http", "https") or not host:
         raise refusal(
@@ -58,9 +73,9 @@ def run(task: Task) -> Outcome:
         said = " ".join(reason.message for reason in error.verdict.reasons)
     except NoAnswer as error:
         said = f"{host} does not take it: {error}."
-    return Outcome(
-        Verdict((remark("notice_not_sent", f"The notice was not sent. {said}"),)), bool(task.journal.as_result())
-    )
+    told = f"The notice was not sent. {said}"
+    task.voice.show(told)
+    return Outcome(Verdict((remark("notice_not_sent", told),)), bool(task.journal.as_result()))
 
 
 def _told(task: Task, host: str) -> Outcome:

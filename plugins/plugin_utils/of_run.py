@@ -1,0 +1,134 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The run as a whole, read from the variables of localhost, and the options that the collection's tasks get from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..module_utils.run.end import End, Found
+from ..module_utils.run.record.phases import Deed
+from .batch_of_run import GROUP, files
+from .registered import OF_SETTLING, registered
+from .run_options import Given, value_of
+
+SILENCES = "settle_silenced"
+RESULTS = {
+    "failure": "roll_failure",
+    "waiting": "roll_waiting",
+    "gate": "finish_gate",
+    "silences": SILENCES,
+    "own_failures": "finish_own_failures",
+    "own_codes": "finish_step_codes",
+    "remarks": "finish_remarks",
+    "added": "steps_added",
+    "ended": "finish_ended",
+}
+"""The variables with the results of the tasks of a run, by the field of `Found`."""
+OF_PLANS = {"announce", "confirmed", "lease_duration"}
+"""Options that every module has that plans, begins and ends the runs of a system."""
+OWN_TASKS = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after", "upgrade_steps")
+"""The tasks of the user, during which the lock is not renewed."""
+LEASE = 900
+"""Seconds for which the lock lasts then."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, as its variables have it. `given` gives one without templates; None if it is not defined."""
+
+    given: Given
+    variables: Mapping[str, Any]
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan; empty before there is one."""
+        return self.given("begin_plan") or {}
+
+    def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that it gives to a task of the collection; `options` are the names of all that the module has."""
+        if set(options) >= OF_PLANS:
+            return self._to_end() if arguments.get("state") == "ended" else self._to_begin()
+        if module == "upgrade_notice":
+            request = self.given("begin_request") or {}
+            return {"plan": self.plan, "source": request.get("source") if request.get("noted") else None}
+        if module == "tell" and "lines" not in arguments:
+            return {"unit": self.plan.get("unit"), "deed": self.plan.get("deed"), "ending": self.ending()}
+        if module == "cluster_health_gate" and arguments.get("moment") == "after_upgrade":
+            return {"since": self._last_done()}
+        return {}
+
+    def requested(self) -> dict[str, str]:
+        """The request that the run carries out; empty without one."""
+        request = self.given("begin_request")
+        return {name: request[name] for name in ("source", "digest")} if request else {}
+
+    def end(self) -> End:
+        """The end of the run, or of settling without one, from the results of its tasks so far."""
+        found = {field: value for field, name in RESULTS.items() if (value := self.given(name)) is not None}
+        put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
+        # A run goes on with the things that its next one needs, and settling alone names them.
+        left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
+        deed = Deed(self.plan.get("deed") or Deed.UPGRADE)
+        return End(Found(**found, put_back=[*put_back, *left], deed=deed))
+
+    def ending(self) -> dict[str, Any]:
+        """The facts of the end for people, in the words of the system."""
+        plan, end = self.plan, self.end()
+        shown = end.proven and not self.variables.get("ansible_check_mode")
+        return {
+            **end.shown(),
+            "target_version": plan.get("target_version"),
+            "put_back": self.given("finish_put_back") or "",
+            "waiting_lead": self.given("finish_pass_over") or "",
+            "planned": bool(plan.get("batches")),
+            "found": (self.given("finish_found") or "") if shown else "",
+            "record": (self.given("finish_ended") or {}).get("record", {}),
+            "record_name": (plan.get("lock") or {}).get("name", ""),
+            "took": self.given("roll_took") or [],
+            "outdated": plan.get("outdated", []),
+        }
+
+    def _to_begin(self) -> dict[str, Any]:
+        """A run waits for its start, and announces itself; a plan that is only shown does not."""
+        acts = bool(self.given("begin_acts"))
+        own = any(self.given(name) for name in OWN_TASKS) or self.given("begin_members") is not None
+        return {
+            "state": self.given("begin_state"),
+            "announce": acts,
+            "at": self.given("upgrade_at") if acts else None,
+            "confirmed": self.given("begin_confirmed"),
+            "lease_duration": (self.given("upgrade_lease_duration") or LEASE) if own else None,
+            "request": self.requested(),
+            "show": bool(self.given("begin_shows")),
+            "shown": self.given("begin_shown"),
+            "groups": self.given("begin_members"),
+        }
+
+    def _to_end(self) -> dict[str, Any]:
+        return {**self.end().recorded(), "groups": self.given("begin_members")}
+
+    def _last_done(self) -> str:
+        """The time at which the last batch was done; empty if none was."""
+        hostvars = self.variables.get("hostvars", {})
+        for host in self.variables.get("groups", {}).get(GROUP, [])[-1:]:
+            batch = hostvars[host].get("upgrade_batch_host", "")
+            return str((hostvars[batch].get("roll_recorded", {}) if batch else {}).get("at") or "")
+        return ""
+
+    def files_after(self) -> list[str]:
+        """The files of the user's own tasks after the last batch."""
+        return files(self.given("upgrade_tasks_after"))
+
+    def listens(self) -> bool:
+        """Whether anybody is told the state of the upgrade."""
+        return self.given("begin_request") is not None or bool(value_of("upgrade_webhook", self.given))
+
+
+def words_of_notice(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The variable with the words of a notice, for the content that a user gives it."""
+    words = {name: arguments.get(name, "") for name in ("state", "cause")}
+    return {"upgrade_notice": {**words, "codes": arguments.get("codes", [])}} if module == "upgrade_notice" else {}
