@@ -168,7 +168,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         without = MADE if system == "opensearch" else MADE | OF_PLAIN_HOSTS
         # A restart leads to no version that a user names.
         without |= {"target_version"} if system.startswith("restart") else set()
-        # Where these systems keep their lock is not for the user to say.
+        # These systems have one place for their lock.
         without |= {"upgrade_lock_kept_in"} if system in ("longhorn", "restart_hosts") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()

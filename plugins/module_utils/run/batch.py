@@ -107,7 +107,9 @@ class BatchSoFar:
         if self.hosts is not None:
             return self._members_on_hosts(self.hosts)
         found: dict[str, Result] = {}
-        for each in (member for _name, result in self.results for member in result.get("members", ())):
+        # Some modules name members, and say nothing of their outcome.
+        told = (each for _name, result in self.results for each in result.get("members", ()))
+        for each in (member for member in told if isinstance(member, Mapping)):
             if found.get(each["name"], {}).get("action", UNTOUCHED) == UNTOUCHED:
                 found[each["name"]] = each
         return list(found.values())

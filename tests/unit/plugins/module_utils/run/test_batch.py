@@ -52,7 +52,11 @@ def test_a_member_counts_as_the_task_that_has_touched_it_says() -> None:
     untouched = {"name": "data-0", "action": "untouched"}
     replaced = {"name": "data-1", "action": "replaced", "total_seconds": 8}
     followed = [{"name": "data-1", "action": "followed"}, {"name": "data-0", "action": "followed"}]
-    seen = batch(("roll_replaced", {"members": [replaced, untouched]}), ("roll_ready", {"members": followed}))
+    seen = batch(
+        ("roll_soaked", {"members": ["data-2"]}),
+        ("roll_replaced", {"members": [replaced, untouched]}),
+        ("roll_ready", {"members": followed}),
+    )
     assert seen.members() == [replaced, followed[1]]
 
 
