@@ -204,7 +204,8 @@ options:
         type: str
   from_variables:
     description:
-      - The options that the task takes from the variables of a run, such as C(upgrade_namespace), if it does not set them.
+      - The options that the task takes from the variables of a run, such as C(upgrade_namespace), if it does not set
+        them.
       - With V(shared) it is the options that all tasks of a run share - the connections, the namespace, the lock, the
         consents, the choice of checks, and the place of the record. With V(all) it is every option that has a variable,
         as in the tasks of this collection's own roles.

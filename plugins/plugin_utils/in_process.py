@@ -113,8 +113,11 @@ class InProcessAction(ActionBase):
             AnsibleError: from ansible-core, for what it refuses before any module runs.
         """
         variables = dict(task_vars or {})
-        self._speech = speech_of(str(self._task.get_path() or ""), self._task.action, self._task.args, variables)
+        path, action = str(self._task.get_path() or ""), self._task.action
+        self._speech = speech_of(path, action, self._task.args, variables)
         self._task.args = self._with_given_options(self._task.args, variables)
+        # The limit that its sentences name depends on all options.
+        self._speech = speech_of(path, action, self._task.args, variables)
         return self._speech.result(self._run_somewhere(tmp, variables))
 
     def _with_given_options(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..module_utils.run.end import End, Found
 from ..module_utils.run.record.phases import Deed
-from .batch_of_run import GROUP, files
+from .batch_of_run import GROUP
 from .registered import OF_SETTLING, registered
-from .run_options import Given, value_of
+from .run_options import Given
 
 SILENCES = "settle_silenced"
 RESULTS = {
@@ -118,14 +118,6 @@ class Run:
             batch = hostvars[host].get("upgrade_batch_host", "")
             return str((hostvars[batch].get("roll_recorded", {}) if batch else {}).get("at") or "")
         return ""
-
-    def files_after(self) -> list[str]:
-        """The files of the user's own tasks after the last batch."""
-        return files(self.given("upgrade_tasks_after"))
-
-    def listens(self) -> bool:
-        """Whether anybody is told the state of the upgrade."""
-        return self.given("begin_request") is not None or bool(value_of("upgrade_webhook", self.given))
 
 
 def words_of_notice(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ TASK_FILES = sorted(
 GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))["action_groups"]
 OF_RUN: Mapping[str, Json] = {
     **{name: {"pools": [], "batch": []} for name in REPLACING},
-    **{name: {"event": "completed"} for name in MODULES if name.endswith("_plan")},
+    **{name: {"event": "completed"} for name in MODULES if "event" in contract_of(name).argument_spec},
     "upgrade_record": {"batch": "batch-01"},
     "tell": {"ending": {"target_version": "3.8.0"}},
 }

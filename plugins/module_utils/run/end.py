@@ -127,8 +127,9 @@ class End:
 
     @property
     def proven(self) -> bool:
-        """Whether the whole was proven."""
-        return not (self.found.failure or self.found.gate.get("msg"))
+        """Whether the whole was proven. A run that waits for its next one skips the last gate, and proves nothing."""
+        failure, gate = self.found.failure, self.found.gate
+        return bool(gate) and not (failure or gate.get("msg") or gate.get("skipped"))
 
     def recorded(self) -> dict[str, Any]:
         """The options with which the module of the system records the end."""

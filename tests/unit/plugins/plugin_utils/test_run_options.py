@@ -42,7 +42,12 @@ def test_an_option_that_the_task_sets_stays() -> None:
 
 
 def test_a_variable_without_a_value_gives_nothing() -> None:
-    variables: dict[str, Any] = {"upgrade_take_over": None, "upgrade_image": "", "upgrade_opensearch": {}, "upgrade_lock": {}}
+    variables: dict[str, Any] = {
+        "upgrade_take_over": None,
+        "upgrade_image": "",
+        "upgrade_opensearch": {},
+        "upgrade_lock": {},
+    }
     assert not given(variables, "upgrade_plan").keys() & {"take_over", "image", "opensearch", "lock"}
 
 
