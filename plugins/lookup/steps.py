@@ -42,8 +42,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..module_utils.run.steps import ADDS, Moment, taken
-from ..plugin_utils.run_options import value_of
+from ..module_utils.run.steps import Moment
+from ..plugin_utils.step_of_run import steps_of
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -58,11 +58,4 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         def given(name: str) -> Any:
             return self._templar.template(defined[name]) if name in defined else None
 
-        plan = given("begin_plan") or {}
-
-        def has(needed: str) -> bool:
-            return bool(plan.get("adds") if needed == ADDS else value_of(needed, given))
-
-        steps = given("upgrade_steps") or []
-        commenced = bool(given("begin_commenced"))
-        return [each.as_result() for moment in terms for each in taken(steps, Moment(moment), has, commenced=commenced)]
+        return [each.as_result() for moment in terms for each in steps_of(given, Moment(moment))]

@@ -58,8 +58,13 @@ options:
         description: The reason that the step is not done; empty if it is.
         type: str
         default: ''
-      skipped:
-        description: The reason that the upgrade goes on without it.
+      reasons:
+        description: The reasons in the results of its tasks. It is not done while one of them waits.
+        type: list
+        elements: dict
+        default: []
+      without:
+        description: The thing that the upgrade goes on without if the step has failed; empty if it stops.
         type: str
         default: ''
       since:
@@ -339,8 +344,10 @@ usual_seconds:
 step:
   description:
     - The seconds since which the step is not completed, and how often it has failed since, by class.
-    - With O(tried) also C(next), which is C(done), C(again), C(waiting) or C(failed), with the C(reason) to wait or the
-      C(failure).
+      One that an earlier run has gone on without has the cause as C(skipped).
+    - With O(tried) also C(next), which is C(done), C(again), C(waiting), C(skipped) or C(failed), with the C(reason) to
+      wait, the C(failure), the C(notice) that is due, C(remarks), and whether its changes are to be taken back
+      (C(takes_back)).
   returned: with O(state=step), if there is a record
   type: dict
   sample: {unfinished_seconds: 40, failed: 1, unreachable: 0}

@@ -40,6 +40,7 @@ from .batch_of_run import batch_of_run
 from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options, is_given
 from .spoken import Speech, speech_of
+from .step_of_run import options_of_step
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
 from .voice import SCREEN, Voice, label_of, longest_of
 
@@ -140,6 +141,7 @@ class InProcessAction(ActionBase):
         found = given_options(name, options, own, level, given)
         if level == ALL:
             found |= Run(given, variables).options(name, options, own)
+            found |= options_of_step(name, own, given, variables)
             batch = batch_of_run(variables, given)
             found |= batch.options(name, own) if batch is not None else {}
         return {**{option: value for option, value in found.items() if option in options and is_given(value)}, **own}

@@ -14,6 +14,7 @@ from ..module_utils.run.record.phases import Deed
 from .batch_of_run import GROUP
 from .registered import OF_SETTLING, registered
 from .run_options import Given
+from .step_of_run import added as added_capacity
 
 SILENCES = "settle_silenced"
 RESULTS = {
@@ -24,7 +25,6 @@ RESULTS = {
     "own_failures": "finish_own_failures",
     "own_codes": "finish_step_codes",
     "remarks": "finish_remarks",
-    "added": "steps_added",
     "ended": "finish_ended",
 }
 """The variables with the results of the tasks of a run, by the field of `Found`."""
@@ -69,11 +69,17 @@ class Run:
     def end(self) -> End:
         """The end of the run, or of settling without one, from the results of its tasks so far."""
         found = {field: value for field, name in RESULTS.items() if (value := self.given(name)) is not None}
+        failed = self.given("steps_failure")
+        if failed is not None and "failure" not in found:
+            said = f"The step {failed['step']} has failed ({failed['task']}): {failed['message']}"
+            found |= {"own_failures": [said], "own_codes": failed["codes"]}
+        found |= {"waiting": found.get("waiting") or self.given("steps_waiting") or []}
         put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
         # A run goes on with the things that its next one needs, and settling alone names them.
         left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
         deed = Deed(self.plan.get("deed") or Deed.UPGRADE)
-        return End(Found(**found, put_back=[*put_back, *left], deed=deed))
+        added = added_capacity(self.given, self.variables)
+        return End(Found(**found, put_back=[*put_back, *left], added=added, deed=deed))
 
     def ending(self) -> dict[str, Any]:
         """The facts of the end for people, in the words of the system."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-OF_BATCH, OF_SETTLING, OF_STEP = "roll_", "settle_", "steps_"
+OF_BATCH, OF_SETTLING = "roll_", "settle_"
 SIGNS = frozenset({"failed", "verdict"})
 """A result has one of these fields at least."""
 

@@ -23,8 +23,13 @@ from tests.pages.module_tasks import handed_by
 
 SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
-READ_BY_CODE = {"begin": ("of_run.py",), "finish": ("of_run.py",), "roll": ("batch_of_run.py",)}
-"""The files of plugin_utils that read variables for the tasks of a role."""
+READ_BY_CODE = {
+    "begin": ("plugin_utils/of_run.py",),
+    "finish": ("plugin_utils/of_run.py",),
+    "roll": ("plugin_utils/batch_of_run.py",),
+    "steps": ("plugin_utils/step_of_run.py", "module_utils/run/steps.py"),
+}
+"""The files of plugins that read variables for the tasks of a role."""
 HEAD = "---\n# The options are made by code from meta/variables (make pages).\n"
 READ = re.compile(r"\b(?:target_version|upgrade_\w+)\b")
 """The name of a variable in a text."""
@@ -129,7 +134,7 @@ def read_by(role: str) -> frozenset[str]:
     """Those, and the variables that give an option to a task of the role, and not to every task."""
     tasks = sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
     given = {name for path in tasks for name, *_option in handed_by(path) if not table()[name].shared}
-    code = [ROOT / "plugins" / "plugin_utils" / name for name in READ_BY_CODE.get(role, ())]
+    code = [ROOT / "plugins" / name for name in READ_BY_CODE.get(role, ())]
     return (
         named_in(role) | given | {name for path in code for name in READ.findall(path.read_text()) if name in table()}
     )

@@ -180,21 +180,17 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         assert not specification(system).keys() & MADE
 
 
-CAPACITY = ("capacity.yml", "capacity_after.yml")
-"""The tasks of the role steps for a system that adds capacity."""
-
-
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> None:
     always = {*HANDED_ON, *SHARED}
     always |= {name for role in (*SHELLS, system) for name in read_by(role)}
     for shell in SHELLS:
         for path in (ROOT / "roles" / shell).glob("*/*.yml"):
-            if path.parent.name != "meta" and path.name not in CAPACITY:
+            if path.parent.name != "meta":
                 always |= {*READ.findall(re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE))}
     own = entry_points(system)
     for entry, options in specified(f"stateful.upgrade.{system}").items():
-        read = always | ({"upgrade_capacity_policy"} if "upgrade_extra_member" in options else set())
+        read = always - ({"upgrade_capacity_policy"} if "upgrade_extra_member" not in options else set())
         read |= OF_PLAYBOOKS if "upgrade_request" in options else set()
         assert options.keys() - own[entry]["options"].keys() <= read, entry
 

@@ -47,6 +47,17 @@ class Step:
     retries: int = 0
     retries_unreachable: int = 0
     """The times that it may fail before it has failed for good, by the class of the error."""
+    undone_by: str = ""
+    """The file with the tasks that take back the changes of a step that has failed."""
+    policy: str = ""
+    """The variable that says whether the upgrade goes on without the step; empty if it never does."""
+    without: str = ""
+    """The thing that the upgrade then goes on without."""
+
+    @property
+    def results(self) -> str:
+        """The beginning of the names under which a step of the collection registers results."""
+        return f"steps_{self.tasks.removesuffix('.yml')}"
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -59,6 +70,7 @@ class Step:
             "late_after": self.late_after,
             "retries": self.retries,
             "retries_unreachable": self.retries_unreachable,
+            "undone_by": self.undone_by,
         }
 
 
@@ -70,9 +82,18 @@ KNOWN = (
     Step("dependencies", Moment.BEFORE, "dependencies.yml", needs="upgrade_dependencies"),
     Step("alerts", Moment.BEFORE, "alerts.yml", needs="upgrade_prometheus", once=True),
     Step("nodes", Moment.BEFORE, "nodes.yml", needs="upgrade_node_selector", once=True),
-    Step("capacity", Moment.BEFORE, "capacity.yml", needs=ADDS, once=True),
+    Step(
+        "capacity",
+        Moment.BEFORE,
+        "add_capacity.yml",
+        needs=ADDS,
+        once=True,
+        undone_by="remove_capacity.yml",
+        policy="upgrade_capacity_policy",
+        without="additional capacity",
+    ),
     Step("silences", Moment.BEFORE, "silences.yml", needs="upgrade_silences"),
-    Step("capacity_after", Moment.AFTER, "capacity_after.yml", needs=ADDS),
+    Step("capacity_after", Moment.AFTER, "remove_capacity.yml", needs=ADDS),
     Step("alerts_after", Moment.AFTER, "alerts.yml", needs="upgrade_prometheus"),
     Step("nodes_after", Moment.AFTER, "nodes.yml", needs="upgrade_node_selector"),
 )
@@ -144,4 +165,5 @@ def _own(step: Step, given: Mapping[str, Any]) -> Step:
     limited = replace(step, **limits)
     if not given.get("tasks"):
         return limited
-    return replace(limited, tasks=str(given["tasks"]), own=True, once=means_yes(given.get("once")))
+    whole = replace(limited, undone_by="", policy="", without="")
+    return replace(whole, tasks=str(given["tasks"]), own=True, once=means_yes(given.get("once")))

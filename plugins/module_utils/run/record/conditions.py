@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 from ...common.reading import Json, one_of, text, whole
 from ...common.words import shortened
@@ -104,14 +105,18 @@ def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition,
     return tuple(each for each in conditions if each.status == "True" or each.last_probe_time >= since)
 
 
-def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, int]:
-    """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown."""
+def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
+    """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown.
+
+    One that the upgrade goes on without has the cause as `skipped`.
+    """
     found = next((each for each in conditions if each.type == name), None)
     if found is None:
         return {"unfinished_seconds": 0, **{each.value: 0 for each in Failure}}
     since = datetime.fromisoformat(found.last_transition_time.replace("Z", "+00:00"))
     seconds = 0 if found.status == "True" else max(0, int((now - since).total_seconds()))
-    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}}
+    skipped = {"skipped": found.message} if found.reason == StepState.SKIPPED.value else {}
+    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}, **skipped}
 
 
 def parse_condition(raw: Json) -> Condition:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ...common.verdict import Reason, waiting
+from ...common.verdict import Reason, State, waiting
 from ..steps import means_yes
 from .conditions import Failure, StepState
 
@@ -22,7 +22,8 @@ TRIED: dict[str, Any] = {
     "type": "dict",
     "options": {
         "waits": {"type": "str", "default": ""},
-        "skipped": {"type": "str", "default": ""},
+        "reasons": {"type": "list", "elements": "dict", "default": []},
+        "without": {"type": "str", "default": ""},
         "since": {"type": "int", "required": True},
         "failure": {"type": "dict", "default": {}},
         "timeout": {"type": "int", "default": 1800},
@@ -33,6 +34,8 @@ TRIED: dict[str, Any] = {
     },
 }
 """The option for a step whose tasks have been run: its outcome, its limits, and the result of the try before."""
+SKIPPED_NOTICE = "scale_skipped"
+"""The state of the notice that the upgrade goes on without a step; the only such step adds capacity."""
 
 
 class Next(str, Enum):
@@ -43,6 +46,8 @@ class Next(str, Enum):
     WAITING = "waiting"
     """The next pass takes the step again."""
     FAILED = "failed"
+    SKIPPED = "skipped"
+    """It has failed, and the upgrade goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +72,18 @@ class Try:
         return class_of(self.tried)
 
     @property
+    def said(self) -> str:
+        """The message of the failure, or the sentences of the step itself on what it waits for."""
+        if self.failure is not None:
+            return str(self.tried["failure"].get("message", ""))
+        return str(self.tried["waits"]) or " ".join(self._messages(State.WAITING))
+
+    @property
     def waits(self) -> str:
         """The reason that it is not done; empty if it is."""
         if self.failure is None:
-            return str(self.tried["waits"])
-        return f"It has failed {self.times} of {self._budget() + 1} times: {self.tried['failure'].get('message', '')}"
+            return self.said
+        return f"It has failed {self.times} of {self._budget() + 1} times: {self.said}"
 
     @property
     def late(self) -> bool:
@@ -90,7 +102,7 @@ class Try:
     def next(self) -> Next:
         """The thing that comes now."""
         if self.failure is not None and self._is_final():
-            return Next.FAILED
+            return Next.FAILED if self.ending or not self.tried["without"] else Next.SKIPPED
         if not self.waits:
             return Next.DONE
         if not self.wait:
@@ -99,18 +111,37 @@ class Try:
 
     def state(self) -> StepState:
         """The state for the condition."""
-        if self.next() is Next.DONE:
-            return StepState.SKIPPED if self.tried["skipped"] else StepState.COMPLETED
-        return StepState.IN_PROGRESS
+        states = {Next.DONE: StepState.COMPLETED, Next.SKIPPED: StepState.SKIPPED}
+        return states.get(self.next(), StepState.IN_PROGRESS)
+
+    @property
+    def ending(self) -> bool:
+        """Whether the run is to end, or is no longer the one at work. It takes nothing back."""
+        return not ENDING.isdisjoint(self.tried["failure"].get("codes") or ())
+
+    def remarks(self) -> list[str]:
+        """Sentences about things that keep the step from nothing, and about a step that the upgrade goes on without."""
+        if self.next() is Next.SKIPPED:
+            return [f"The upgrade goes on without {self.tried['without']}. {self.said}"]
+        return self._messages(State.PASSED)
+
+    def notice(self, noticed: bool) -> dict[str, Any]:
+        """The notice that is due; empty for none, as for a step that is late and was `noticed` before."""
+        if self.next() is Next.SKIPPED:
+            codes = list(self.tried["failure"].get("codes") or ())
+            return {"state": SKIPPED_NOTICE, "cause": self.said, "codes": codes}
+        if not self.late or noticed or self.next() is not Next.AGAIN:
+            return {}
+        return {"state": "delayed", "cause": self.message, "codes": ["step_late"]}
 
     def failed(self) -> dict[str, Any]:
         """The failure for good: its task, its message and its codes."""
-        failure = self.tried["failure"]
+        failure, own = self.tried["failure"], {"step": self.name, "batch": f"the step {self.name}"}
         if failure and self._is_final():
             codes = list(failure.get("codes") or ["step_failed"])
-            return {"task": str(failure.get("task", "")), "message": str(failure.get("message", "")), "codes": codes}
+            return {**own, "task": str(failure.get("task", "")), "message": self.said, "codes": codes}
         said = f"It is not done after {self.seconds} s: {self.waits}"
-        return {"task": "Take the step again", "message": said, "codes": ["timed_out"]}
+        return {**own, "task": "Take the step again", "message": said, "codes": ["timed_out"]}
 
     def pause(self) -> int:
         """Seconds until it is tried again."""
@@ -118,8 +149,11 @@ class Try:
         return int(min(max(SHORTEST, self.seconds // 4), LONGEST, left))
 
     def _is_final(self) -> bool:
-        codes = set(self.tried["failure"].get("codes") or ())
-        return self.times > self._budget() or bool(codes & ENDING)
+        return self.times > self._budget() or self.ending
+
+    def _messages(self, state: State) -> list[str]:
+        reasons: Sequence[Mapping[str, Any]] = self.tried["reasons"]
+        return [str(each["message"]) for each in reasons if each["state"] == state.value]
 
     def _budget(self) -> int:
         unreachable = self.failure is Failure.UNREACHABLE

@@ -129,32 +129,34 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
     """
     params, tried = task.params, task.params["tried"]
     failure, before = class_of(tried), tried["before"].get("counted") or {}
-    said = str(tried["failure"].get("message", "") if failure else tried["waits"])
     seconds = now_seconds() - tried["since"]
     counted = {each.value: before.get(each.value, 0) + (each is failure) for each in Failure}
     known: Mapping[str, Any] = {"unfinished_seconds": seconds, **counted}
+    this = Try(params["step"], tried, seconds, seconds, counted[failure.value] if failure else 0, params["wait"])
     remarks = Verdict()
-    if failure or said:
-        written, remarks = _written(task, store, StepState.IN_PROGRESS, said, failure)
+    if failure or this.said:
+        written, remarks = _written(task, store, StepState.IN_PROGRESS, this.said, failure)
         known = {**known, **written}
-    times = known[failure.value] if failure else 0
-    this = Try(params["step"], tried, seconds, known["unfinished_seconds"], times, params["wait"])
+        times = known[failure.value] if failure else 0
+        this = replace(this, unfinished=known["unfinished_seconds"], times=times)
     following, noticed = this.next(), bool(tried["before"].get("noticed"))
-    notice = this.late and following is Next.AGAIN and not noticed
-    failed = {"step": params["step"], **this.failed()} if following is Next.FAILED else {}
-    if failure or not said or failed:
-        summary = failed.get("message") or this.waits or tried["skipped"]
+    notice, failed = this.notice(noticed), this.failed() if following is Next.FAILED else {}
+    if failure or not this.said or failed:
+        summary = failed.get("message") or (this.said if following is Next.SKIPPED else this.waits)
         _known, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
     if following is Next.AGAIN:
         task.voice.show(f"The step {params['step']} waits: {this.waits}")
         _pause(task, this)
     step = {
         **known,
+        "name": params["step"],
         "next": following.value,
         "reason": this.reason().as_result() if this.waits else {},
         "failure": failed,
+        "takes_back": following in (Next.FAILED, Next.SKIPPED) and not this.ending,
+        "remarks": this.remarks(),
         "notice": notice,
-        "noticed": noticed or notice,
+        "noticed": noticed or bool(notice),
         "counted": {each.value: known[each.value] for each in Failure},
     }
     return Outcome(remarks, more={"record": {}, "at": now_seconds(), "step": step})

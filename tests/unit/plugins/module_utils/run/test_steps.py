@@ -96,6 +96,13 @@ def test_a_step_that_is_skipped_counts_as_completed_and_tells_why() -> None:
     assert (again.reason, again.message) == ("skipped", "No machine came.")
 
 
+def test_a_run_that_goes_on_knows_what_an_earlier_one_has_gone_on_without() -> None:
+    conditions = after_step((), "a", StepState.SKIPPED, "No machine came.", "2026-01-01T00:00:00Z")
+    started = after_step(conditions, "a", StepState.STARTED, "", "2026-01-01T00:01:00Z")
+    told = told_of(started, "a", datetime(2026, 1, 1, 0, 2, tzinfo=timezone.utc))
+    assert told == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0, "skipped": "No machine came."}
+
+
 def test_a_step_that_was_completed_stays_so_while_it_is_taken_again() -> None:
     (again,) = played([("a", StepState.STARTED), ("a", StepState.COMPLETED), ("a", StepState.STARTED)])
     assert (again.status, again.complete_time, again.last_probe_time) == ("True", "11", "12")

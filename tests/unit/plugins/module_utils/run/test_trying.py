@@ -18,9 +18,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.trying
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
 NOTHING: dict[str, Any] = {
-    **{"waits": "", "skipped": "", "since": 0, "failure": {}, "timeout": 100, "late_after": 0},
+    **{"waits": "", "reasons": [], "without": "", "since": 0, "failure": {}, "timeout": 100, "late_after": 0},
     **{"retries": 0, "retries_unreachable": 0, "before": {}},
 }
+WAITS = {"code": "node_not_ready", "state": "waiting", "message": "Node a is not ready."}
+REMARK = {"code": "alert_ignored", "state": "passed", "message": "The alert b is ignored."}
 BROKEN = {"task": "Ask the shop", "message": "It is on fire.", "codes": [], "unreachable": False}
 
 
@@ -32,7 +34,8 @@ def tried(seconds: int = 5, times: int = 0, wait: bool = True, unfinished: int =
     ("one", "following", "state"),
     [
         (tried(), Next.DONE, StepState.COMPLETED),
-        (tried(skipped="No machine can be had."), Next.DONE, StepState.SKIPPED),
+        (tried(reasons=[REMARK]), Next.DONE, StepState.COMPLETED),
+        (tried(reasons=[REMARK, WAITS]), Next.AGAIN, StepState.IN_PROGRESS),
         (tried(waits="It is open."), Next.AGAIN, StepState.IN_PROGRESS),
         (tried(waits="It is open.", wait=False), Next.WAITING, StepState.IN_PROGRESS),
         (tried(waits="It is open.", seconds=100), Next.FAILED, StepState.IN_PROGRESS),
@@ -49,6 +52,15 @@ def tried(seconds: int = 5, times: int = 0, wait: bool = True, unfinished: int =
         ),
         (
             tried(failure={**BROKEN, "codes": ["stopped_by_request"]}, times=1, retries=9),
+            Next.FAILED,
+            StepState.IN_PROGRESS,
+        ),
+        (tried(failure=BROKEN, times=1, without="a shop"), Next.SKIPPED, StepState.SKIPPED),
+        (tried(failure=BROKEN, times=1, without="a shop", wait=False), Next.SKIPPED, StepState.SKIPPED),
+        (tried(failure=BROKEN, times=1, retries=1, without="a shop"), Next.AGAIN, StepState.IN_PROGRESS),
+        (tried(waits="It is open.", seconds=100, without="a shop"), Next.FAILED, StepState.IN_PROGRESS),
+        (
+            tried(failure={**BROKEN, "codes": ["lock_lost"]}, times=1, without="a shop"),
             Next.FAILED,
             StepState.IN_PROGRESS,
         ),
@@ -74,8 +86,24 @@ def test_pauses_grow_with_the_time_and_end_with_it() -> None:
 def test_a_failure_says_its_task_and_its_codes() -> None:
     assert tried(failure=BROKEN, times=1).failed() == {
         **{"task": "Ask the shop", "message": "It is on fire.", "codes": ["step_failed"]},
+        **{"step": "shop", "batch": "the step shop"},
     }
     assert tried(waits="It is open.", seconds=100).failed()["codes"] == ["timed_out"]
+
+
+def test_a_step_waits_for_what_its_results_or_the_user_say() -> None:
+    both = tried(reasons=[REMARK, WAITS, {**WAITS, "message": "Node c is cordoned."}])
+    assert (both.waits, both.remarks()) == ("Node a is not ready. Node c is cordoned.", ["The alert b is ignored."])
+    assert tried(reasons=[WAITS], waits="It is open.").waits == "It is open."
+
+
+def test_an_upgrade_that_goes_on_without_a_step_says_so_and_sends_a_notice() -> None:
+    without = tried(failure={**BROKEN, "codes": ["quota_exceeded"]}, times=1, without="a second shop")
+    assert without.remarks() == ["The upgrade goes on without a second shop. It is on fire."]
+    assert without.notice(noticed=True) == {
+        **{"state": "scale_skipped", "cause": "It is on fire.", "codes": ["quota_exceeded"]},
+    }
+    assert tried(failure=BROKEN, times=1).notice(noticed=False) == {}
 
 
 class Asking:
@@ -119,7 +147,11 @@ def test_a_notice_that_it_is_late_is_due_once() -> None:
     first, _said = noted(since=old, waits="It is open.", late_after=10)
     second, _said = noted(since=old, waits="It is open.", late_after=10, before=first)
     single, _said = noted(wait=False, since=old, waits="It is open.", late_after=10)
-    assert [each["notice"] for each in (first, second, single)] == [True, False, False]
+    assert [each["notice"] for each in (first, second, single)] == [
+        {"state": "delayed", "cause": first["reason"]["message"], "codes": ["step_late"]},
+        {},
+        {},
+    ]
     assert (single["next"], single["reason"]["code"]) == ("waiting", "step_late")
 
 
@@ -135,3 +167,13 @@ def test_an_abort_ends_the_pause_and_hides_no_failure() -> None:
     assert "A person asked it to stop." in noted(guard=stop, since=now_seconds(), waits="It is open.")[0]["msg"]
     failed, _said = noted(guard=stop, since=now_seconds(), failure=BROKEN)
     assert (failed["next"], failed["failure"]["message"], failed["msg"]) == ("failed", "It is on fire.", "")
+
+
+def test_the_changes_of_a_step_are_taken_back_if_it_has_failed_but_not_by_a_run_that_is_to_end() -> None:
+    now = now_seconds()
+    failed, _said = noted(since=now, failure=BROKEN)
+    skipped, _said = noted(since=now, failure=BROKEN, without="a shop")
+    lost, _said = noted(since=now, failure={**BROKEN, "codes": ["lock_lost"]}, without="a shop")
+    again, _said = noted(since=now, failure=BROKEN, retries=1)
+    assert [each["takes_back"] for each in (failed, skipped, lost, again)] == [True, True, False, False]
+    assert [each["next"] for each in (failed, skipped, lost, again)] == ["failed", "skipped", "failed", "again"]

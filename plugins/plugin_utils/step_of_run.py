@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The step that a run takes, read from its variables, and the options that tasks get from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..module_utils.run.steps import ADDS, LIMITS, Moment, Step, means_yes, taken
+from .registered import registered
+from .run_options import Given, value_of
+
+ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
+"""The beginning of the names of the results with which capacity is added and removed."""
+
+
+def steps_of(given: Given, moment: Moment) -> list[Step]:
+    """The steps that the run takes at this moment, in their order. `given` gives a variable without templates."""
+    adds = (given("begin_plan") or {}).get("adds")
+
+    def has(needed: str) -> bool:
+        return bool(adds if needed == ADDS else value_of(needed, given))
+
+    return taken(given("upgrade_steps") or [], moment, has, commenced=bool(given("begin_commenced")))
+
+
+def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:
+    """The options of a task of a step; empty outside of one."""
+    step = given("steps_step")
+    if step is None:
+        return {}
+    begun = given("steps_begun") or {}
+    if module == "upgrade_record" and arguments.get("state") == "step":
+        tried = {} if "step_state" in arguments else {"tried": _tried(step, begun, given, variables)}
+        return {"step": step["name"], "wait": _waits(given), **tried}
+    no_worse = given("upgrade_health_policy") == "no_worse"
+    # The record knows the time at which the upgrade started, also in its later runs.
+    started = begun.get("record", {}).get("started") if no_worse else None
+    return {"wait_timeout": step["timeout"], "baseline": started}
+
+
+def added(given: Given, variables: Mapping[str, Any]) -> str:
+    """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
+    removed, come = _done(variables, REMOVING), _done(variables, ADDING)
+    gone = bool(removed) and not any(result.get("failed") for result in removed)
+    return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""
+
+
+def _done(variables: Mapping[str, Any], prefix: str) -> list[Mapping[str, Any]]:
+    return [result for _name, result in registered(variables, prefix) if not result.get("skipped")]
+
+
+def _tried(step: Mapping[str, Any], begun: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:
+    known = next(each for each in steps_of(given, Moment(given("steps_moment"))) if each.name == step["name"])
+    before = (given("steps_noted") or {}).get("step", {})
+    results = [] if known.own else _done(variables, known.results)
+    return {
+        **{limit: step[limit] for limit in LIMITS},
+        "waits": given("upgrade_step_waits") or "",
+        "reasons": [reason for result in results for reason in result.get("verdict", {}).get("reasons", ())],
+        "without": known.without if known.policy and given(known.policy) == "continue" else "",
+        "since": begun["at"],
+        "failure": given("steps_tried") or {},
+        "before": before if before.get("name") == step["name"] else {},
+    }
+
+
+def _waits(given: Given) -> bool:
+    value = given("upgrade_wait")
+    return value in (None, "") or means_yes(value)
