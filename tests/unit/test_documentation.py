@@ -37,7 +37,7 @@ GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-
 OF_RUN: Mapping[str, Json] = {
     **{name: {"pools": [], "batch": []} for name in REPLACING},
     **{name: {"event": "completed"} for name in MODULES if "event" in contract_of(name).argument_spec},
-    "upgrade_record": {"batch": "batch-01", "step": "alerts"},
+    "upgrade_record": {"batch": "batch-01", "step": "alerts", "tried": {"since": 1}},
     "tell": {"ending": {"target_version": "3.8.0"}},
 }
 """The arguments that tasks of a role get from their run or their batch."""
