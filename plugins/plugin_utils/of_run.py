@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.run.end import End, Found
-from ..module_utils.run.record.phases import Deed
-from .batch_of_run import GROUP
+from ..module_utils.run.record.phases import Deed, Event, Phase
+from ..module_utils.run.steps import means_yes
+from .batch_of_run import GROUP, files
 from .registered import OF_SETTLING, registered
-from .run_options import Given
+from .run_options import Given, value_of
 from .step_of_run import added as added_capacity
 
 SILENCES = "settle_silenced"
@@ -22,8 +23,6 @@ RESULTS = {
     "waiting": "roll_waiting",
     "gate": "finish_gate",
     "silences": SILENCES,
-    "own_failures": "finish_own_failures",
-    "own_codes": "finish_step_codes",
     "remarks": "finish_remarks",
     "ended": "finish_ended",
 }
@@ -48,6 +47,16 @@ class Run:
         """The plan; empty before there is one."""
         return self.given("begin_plan") or {}
 
+    @property
+    def listens(self) -> bool:
+        """Whether anybody gets notices."""
+        return self.given("begin_request") is not None or bool(value_of("upgrade_webhook", self.given))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a step or a batch has failed, or the last gate."""
+        return self.given("roll_failure") is not None or bool((self.given("finish_gate") or {}).get("msg"))
+
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options that it gives to a task of the collection; `options` are the names of all that the module has."""
         if set(options) >= OF_PLANS:
@@ -69,10 +78,13 @@ class Run:
     def end(self) -> End:
         """The end of the run, or of settling without one, from the results of its tasks so far."""
         found = {field: value for field, name in RESULTS.items() if (value := self.given(name)) is not None}
-        failed = self.given("steps_failure")
-        if failed is not None and "failure" not in found:
-            said = f"The step {failed['step']} has failed ({failed['task']}): {failed['message']}"
-            found |= {"own_failures": [said], "own_codes": failed["codes"]}
+        own, step = self.given("finish_own_failure"), self.given("steps_failure")
+        if own is not None:
+            said = f"A task of upgrade_tasks_after has failed ({own['task']}): {own['message']}"
+            found |= {"own_failures": [said], "own_codes": own["codes"]}
+        elif step is not None and "failure" not in found:
+            said = f"The step {step['step']} has failed ({step['task']}): {step['message']}"
+            found |= {"own_failures": [said], "own_codes": step["codes"]}
         found |= {"waiting": found.get("waiting") or self.given("steps_waiting") or []}
         put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
         # A run goes on with the things that its next one needs, and settling alone names them.
@@ -97,6 +109,26 @@ class Run:
             "took": self.given("roll_took") or [],
             "outdated": plan.get("outdated", []),
         }
+
+    def keeps_capacity(self) -> bool:
+        """Whether the capacity that was added stays: until the upgrade is completed."""
+        return bool(self.plan.get("adds")) or self.failed or self.given("roll_waiting") is not None
+
+    def waits_for_settling(self) -> bool:
+        """Whether putting back is waited for. A failed run has waited in vain already, and does not wait again."""
+        waits = self.given("upgrade_wait")
+        return not self.failed and (waits in (None, "") or means_yes(waits))
+
+    def own_tasks_after(self) -> list[str]:
+        """The files of the user's own tasks after the last batch, if all is well.
+
+        Without a batch they are due if an earlier run has left the upgrade before its end.
+        """
+        records = (self.given("finish_known") or {}).get("records", ())
+        name = (self.plan.get("lock") or {}).get("name")
+        unfinished = any(each["name"] == name and each["phase"] != Phase.COMPLETED.value for each in records)
+        due = self.end().event is Event.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
+        return files(self.given("upgrade_tasks_after")) if due else []
 
     def _to_begin(self) -> dict[str, Any]:
         """A run waits for its start, and announces itself; a plan that is only shown does not."""

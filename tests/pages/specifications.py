@@ -24,7 +24,7 @@ from tests.pages.module_tasks import handed_by
 SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
 READ_BY_CODE = {
-    "begin": ("plugin_utils/of_run.py",),
+    "begin": ("plugin_utils/of_run.py", "plugin_utils/order_of_run.py"),
     "finish": ("plugin_utils/of_run.py",),
     "roll": ("plugin_utils/batch_of_run.py",),
     "steps": ("plugin_utils/step_of_run.py", "module_utils/run/steps.py"),

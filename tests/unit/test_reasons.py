@@ -28,7 +28,7 @@ BESIDE_MODULES = "The run: beside its modules"
 """The section with the codes that tasks give."""
 OF_TASKS = re.compile(
     r"""\bcodes?'?: (?:'|\[)?(\w+_\w+)['\]},]|\bcodes?: .*?'(\w+)' if \w+ else '(\w+)'|(?:or|default\() ?\['(\w+)'\]|"""
-    r"""or \['\w+' if [^\]]* else '(\w+)'\]"""
+    r"""or \['\w+' if [^\]]* else '(\w+)'\]|failed_task', '(\w+)'"""
 )
 """The codes in a text of tasks; there they are literals behind the key `code` or `codes`."""
 

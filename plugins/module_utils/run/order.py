@@ -1,0 +1,194 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of a run outside of its batches: the parts of each stage, and the hosts that are lined up. Pure.
+
+A part is a task file of the role `begin` or `finish`. One that has nothing to do costs no task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ..common.verdict import Reason, State, Verdict, refused, sentence_of
+from ..common.words import unique
+
+Plan = Mapping[str, Any]
+"""The return values of a plan."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The facts that decide on the next parts."""
+
+    reserved: bool = False
+    """Whether the inventory has hosts in the group that is reserved for the batches."""
+    on_hosts: bool = False
+    """Whether the members are on hosts of the inventory."""
+    supersedes: bool = False
+    """Whether a run that is at work is asked to stop, and an aborted upgrade needs nobody to resume it."""
+    checks: bool = False
+    """Whether it is check mode, in which nothing is asked of anybody."""
+    planned: bool = False
+    waits: bool = False
+    """Whether the plan waits, so that this pass does nothing."""
+    passed_over: bool = False
+    """Whether this pass has ended so."""
+    batches: bool = False
+    commenced: bool = False
+    """Whether a batch of the upgrade has begun in an earlier run."""
+    silences: bool = False
+    asks: bool = False
+    """Whether consent to the plan is missing."""
+    listens: bool = False
+    """Whether anybody gets notices."""
+    steps_before: bool = False
+    steps_after: bool = False
+    own_tasks_after: bool = False
+
+    @property
+    def had_batches(self) -> bool:
+        """Whether the upgrade has a batch in this run, or had one in an earlier one that was killed behind it."""
+        return self.batches or self.commenced
+
+    @property
+    def ends(self) -> bool:
+        """Whether there is a run to end."""
+        return self.planned and not self.passed_over
+
+
+class Stage(str, Enum):
+    """The parts that are chosen at the same time."""
+
+    TO_PLAN = "to_plan"
+    TO_LOCK = "to_lock"
+    """From the plan to the lock."""
+    TO_LINE_UP = "to_line_up"
+    """From the lock to the batches."""
+    TO_PUT_BACK = "to_put_back"
+    """From the last batch until everything is put back."""
+    TO_END = "to_end"
+
+
+Part = tuple[str, Callable[[Standing], bool]]
+
+
+def _always(_run: Standing) -> bool:
+    return True
+
+
+ORDER: Mapping[Stage, Sequence[Part]] = {
+    Stage.TO_PLAN: (
+        ("reserved.yml", lambda run: run.reserved),
+        ("inventory.yml", lambda run: run.on_hosts),
+        ("supersede.yml", lambda run: run.supersedes and not run.checks),
+    ),
+    Stage.TO_LOCK: (
+        ("waiting.yml", lambda run: run.waits),
+        ("lost_hosts.yml", lambda run: run.on_hosts and not run.waits),
+        ("silences.yml", lambda run: run.silences and run.batches and not run.waits),
+        ("confirm.yml", lambda run: run.asks and not (run.waits or run.checks)),
+        ("locked.yml", lambda run: not run.waits),
+    ),
+    Stage.TO_LINE_UP: (
+        ("started.yml", lambda run: run.listens and run.batches),
+        ("steps.yml", lambda run: run.steps_before and run.batches and not run.checks),
+        ("line_up.yml", _always),
+        ("sizes.yml", lambda run: run.on_hosts),
+    ),
+    Stage.TO_PUT_BACK: (
+        ("refuse.yml", lambda run: not run.planned),
+        ("prove.yml", lambda run: run.ends),
+    ),
+    Stage.TO_END: (
+        ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),
+        ("steps.yml", lambda run: run.ends and run.steps_after and run.had_batches and not run.checks),
+        ("tell.yml", lambda run: run.ends and run.listens),
+        ("end.yml", lambda run: run.ends),
+    ),
+}
+"""The task files of each stage, with the condition on which each is due."""
+
+
+def parts(stage: Stage, run: Standing) -> list[str]:
+    """The task files of a stage, in their order."""
+    return [part for part, due in ORDER[stage] if due(run)]
+
+
+def lined_up(plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
+    """The hosts of the next play: each batch by its name, followed by the hosts of its members (`places`), if any."""
+    return [host for batch in plan["batches"] for host in _hosts_of(batch, plan, places, deadline)]
+
+
+def sizes(plan: Plan, places: Mapping[str, str]) -> list[int]:
+    """The hosts that belong to each batch: the batch itself, and those of its members."""
+    return [1 + (len(batch["members"]) if places else 0) for batch in plan["batches"]]
+
+
+def _hosts_of(batch: Mapping[str, Any], plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
+    pools = [each for each in plan.get("pools") or () if each["name"] in batch["pools"]] if "pools" in batch else None
+    whole = {
+        "name": batch["name"],
+        "label": f"{batch['name']}: {batch['reason']}; {batch['proof']}",
+        "batch": batch,
+        **({"pools": pools} if pools is not None else {}),
+        **({"places": dict(places)} if places else {}),
+        "local": True,
+    }
+    members = [{"name": places[each], "label": each, "local": False} for each in batch["members"] if places]
+    return [{**each, "of": batch["name"], "deadline": deadline} for each in (whole, *members)]
+
+
+def unconsented(digest: str, consent: str, answer: str) -> dict[str, Any]:
+    """The refusal of a plan to which nobody has agreed; empty if somebody has.
+
+    `consent` is the digest that the user has given beforehand, and `answer` that of a person at a terminal. A person
+    who types anything but yes has seen the plan, and needs no advice (`calmly`).
+    """
+    typed = answer.strip()
+    if consent == digest or (not consent and typed.lower() == "yes"):
+        return {}
+    if typed and not consent:
+        said = f"Nothing was done: plan {digest} was not confirmed."
+        return _refusal(refused("not_confirmed", said, ""), calmly=True)
+    named = f"upgrade_confirm names the plan {consent}, and the plan is {digest}"
+    said = named if consent else f"The plan {digest} was not confirmed"
+    remedy = (
+        f"Look at the plan above; to carry it out, run again with -e upgrade_confirm={digest}, or type yes when asked"
+        " on a terminal (under AWX and ansible-runner nobody is asked)."
+    )
+    return _refusal(refused("not_confirmed", f"{said}, so nothing was done.", remedy), calmly=False)
+
+
+def _refusal(reason: Reason, *, calmly: bool) -> dict[str, Any]:
+    return {"msg": reason.sentence(), "verdict": Verdict((reason,)).as_result(), "calmly": calmly}
+
+
+def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The end of a run whose plan waits, or that is refused, from the `result` that says so.
+
+    It has the `state`, `cause` and `codes` of the notice, the `reasons`, their `sentences`, and the `statistics`
+    for Ansible.
+    """
+    message = str(result.get("msg", ""))
+    reasons = (result.get("verdict") or {}).get("reasons", ())
+    deciding = [each for each in reasons if each["state"] == (State.REFUSED if message else State.WAITING).value]
+    codes = unique(str(each["code"]) for each in deciding)
+    messages = unique(str(each["message"]) for each in deciding)
+    waiting = "delayed" if "start_delayed" in codes else "waiting"
+    statistics = {
+        "upgrade_state": "refused" if message else "waiting",
+        "upgrade_waiting_for": [] if message else messages,
+        "upgrade_reasons": codes,
+    }
+    return {
+        "state": "refused" if message else waiting,
+        "cause": message or " ".join(messages),
+        "codes": codes,
+        "reasons": deciding,
+        "sentences": unique(sentence_of(each) for each in deciding),
+        "statistics": {**statistics, **({"upgrade_cause": message} if message else {})},
+    }

@@ -1,0 +1,101 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of a run, from the variables of localhost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..module_utils.run.order import Stage, Standing, lined_up, not_begun, parts, sizes, unconsented
+from ..module_utils.run.steps import Moment, means_yes
+from .batch_of_run import GROUP, files
+from .of_run import Run
+from .run_options import Given, value_of
+from .step_of_run import steps_of
+
+
+@dataclass(frozen=True)
+class OrderOfRun:
+    """The order of the run with these variables. `given` gives one without templates; None if it is not defined."""
+
+    given: Given
+    variables: Mapping[str, Any]
+    clock: Callable[[], float] = time.time
+
+    def asked(self, question: str, about: Any = None) -> Any:
+        """The answer to a question about the run: a stage, whose parts are given, or one of `ANSWERS`.
+
+        Raises:
+            KeyError: there is no such question.
+        """
+        if question in {each.value for each in Stage}:
+            return parts(Stage(question), self.standing)
+        return ANSWERS[question](self, about)
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return Run(self.given, self.variables)
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan; empty before there is one."""
+        return self.run.plan
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The host of the inventory by member; empty if the members are no hosts."""
+        return self.given("begin_places") or {}
+
+    @property
+    def standing(self) -> Standing:
+        """The facts that decide on the next parts."""
+        plan, given = self.plan, self.given
+        batches = bool(plan.get("batches"))
+        return Standing(
+            reserved=bool(self.variables.get("groups", {}).get(GROUP)),
+            on_hosts=bool(given("upgrade_groups")),
+            supersedes=means_yes(given("upgrade_supersede")),
+            checks=bool(self.variables.get("ansible_check_mode")),
+            planned=bool(plan),
+            waits=(plan.get("verdict") or {}).get("state") == "waiting",
+            passed_over=given("begin_waiting") is not None,
+            batches=batches,
+            commenced=bool(given("begin_commenced")),
+            silences=bool(value_of("upgrade_silences", given)),
+            asks=(batches or bool(plan.get("asks_without_batches"))) and self._consent() != plan.get("digest"),
+            listens=self.run.listens,
+            steps_before=bool(plan) and bool(steps_of(given, Moment.BEFORE)),
+            steps_after=bool(plan) and bool(steps_of(given, Moment.AFTER)),
+            own_tasks_after=bool(files(given("upgrade_tasks_after"))),
+        )
+
+    def hosts(self) -> list[dict[str, Any]]:
+        """The hosts of the next play; none if a step has failed, or waits."""
+        if self.given("roll_failure") is not None or self.given("roll_waiting") is not None:
+            return []
+        return lined_up(self.plan, self.places, int(self.clock()) + int(self.given("upgrade_run_timeout") or 0))
+
+    def unconsented(self, answer: Any) -> dict[str, Any]:
+        """The refusal of a plan to which nobody has agreed; empty if somebody has."""
+        return unconsented(str(self.plan["digest"]), self._consent(), str(answer or ""))
+
+    def _consent(self) -> str:
+        return str(self.given("upgrade_confirm") or "")
+
+
+ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
+    "hosts": lambda order, _about: order.hosts(),
+    "sizes": lambda order, _about: sizes(order.plan, order.places),
+    "had_batches": lambda order, _about: order.standing.had_batches,
+    "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
+    "waits_for_settling": lambda order, _about: order.run.waits_for_settling(),
+    "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),
+    "not_begun": lambda _order, about: not_begun(about),
+    "unconsented": lambda order, about: order.unconsented(about),
+}
+"""The answers by question; the second argument is that about which is asked."""

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The parts of a run in their order, and the hosts that are lined up."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import (
+    ORDER,
+    Stage,
+    Standing,
+    lined_up,
+    not_begun,
+    parts,
+    sizes,
+    unconsented,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).resolve().parents[5]
+PLANNED = Standing(planned=True, batches=True, asks=True)
+EVERYTHING = replace(PLANNED, **{each.name: True for each in fields(Standing) if each.name not in ("waits", "checks")})
+STANDINGS = st.builds(Standing, **{each.name: st.booleans() for each in fields(Standing)})
+PLAN: dict[str, Any] = {
+    "batches": [
+        {"name": "batch-01", "members": ["data-0", "data-1"], "pools": ["data"], "reason": "serial", "proof": "green"},
+        {"name": "batch-02", "members": ["main-0"], "pools": ["main"], "reason": "serial", "proof": "green"},
+    ],
+    "pools": [{"name": "data"}, {"name": "main"}],
+}
+PLACES = {"data-0": "a", "data-1": "b", "main-0": "c"}
+
+
+def order(run: Standing) -> list[list[str]]:
+    return [parts(stage, run) for stage in Stage]
+
+
+def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
+    assert order(PLANNED) == [[], ["confirm.yml", "locked.yml"], ["line_up.yml"], ["prove.yml"], ["end.yml"]]
+
+
+def test_a_run_with_everything_has_all_parts_but_those_of_another_end() -> None:
+    files = {name for stage in order(replace(EVERYTHING, passed_over=False)) for name in stage}
+    assert {name for stage in ORDER.values() for name, _due in stage} - files == {"waiting.yml", "refuse.yml"}
+
+
+def test_a_pass_that_waits_neither_takes_the_lock_nor_ends_a_run() -> None:
+    assert parts(Stage.TO_LOCK, replace(EVERYTHING, waits=True)) == ["waiting.yml"]
+    waited = replace(EVERYTHING, waits=True, passed_over=True)
+    assert [parts(stage, waited) for stage in (Stage.TO_PUT_BACK, Stage.TO_END)] == [[], []]
+
+
+def test_a_play_without_a_plan_is_refused_at_its_end() -> None:
+    assert [parts(stage, Standing()) for stage in (Stage.TO_PUT_BACK, Stage.TO_END)] == [["refuse.yml"], []]
+
+
+def test_steps_after_the_last_batch_are_due_if_an_earlier_run_has_begun_one() -> None:
+    left = replace(PLANNED, batches=False, commenced=True, steps_after=True)
+    assert parts(Stage.TO_END, left) == ["steps.yml", "end.yml"]
+    assert parts(Stage.TO_END, replace(left, commenced=False)) == ["end.yml"]
+
+
+@given(STANDINGS)
+def test_check_mode_asks_nobody_and_takes_no_task_of_the_user(run: Standing) -> None:
+    checked = {name for stage in order(replace(run, checks=True)) for name in stage}
+    assert not checked & {"confirm.yml", "supersede.yml", "steps.yml", "own_tasks.yml"}
+
+
+@given(STANDINGS)
+def test_everything_is_put_back_and_told_by_every_run_that_has_taken_the_lock(run: Standing) -> None:
+    locks = "locked.yml" in parts(Stage.TO_LOCK, run) and run.planned and not run.passed_over
+    ends = parts(Stage.TO_PUT_BACK, run) == ["prove.yml"] and parts(Stage.TO_END, run)[-1:] == ["end.yml"]
+    assert ends or not locks
+
+
+def test_each_part_is_a_task_file_of_its_role() -> None:
+    for stage, chosen in ORDER.items():
+        role = "finish" if stage in (Stage.TO_PUT_BACK, Stage.TO_END) else "begin"
+        for name, _due in chosen:
+            assert (ROOT / "roles" / role / "tasks" / name).is_file(), name
+
+
+def test_each_batch_is_a_host_with_the_pools_of_its_members() -> None:
+    first, second = lined_up(PLAN, {}, 100)
+    assert (first["name"], first["of"], first["local"], first["deadline"]) == ("batch-01", "batch-01", True, 100)
+    assert (first["pools"], second["pools"]) == ([{"name": "data"}], [{"name": "main"}])
+    assert first["label"] == "batch-01: serial; green"
+    assert "places" not in first
+    assert sizes(PLAN, {}) == [1, 1]
+
+
+def test_hosts_of_members_follow_their_batch() -> None:
+    hosts = lined_up(PLAN, PLACES, 100)
+    assert [(each["name"], each["of"], each["local"]) for each in hosts] == [
+        ("batch-01", "batch-01", True),
+        ("a", "batch-01", False),
+        ("b", "batch-01", False),
+        ("batch-02", "batch-02", True),
+        ("c", "batch-02", False),
+    ]
+    assert [each["places"] for each in hosts if each["local"]] == [PLACES, PLACES]
+    assert not any("batch" in each for each in hosts if not each["local"])
+    assert sizes(PLAN, PLACES) == [3, 2]
+
+
+def test_a_batch_without_pools_has_none() -> None:
+    (host,) = lined_up({"batches": [{"name": "n", "members": ["n"], "reason": "", "proof": ""}]}, {}, 0)
+    assert "pools" not in host
+
+
+@pytest.mark.parametrize(("consent", "answer"), [("abc", ""), ("", "yes"), ("", " YES "), ("abc", "no")])
+def test_consent_is_the_digest_or_a_yes(consent: str, answer: str) -> None:
+    assert unconsented("abc", consent, answer) == {}
+
+
+@pytest.mark.parametrize(
+    ("consent", "answer", "calmly", "says"),
+    [
+        ("", "", False, "The plan abc was not confirmed, so nothing was done. Look at the plan above"),
+        ("", "no", True, "Nothing was done: plan abc was not confirmed."),
+        ("old", "", False, "upgrade_confirm names the plan old, and the plan is abc, so nothing was done."),
+        ("old", "yes", False, "upgrade_confirm names the plan old"),
+    ],
+)
+def test_without_consent_the_plan_is_refused(consent: str, answer: str, calmly: bool, says: str) -> None:
+    refused = unconsented("abc", consent, answer)
+    assert refused["msg"].startswith(says)
+    assert refused["calmly"] is calmly
+    assert not_begun(refused)["codes"] == ["not_confirmed"]
+
+
+WAITS = {"state": "waiting", "code": "start_delayed", "message": "It is Sunday.", "remedy": "Run again on Monday."}
+
+
+def test_a_plan_that_waits_says_for_what() -> None:
+    remark = {"state": "passed", "code": "old", "message": "It is old.", "remedy": ""}
+    end = not_begun({"verdict": {"state": "waiting", "reasons": [WAITS, remark, WAITS]}})
+    assert (end["state"], end["cause"], end["codes"]) == ("delayed", "It is Sunday.", ["start_delayed"])
+    assert end["sentences"] == ["It is Sunday. Run again on Monday."]
+    assert end["statistics"] == {
+        **{"upgrade_state": "waiting", "upgrade_waiting_for": ["It is Sunday."], "upgrade_reasons": ["start_delayed"]},
+    }
+
+
+def test_a_refusal_names_only_the_codes_that_refuse() -> None:
+    refusing = {"state": "refused", "code": "disk_full", "message": "The disk is full.", "remedy": ""}
+    end = not_begun({"msg": "The disk is full.", "verdict": {"state": "refused", "reasons": [WAITS, refusing]}})
+    assert (end["state"], end["cause"], end["codes"]) == ("refused", "The disk is full.", ["disk_full"])
+    assert end["statistics"]["upgrade_waiting_for"] == []
+    assert not_begun({"msg": "It has failed."})["statistics"] == {
+        **{"upgrade_state": "refused", "upgrade_waiting_for": [], "upgrade_reasons": []},
+        "upgrade_cause": "It has failed.",
+    }

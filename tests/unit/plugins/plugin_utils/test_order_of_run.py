@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The order of a run, from the variables of localhost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.order_of_run import OrderOfRun
+
+BATCH = {"name": "batch-01", "members": ["data-0"], "pools": ["data"], "reason": "serial", "proof": "green"}
+PLAN: dict[str, Any] = {
+    "batches": [BATCH],
+    "pools": [],
+    "digest": "abc",
+    "lock": {"name": "search"},
+    "verdict": {"state": "passed", "reasons": []},
+}
+
+
+def asked(question: str, about: Any = None, **variables: Any) -> Any:
+    """The answer, for a run with a plan and these variables, at second 100."""
+    whole = {"begin_plan": PLAN, "groups": {}, **variables}
+    return OrderOfRun(whole.get, whole, clock=lambda: 100.0).asked(question, about)
+
+
+def test_consent_beforehand_spares_the_question() -> None:
+    assert asked("to_lock") == ["confirm.yml", "locked.yml"]
+    assert asked("to_lock", upgrade_confirm="abc") == ["locked.yml"]
+    assert asked("to_lock", ansible_check_mode=True) == ["locked.yml"]
+    assert asked("to_lock", begin_plan={**PLAN, "batches": []}) == ["locked.yml"]
+    assert asked("to_lock", begin_plan={**PLAN, "batches": [], "asks_without_batches": True}) == [
+        "confirm.yml",
+        "locked.yml",
+    ]
+
+
+@pytest.mark.parametrize("value", ["", False, "false", None])
+def test_an_answer_of_a_survey_that_is_empty_is_none(value: Any) -> None:
+    assert asked("to_plan", upgrade_supersede=value, upgrade_groups="") == []
+    assert asked("to_plan", upgrade_supersede="true", upgrade_groups="members") == ["inventory.yml", "supersede.yml"]
+
+
+def test_a_request_and_a_webhook_get_notices() -> None:
+    assert asked("to_line_up") == ["line_up.yml"]
+    assert asked("to_line_up", upgrade_webhook="https://hook") == ["started.yml", "line_up.yml"]
+    assert asked("to_line_up", begin_request={"source": "file"}) == ["started.yml", "line_up.yml"]
+
+
+def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:
+    assert [each["name"] for each in asked("hosts", upgrade_run_timeout="50")] == ["batch-01"]
+    assert asked("hosts", upgrade_run_timeout="50")[0]["deadline"] == 150
+    assert asked("hosts", roll_failure={"message": "It has failed."}) == []
+    assert asked("hosts", roll_waiting=[{"message": "It waits."}]) == []
+
+
+def test_capacity_stays_until_the_upgrade_is_completed() -> None:
+    assert asked("keeps_capacity") is False
+    assert asked("keeps_capacity", begin_plan={**PLAN, "adds": ["one member more"]}) is True
+    assert asked("keeps_capacity", roll_waiting=[]) is True
+    assert asked("keeps_capacity", finish_gate={"msg": "It is red."}) is True
+
+
+def test_a_failed_run_does_not_wait_again_when_it_puts_back() -> None:
+    assert [asked("waits_for_settling", upgrade_wait=each) for each in ("", True, "true", "false", False)] == [
+        *[True, True, True, False, False],
+    ]
+    assert asked("waits_for_settling", roll_failure={"message": "It has failed."}) is False
+
+
+def test_own_tasks_after_the_last_batch_come_at_a_good_end_of_an_upgrade() -> None:
+    own = {"upgrade_tasks_after": "a.yml, b.yml"}
+    assert asked("own_tasks_after", **own) == ["a.yml", "b.yml"]
+    assert asked("own_tasks_after", **own, roll_failure={"batch": "b", "task": "t", "message": "It has failed."}) == []
+    done = {**own, "begin_plan": {**PLAN, "batches": []}}
+    record = {"name": "search", "phase": "Upgrading"}
+    assert asked("own_tasks_after", **done) == []
+    assert asked("own_tasks_after", **done, finish_known={"records": [record]}) == ["a.yml", "b.yml"]
+    assert asked("own_tasks_after", **done, finish_known={"records": [{**record, "name": "other"}]}) == []
+    assert asked("own_tasks_after", **done, finish_known={"records": [{**record, "phase": "Completed"}]}) == []
+
+
+def test_nobody_has_agreed_to_the_plan() -> None:
+    assert asked("unconsented", "yes") == {}
+    assert asked("unconsented", "")["verdict"]["reasons"][0]["code"] == "not_confirmed"
+    assert asked("unconsented", "", upgrade_confirm="abc") == {}
