@@ -34,6 +34,8 @@ _raw:
       another user or tool has upgraded it already.
     - C(members) has the outcome of each member, and C(seconds_left) the seconds in which a further one may go down.
     - C(own_moment), C(own_variable) and C(own_files) are those of the user's own tasks before the batch.
+    - C(first_parts) and C(last_parts) are the task files of the role C(stateful.upgrade.roll) before the batch goes
+      down and at its end, and C(parts) all of them.
     - For members on hosts of the inventory, C(started) are those on whose hosts all has succeeded, and C(troubles)
       has a sentence for each other host.
     - C(gate) has the options of its gate.
@@ -46,9 +48,9 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.batch_of_run import batch_of_run
+from ..plugin_utils.batch_of_run import batch_of_run, parts_of_host
 
-NONE: Mapping[str, Any] = {"held_up": [], "own_files": [], "upgraded": False}
+NONE: Mapping[str, Any] = {"held_up": [], "first_parts": [], "last_parts": [], "upgraded": False}
 """For a host that is no batch, such as that of a member."""
 
 
@@ -65,4 +67,4 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             return self._templar.template(defined[name]) if name in defined else None
 
         batch = batch_of_run(defined, given)
-        return [NONE if batch is None else batch.as_result()]
+        return [{**(NONE if batch is None else batch.as_result()), "parts": parts_of_host(defined, given)}]

@@ -18,6 +18,8 @@ GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
 REPLACING = ("pod_ondelete_roll", "process_restart")
 """The modules that replace pods or processes of a batch, or follow them."""
+SOAK_MARGIN = 1800
+"""Seconds that a batch that went first has beside its soak time to prove itself."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class BatchOfRun:
             limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
             before = limits if arguments.get("moment") == "before_batch" else {}
             return {"expected": self._expected(), **before}
+        if module == "canary_soak":
+            return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         if module == "shard_allocation" and state == "drained":
             return {"wait_timeout": self.so_far.seconds_left()}
         return {}
@@ -91,6 +95,22 @@ class BatchOfRun:
         """The files of the user's own tasks that come before this batch."""
         return [] if self.variables.get("ansible_check_mode") else files(self.given(self._own_variable()))
 
+    def soak_time(self) -> int:
+        """Seconds for which the first batch proves itself. Only localhost has the variables of the request at first."""
+        name = "upgrade_soak_time"
+        return int(self.given(name) or localhost(self.variables).get(name) or 0)
+
+    def first_parts(self) -> list[str]:
+        """The task files of the role roll before the batch goes down."""
+        soaks = self.soak_time() > 0 and not self.variables.get("ansible_check_mode")
+        return [*(["own_tasks.yml"] if self.own_files() else []), *(["soak.yml"] if soaks else [])]
+
+    def last_parts(self) -> list[str]:
+        """The task files of the role roll at the end of the batch."""
+        recorded = (self.given("roll_recorded") or {}).get("record")
+        untold = not recorded and not self.variables.get("ansible_check_mode")
+        return [*(["waits.yml"] if self.so_far.held_up() else []), *(["unrecorded.yml"] if untold else [])]
+
     def _own_variable(self) -> str:
         return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
 
@@ -105,6 +125,8 @@ class BatchOfRun:
             "own_moment": "before" if self.is_first() else "between",
             "own_variable": self._own_variable(),
             "own_files": self.own_files(),
+            "first_parts": self.first_parts(),
+            "last_parts": self.last_parts(),
             "gate": self.gate(),
             "started": [] if hosts is None else hosts.started,
             "troubles": [] if hosts is None else troubles(self.variables, self.so_far.batch),
@@ -145,6 +167,14 @@ def batch_of_run(
         hosts=_hosts(variables, given, batch),
     )
     return BatchOfRun(so_far, given, variables)
+
+
+def parts_of_host(variables: Mapping[str, Any], given: Given) -> list[str]:
+    """The task files of the role roll for a host of its play. The host of a member has no batch of its own."""
+    batch = batch_of_run(variables, given)
+    requested = (localhost(variables).get("begin_request") or {}).get("variables")
+    own = ["hosts.yml"] if batch is None or given("upgrade_places") else [*batch.first_parts(), "down.yml", "back.yml"]
+    return [*(["requested.yml"] if requested else []), *own]
 
 
 def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:

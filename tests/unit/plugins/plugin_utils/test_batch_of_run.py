@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The parts of a batch, and the options of its tasks, from the variables of its host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import (
+    GROUP,
+    SOAK_MARGIN,
+    BatchOfRun,
+    batch_of_run,
+    parts_of_host,
+)
+
+Json = dict[str, Any]
+BATCH = {"name": "batch-01", "members": ["data-0"], "pools": ["data"], "reason": "", "proof": ""}
+
+
+def host(localhost: Json | None = None, **more: Any) -> Json:
+    """The variables of the host of a batch."""
+    return {
+        "inventory_hostname": "batch-01",
+        "groups": {GROUP: ["batch-01"]},
+        "hostvars": {"localhost": localhost or {}},
+        "upgrade_batch": BATCH,
+        **more,
+    }
+
+
+def batch(localhost: Json | None = None, **more: Any) -> BatchOfRun:
+    variables = host(localhost, **more)
+    found = batch_of_run(variables, variables.get, clock=lambda: 100.0)
+    assert found is not None
+    return found
+
+
+def parts(localhost: Json | None = None, **more: Any) -> list[str]:
+    variables = host(localhost, **more)
+    return parts_of_host(variables, variables.get)
+
+
+def test_an_ordinary_batch_goes_down_and_comes_back() -> None:
+    assert parts() == ["down.yml", "back.yml"]
+    assert batch(roll_recorded={"record": {"phase": "Upgrading"}}).last_parts() == []
+
+
+def test_the_users_own_tasks_and_the_soak_come_first() -> None:
+    assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60") == [
+        *["own_tasks.yml", "soak.yml", "down.yml", "back.yml"],
+    ]
+    assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60", ansible_check_mode=True) == [
+        *["down.yml", "back.yml"],
+    ]
+
+
+def test_the_variables_of_a_request_are_taken_first_and_its_soak_time_is_known_before() -> None:
+    request = {"begin_request": {"variables": {"upgrade_soak_time": 60}}, "upgrade_soak_time": 60}
+    assert parts(request) == ["requested.yml", "soak.yml", "down.yml", "back.yml"]
+    assert batch(request).options("canary_soak", {}) == {"wait_timeout": 60 + SOAK_MARGIN}
+
+
+def test_a_member_on_a_host_of_its_own_has_no_batch() -> None:
+    member = host(inventory_hostname="data-0", upgrade_batch=None)
+    assert parts_of_host(member, member.get) == ["hosts.yml"]
+    places = {"data-0": "data-0"}
+    with_hosts = host(upgrade_places=places, ansible_play_hosts=["batch-01", "data-0"])
+    with_hosts["hostvars"]["data-0"] = {}
+    assert parts_of_host(with_hosts, with_hosts.get) == ["hosts.yml"]
+
+
+def test_a_batch_without_a_record_notes_its_times_itself_but_not_in_check_mode() -> None:
+    assert batch().last_parts() == ["unrecorded.yml"]
+    assert batch(ansible_check_mode=True).last_parts() == []
+
+
+def test_a_single_pass_ends_at_a_batch_that_waits() -> None:
+    waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
+    result = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
+    here = batch(upgrade_wait=False, roll_before=result, roll_recorded={"record": {"phase": "Upgrading"}})
+    assert here.last_parts() == ["waits.yml"]
