@@ -130,13 +130,12 @@ class InProcessAction(ActionBase):
         level = ALL if whole else str(own.pop(ASKED, NONE))
         words = words_of_notice(name, own)
 
+        templar = (
+            self._templar.copy_with_new_env(available_variables={**variables, **words}) if words else self._templar
+        )
+
         def given(variable: str) -> Any:
-            if variable not in variables:
-                return None
-            if words:
-                with self._templar.set_temporary_context(available_variables={**variables, **words}):
-                    return self._templar.template(variables[variable])
-            return self._templar.template(variables[variable])
+            return templar.template(variables[variable]) if variable in variables else None
 
         found = given_options(name, options, own, level, given)
         if level == ALL:

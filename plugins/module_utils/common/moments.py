@@ -13,7 +13,7 @@ from .errors import refusal
 
 def utc_now() -> datetime:
     """Now, in UTC."""
-    return datetime.now(timezone.utc)
+    return datetime.fromtimestamp(time.time(), timezone.utc)
 
 
 def now_text(precision: str = "seconds") -> str:

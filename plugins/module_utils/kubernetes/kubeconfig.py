@@ -133,7 +133,8 @@ def _read(path: str) -> Json:
     yaml = needed("yaml", "PyYAML")
     try:
         with open(path, encoding="utf-8") as file:
-            content = yaml.safe_load(file)
+            # The parser in C, where there is one, is twenty times as fast.
+            content = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         raise unusable(path, str(error.strerror or error), "Let the user that runs Ansible read it.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
