@@ -26,7 +26,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -54,7 +54,7 @@ benchmark-fleet: ## the cost of the controller for each of 100 clusters in memor
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
-	@$(MAKE) --no-print-directory unit branches lab
+	@$(MAKE) --no-print-directory unit runs branches lab
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
 
@@ -115,6 +115,9 @@ endif
 unit: ## the tests that need no cluster
 	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/controllers tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
 
+runs: ## whole runs in one process, on servers in memory and a virtual clock
+	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m "not soak" $(ARGS)
+
 branches: ## every branch, fault and kill of an upgrade, on servers in memory
 	@$(SIX_AT_A_TIME) tests/scenarios/branches -m "not soak" $(ARGS)
 
@@ -127,10 +130,13 @@ scenarios: ## upgrades of real clusters
 molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
 	@$(RUN) -m tests.molecule $(ARGS)
 
-soak: soak-scenarios soak-branches ## all that CI has no time for; takes three to five hours
+soak: soak-scenarios soak-branches soak-runs ## all that CI has no time for; takes three to five hours
 
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
+
+soak-runs: ## a run that is killed behind each of its acts
+	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m soak $(ARGS)
 
 soak-branches: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>)
 	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import marshal
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -31,6 +32,13 @@ MARKS = (
 """Settings of an environment that a text can change."""
 
 
+def key_of(environment: Environment, source: Any, options: Any, named: Mapping[str, Any]) -> str:
+    """All that the code of a template depends on, as one text."""
+    given = [str(source) if isinstance(source, str) else repr(source), options, sorted(named.items())]
+    settings = [type(environment).__qualname__, *(getattr(environment, mark) for mark in MARKS)]
+    return repr([*settings, *given])
+
+
 def keep_compiled_templates(folder: Path) -> None:
     """Have this process, and those that it forks, keep the code of templates in that folder."""
     compiled = Environment.compile
@@ -38,9 +46,7 @@ def keep_compiled_templates(folder: Path) -> None:
     def from_file_or_compiled(
         self: Environment, source: str | nodes.Template, *options: Any, **named: Any
     ) -> CodeType | str:
-        given = [str(source) if isinstance(source, str) else repr(source), options, sorted(named.items())]
-        settings = [type(self).__qualname__, *(getattr(self, mark) for mark in MARKS)]
-        name = hashlib.sha256(repr([*settings, *given]).encode()).hexdigest()
+        name = hashlib.sha256(key_of(self, source, options, named).encode()).hexdigest()
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
             code: CodeType = marshal.loads((folder / name).read_bytes())  # noqa: S302 - it is our own file
             return code

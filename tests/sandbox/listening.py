@@ -98,9 +98,7 @@ class Port:
         if request.can_read_body and not request.content.at_eof():
             body += await request.content.read()
         query = request.query
-        asked = Request(
-            request.method, request.path, dict(query), _read(body), dict(request.headers), (*query.items(),)
-        )
+        asked = Request(request.method, request.path, dict(query), read(body), dict(request.headers), (*query.items(),))
         try:
             answer = await self._listening.answer(self._handler, asked)
         except CutOff:
@@ -195,7 +193,7 @@ async def _told(request: web.BaseRequest, answer: Messages) -> web.StreamRespons
     return channels
 
 
-def _read(body: bytes) -> Any:
+def read(body: bytes) -> Any:
     """A body as JSON or YAML; a text that is neither, such as lines of JSON, stays one."""
     if not body:
         return None

@@ -7,7 +7,7 @@ import contextlib
 import socket
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kubernetes import client, config
@@ -116,9 +116,9 @@ class Sandbox:
 
     real = False
 
-    def __init__(self, factor: float = 1.0) -> None:
+    def __init__(self, factor: float = 1.0, listening: Callable[[Clock, float], Listening] = Listening) -> None:
         self._clock = Clock(time.time())
-        self.listening = Listening(self._clock, factor)
+        self.listening = listening(self._clock, factor)
         self.clock = SharedClock(self._clock, self.listening)
         self._stack = contextlib.ExitStack()
         self._services: dict[tuple[str, str], Port] = {}

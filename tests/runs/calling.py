@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Servers in memory that are called without a socket, by everything that sends its requests with urllib3.
+
+A request over HTTPS counts as verified: no certificate is shown, and none is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.client
+import io
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+from urllib.parse import parse_qsl, urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NewConnectionError
+
+from tests.lab.certificates import Identity
+from tests.sandbox.clock import Clock
+from tests.sandbox.listening import read
+from tests.sandbox.web import CutOff, Handler, Request, answered
+
+FIRST_PORT = 20_000
+
+
+class CalledPort:
+    """One handler at one address, as `tests.sandbox.listening.Port`."""
+
+    def __init__(self, clock: Clock, handler: Handler, host: str, number: int, *, tls: bool) -> None:
+        self._clock, self.handler, self._tls = clock, handler, tls
+        self.host, self.number = host, number
+        self.is_open = True
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return f"{'https' if self._tls else 'http'}://{self.host}:{self.number}"
+
+    def open(self) -> None:
+        """Take connections."""
+        self.is_open = True
+
+    def close(self) -> None:
+        """Take no connections any more."""
+        self.is_open = False
+
+    def close_for(self, seconds: float) -> None:
+        """The same, for some seconds of the clock."""
+        self.close()
+        self._clock.later(seconds, self.open)
+
+
+class Calling:
+    """The servers by address, in the place of `tests.sandbox.listening.Listening`; for a `with` statement."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.lock = contextlib.nullcontext()
+        self.answered: list[tuple[str, str]] = []
+        """Method and path of each request that was answered."""
+        self.after: Callable[[Request], None] = lambda _request: None
+        """Called when a server has done what was asked, before its answer arrives. It may raise anything."""
+        self._ports: dict[tuple[str, int], CalledPort] = {}
+        self._patches = contextlib.ExitStack()
+
+    def __enter__(self) -> Calling:
+        def response(connection: Any) -> urllib3.HTTPResponse:
+            return self._response(connection)
+
+        without_sockets: dict[str, Any] = {
+            "connect": _connect,
+            "request": _request,
+            "getresponse": response,
+            "close": _close,
+            "is_closed": property(lambda connection: connection.sock is None),
+            "is_connected": property(lambda connection: connection.sock is not None),
+        }
+        self._patches.enter_context(patch.multiple(HTTPConnection, **without_sockets))
+        self._patches.enter_context(patch.multiple(HTTPSConnection, connect=_connect))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patches.close()
+
+    def serve(self, handler: Handler, host: str = "127.0.0.1", port: int = 0, identity: Identity | None = None) -> Any:
+        """Serve a handler at an address; port 0 is one that is free."""
+        number = port or FIRST_PORT + len(self._ports)
+        served = CalledPort(self.clock, handler, host, number, tls=identity is not None)
+        self._ports[host, number] = served
+        return served
+
+    def _response(self, connection: Any) -> urllib3.HTTPResponse:
+        request: Request = connection.asked
+        served = self._ports.get((connection.host, connection.port))
+        if served is None or not served.is_open:
+            raise NewConnectionError(connection, "Failed to establish a new connection: [Errno 111] Connection refused")
+        try:
+            answer = answered(served.handler, request, self.clock)
+        except CutOff:
+            connection.sock = None
+            raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
+        self.answered.append((request.method, request.path))
+        self.after(request)
+        said = {"Content-Type": "application/json", **answer.headers}
+        content = io.BytesIO(answer.text.encode())
+        return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)
+
+
+class _NoSocket:
+    """In the place of a socket."""
+
+    def settimeout(self, _seconds: float | None) -> None:
+        """Nothing is late here."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _connect(connection: Any) -> None:
+    connection.sock = _NoSocket()
+    connection.is_verified = True
+
+
+def _close(connection: Any) -> None:
+    connection.sock = None
+
+
+def _request(connection: Any, method: str, url: str, body: Any = None, headers: Any = None, **_how: Any) -> None:
+    if connection.sock is None:
+        connection.connect()
+    sent = body.encode() if isinstance(body, str) else body or b""
+    said = {str(name).title(): value for name, value in dict(headers or {}).items()}
+    content = gzip.decompress(sent) if said.get("Content-Encoding") == "gzip" else sent
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    connection.asked = Request(method, parts.path, dict(query), read(content), said, query)

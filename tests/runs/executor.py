@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ansible-playbook in this process: the executor of ansible-core itself, whose workers are calls instead of forks.
+
+The settings of Ansible are those that this process has read at the import of ansible-core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import itertools
+import json
+import os
+import pickle
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+from unittest.mock import patch
+
+from ansible import cli, context
+from ansible._internal import _task
+from ansible.cli.playbook import PlaybookCLI
+from ansible.errors import AnsibleError
+from ansible.executor import task_queue_manager
+from ansible.executor.task_executor import TaskExecutor
+from ansible.executor.task_queue_manager import CallbackSend, DisplaySend
+from ansible.executor.task_result import _RawTaskResult
+from ansible.parsing.dataloader import DataLoader
+from ansible.parsing.vault import VaultSecretsContext
+from ansible.plugins import strategy as strategies
+from ansible.utils.context_objects import CLIArgs
+from ansible.utils.display import Display
+from ansible.utils.vars import load_extra_vars, load_options_vars
+from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
+from jinja2 import Environment
+
+from tests.controllers.templates import key_of
+from tests.runs.prepared import ROOT
+from tests.scenarios.playbook import Played
+
+display = Display()
+_runs = itertools.count(1)
+_compiled: dict[str, CodeType | str] = {}
+_read: dict[str, Any] = {}
+"""The files of the collection that were parsed in this process."""
+
+
+class Results:
+    """In the place of the queue from the workers: what is put into it is dealt with at once."""
+
+    def __init__(self) -> None:
+        self.strategy: Any = None
+        self.output: Any = None
+
+    def put(self, value: object) -> None:
+        """Do what the thread for results does with a message of a worker."""
+        if isinstance(value, DisplaySend):
+            with self._as_controller():
+                getattr(display, value.method)(*value.args, **value.kwargs)
+        elif isinstance(value, CallbackSend):
+            result = self.strategy._convert_wire_task_result_to_raw(value.wire_task_result)
+            with self._as_controller():
+                self.strategy._tqm.send_callback(value.method_name, result)
+        elif not isinstance(value, strategies.StrategySentinel):
+            # As from another process: nothing of the result is shared with the task.
+            sent = pickle.loads(pickle.dumps(value))  # noqa: S301 - it is our own
+            self.strategy._results.append(self.strategy._convert_wire_task_result_to_raw(sent))
+
+    def send_callback(self, method: str, result: _RawTaskResult) -> None:
+        """See `FinalQueue`."""
+        self.put(CallbackSend(method_name=method, wire_task_result=result.as_wire_task_result()))
+
+    def send_display(self, method: str, *arguments: Any, **named: Any) -> None:
+        """See `FinalQueue`."""
+        self.put(DisplaySend(method, *arguments, **named))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @contextlib.contextmanager
+    def _as_controller(self) -> Iterator[None]:
+        queue, display._final_q = display._final_q, None
+        try:
+            with contextlib.redirect_stdout(self.output):
+                yield
+        finally:
+            display._final_q = queue
+
+
+class Worker:
+    """In the place of a worker process. Nothing that a task changes in memory is there for the next one."""
+
+    exitcode = 0
+
+    def __init__(self, **given: Any) -> None:
+        self._given = given
+
+    def start(self) -> None:
+        """Carry out the task."""
+        given = self._given
+        host, original = given["host"], given["task"]
+        task = original.copy(exclude_parent=True, exclude_tasks=True)
+        task._parent = original._parent
+        names = ("play_context", "loader", "shared_loader_obj", "final_q", "variable_manager")
+        display._final_q = given["final_q"]
+        try:
+            with _task.TaskContext(task):
+                done = TaskExecutor(host, task, given["task_vars"], *(given[each] for each in names)).run()
+        finally:
+            display._final_q = None
+        result = _RawTaskResult(host=host, task=task, return_data=done, task_fields=task.dump_attrs())
+        given["final_q"].put(result.as_wire_task_result())
+
+    def is_alive(self) -> bool:
+        """It has ended when it is asked."""
+        return False
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def play(playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
+    """Run a playbook to its end, with these variables and further arguments of ansible-playbook.
+
+    A `BaseException` that is raised in a task goes through, as if the process had been killed there.
+    """
+    output = io.StringIO()
+    # Ansible reads them once per process.
+    for function, kept in ((load_extra_vars, "extra_vars"), (load_options_vars, "options_vars")):
+        function.__dict__.pop(kept, None)
+    with _in_this_process(output), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        program = PlaybookCLI(["ansible-playbook", playbook, "-e", json.dumps(dict(variables)), *more])
+        try:
+            code = program.run()
+        except AnsibleError as error:
+            display.error(error)
+            code = error._exit_code
+    return Played(int(code), output.getvalue())
+
+
+@contextlib.contextmanager
+def _in_this_process(output: io.StringIO) -> Iterator[None]:
+    begun = strategies.StrategyBase.__init__
+    patches: list[Any] = [
+        patch.object(strategies, "WorkerProcess", Worker),
+        patch.object(strategies, "results_thread_main", lambda _strategy: None),
+        patch.object(strategies.StrategyBase, "__init__", lambda self, tqm: _begin(begun, self, tqm, output)),
+        patch.object(task_queue_manager, "FinalQueue", Results),
+        patch.object(cli, "init_plugin_loader", lambda *_paths: None),
+        patch.object(context, "_init_global_context", _take_arguments),
+        patch.object(VaultSecretsContext, "_current", None),
+        patch.object(ancestry, "_stat", _started_as(next(_runs), ancestry._stat)),
+        patch.object(DataLoader, "load_from_file", _loaded(DataLoader.load_from_file)),
+        patch.object(Environment, "compile", _compiling(Environment.compile)),
+    ]
+    with contextlib.ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        yield
+
+
+def _begin(begun: Any, strategy: Any, tqm: Any, output: io.StringIO) -> None:
+    tqm._final_q.strategy, tqm._final_q.output = strategy, output
+    begun(strategy, tqm)
+
+
+def _take_arguments(options: Any) -> None:
+    context.CLIARGS = CLIArgs.from_options(options)
+
+
+def _started_as(number: int, stat: Any) -> Any:
+    """Each run is a process of its own: one that was killed is not alive because the next one has its number."""
+
+    def started(pid: int) -> list[str] | None:
+        fields: list[str] | None = stat(pid)
+        # A worker takes its parent for the controller, which here is whatever has started the tests.
+        if fields and pid == os.getppid():
+            fields[ancestry._STARTED] = f"{fields[ancestry._STARTED]}{number}"
+        return fields
+
+    return started
+
+
+def _loaded(load: Any) -> Any:
+    def loaded(self: Any, file_name: str, *more: Any, **named: Any) -> Any:
+        key = str(file_name)
+        if not Path(key).resolve().is_relative_to(ROOT / "roles") or more or named.get("json_only"):
+            return load(self, file_name, *more, **named)
+        if key not in _read:
+            _read[key] = load(self, file_name, **{**named, "unsafe": True})
+        return copy.deepcopy(_read[key])
+
+    return loaded
+
+
+def _compiling(compiled: Any) -> Any:
+    def compile_once(self: Environment, source: Any, *options: Any, **named: Any) -> CodeType | str:
+        key = key_of(self, source, options, named)
+        if key not in _compiled:
+            _compiled[key] = compiled(self, source, *options, **named)
+        return _compiled[key]
+
+    return compile_once

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Kubernetes with its clusters and the controller that upgrades them, in one process, on one virtual clock."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import urllib3
+
+from tests.lab.opensearch.layouts import three_combined
+from tests.runs.calling import Calling
+from tests.runs.executor import play
+from tests.runs.prepared import Time
+from tests.sandbox.sandbox import Sandbox
+from tests.sandbox.web import Request
+from tests.scenarios.cluster import Cluster
+from tests.scenarios.playbook import PLAN, PLAYBOOK, Played
+
+ASKING = ("GET", "HEAD")
+REVIEWS = "/apis/authorization.k8s.io/"
+"""A POST there is a question."""
+
+
+class Killed(BaseException):
+    """The controller is killed here."""
+
+
+class CalledCluster(Cluster):
+    """A cluster that its test asks without a socket, too."""
+
+    def open(self, request: Any) -> Any:
+        """See `Cluster`."""
+        asked = {"body": request.data, "headers": dict(request.headers), "preload_content": False}
+        return urllib3.PoolManager().request(request.get_method(), request.full_url, **asked)
+
+
+@dataclass
+class World:
+    """The servers, and what controllers have asked of them."""
+
+    sandbox: Sandbox
+    calling: Calling
+    outputs: list[str] = field(default_factory=list)
+    """The output of each run that has ended."""
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def cluster(self, version: str, layout: Any = three_combined, **options: Any) -> CalledCluster:
+        """A cluster that is green, in a namespace of its own."""
+        cluster = CalledCluster(self.sandbox, f"runs-{next(self._numbers)}")
+        cluster.rise(layout, version, **options)
+        return cluster
+
+    def play(self, playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
+        """A run of a playbook, to its end."""
+        played = play(playbook, variables, *more)
+        self.outputs.append(played.output)
+        return played
+
+    def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables with consent to the present plan."""
+        planned = self.play(PLAN, {**variables, "upgrade_skip_image_check": True})
+        found = re.search(r'"upgrade_confirm": "(p[0-9a-f]{11})"', planned.output)
+        assert planned.code == 0, planned.message
+        assert found is not None, planned.output
+        return {**variables, "upgrade_confirm": found[1]}
+
+    def acts(self) -> list[tuple[str, str]]:
+        """Method and path of the requests that change something, in their order."""
+        return [each for each in self.calling.answered if _acts(*each)]
+
+    def killed_behind(self, number: int, variables: Mapping[str, Any], playbook: str = PLAYBOOK) -> Played | None:
+        """A run that is killed when its act of this number was done, before the answer; its end if it comes first."""
+        left = number
+
+        def count(request: Request) -> None:
+            nonlocal left
+            left -= _acts(request.method, request.path)
+            if left == 0:
+                raise Killed
+
+        self.calling.after = count
+        try:
+            return self.play(playbook, variables)
+        except Killed:
+            return None
+        finally:
+            self.calling.after = lambda _request: None
+
+
+def _acts(method: str, path: str) -> bool:
+    return method not in ASKING and not path.startswith(REVIEWS)
+
+
+@contextmanager
+def world() -> Iterator[World]:
+    """A world with nothing in it. This process follows its clock meanwhile."""
+    callings: list[Calling] = []
+
+    def called(clock: Any, _factor: float) -> Any:
+        callings.append(Calling(clock))
+        return callings[0]
+
+    with Sandbox(listening=called) as sandbox:
+        Time.clock = callings[0].clock
+        try:
+            yield World(sandbox, callings[0])
+        finally:
+            Time.clock = None
