@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, SERVING, names, table, taken_by
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, names, table, taken_by
 
 from tests.pages.module_tasks import contract_of, handed_by, module_tasks
 from tests.pages.specifications import READ, SHELLS, named_in, read_by, texts
@@ -95,11 +95,6 @@ def test_every_variable_of_a_system_is_documented(role: str) -> None:
     # It takes the steps of a batch from the other system for plain hosts.
     used |= read_by("opensearch") if role == "restart_hosts" else set()
     assert specification(role).keys() <= used | of_shells | SHARED | HANDED_ON | OF_PLAYBOOKS
-
-
-def test_a_request_is_read_by_every_playbook_that_upgrades_or_plans() -> None:
-    first, *_others = yaml.safe_load((ROOT / "playbooks" / "tasks" / "inputs.yml").read_text(encoding="utf-8"))
-    assert first["when"][0] == f"inputs_of not in {sorted((*SERVING, 'fleet'))}"
 
 
 def test_no_shell_knows_a_system() -> None:

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first part of each playbook: its variables are checked, and those of its request are taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..module_utils.common.words import unique
+from .run_options import Given
+from .variables import SERVING
+
+PLACES = ("https://", "http://", "configmap/")
+"""The beginnings of the place of a request that is no file."""
+WITHOUT_REQUEST = {*SERVING, "fleet"}
+"""The playbooks that carry out no request."""
+READ, REFUSED = "request.yml", "refused_inputs.yml"
+
+FaultsOf = Callable[[Mapping[str, Any]], list[str]]
+"""A function that gives a sentence for each fault in the variables, together with those of a request."""
+
+
+@dataclass(frozen=True)
+class InputsOfRun:
+    """The variables of a run of a playbook. `given` gives one without templates; None if it is not defined."""
+
+    playbook: str
+    given: Given
+    faults_of: FaultsOf
+
+    def parts(self) -> list[str]:
+        """The task files that are due: to read the request, to refuse, or none."""
+        if self._read is None and self.playbook not in WITHOUT_REQUEST and self.given("upgrade_request"):
+            return [READ]
+        return [REFUSED] if self._faults() else []
+
+    def source(self) -> str:
+        """The place of the request. A relative path begins in the folder where the playbook was started."""
+        given = str(self.given("upgrade_request") or "")
+        return given if given.startswith(PLACES) else os.path.realpath(os.path.expanduser(given))
+
+    def request(self) -> dict[str, Any]:
+        """The request for the tasks of the run; only a run that acts notes its state."""
+        place = {"source": self.source(), "namespace": self.given("upgrade_namespace") or ""}
+        return {**self._requested, **place, "noted": self.playbook != "plan"}
+
+    def refusal(self) -> dict[str, Any]:
+        """The end of a run that is refused.
+
+        It has the `statistics` for Ansible, the `message`, and whether the request is to be `noted` as invalid, or its
+        record to be removed since it was `withdrawn`.
+        """
+        faults, acts = self._faults(), self.playbook != "plan"
+        reasons = ((self._read or {}).get("verdict") or {}).get("reasons", ())
+        codes = unique(str(each["code"]) for each in reasons if each["state"] == "refused")
+        removed = self.given("inputs_removed") or {}
+        names = ", ".join((removed.get("before") or {}).get("records", ()))
+        end = f"The record of the withdrawn request was removed: {names}." if removed.get("changed") else ""
+        return {
+            "statistics": {
+                "upgrade_state": "refused",
+                "upgrade_waiting_for": [],
+                "upgrade_reasons": codes or ["request_invalid" if self._requested else "inputs_wrong"],
+                "upgrade_cause": " ".join(faults),
+            },
+            # A record that could not be removed is reported, too.
+            "message": "\n".join([*faults, *filter(None, [removed.get("msg")]), end or "Nothing was done."]),
+            "noted": acts and bool(self._requested),
+            "withdrawn": acts and bool(self.given("upgrade_record_retention")) and "request_missing" in codes,
+        }
+
+    @property
+    def _read(self) -> Mapping[str, Any] | None:
+        """The result of reading the request; None as long as it was not read."""
+        found: Mapping[str, Any] | None = self.given("inputs_read")
+        return found
+
+    @property
+    def _requested(self) -> Mapping[str, Any]:
+        return (self._read or {}).get("request") or {}
+
+    def _faults(self) -> list[str]:
+        read = self._read or {}
+        return [str(read["msg"])] if read.get("msg") else self.faults_of(self._requested)
