@@ -35,11 +35,11 @@ options:
     default: false
   shown:
     description:
-      - With O(state=begun), the members of each batch of the plan that was shown. If they go in another order,
-        which the digest does not cover, the task says so.
-    type: list
-    elements: list
-    default: []
+      - With O(state=begun), the plan that was shown. If its C(batches) have the members in another order, which the
+        digest does not cover, the task says so.
+      - Its C(commenced), C(predicted_seconds) and C(prediction) are those of the plan of the run as well.
+    type: dict
+    default: {}
   at:
     description:
       - The time from which on the run may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By

@@ -32,8 +32,7 @@ _raw:
   description:
     - C(event), the end in the words of the record, C(state) in those of notices and requests, whether it is C(well),
       and whether the whole was C(proven).
-    - C(summary) and C(codes) of its cause. C(last_words) is the message with which the play fails; empty for a good
-      end.
+    - C(summary) and C(codes) of its cause.
     - C(recorded) has the options for the module that records it, C(shown) those for the lines of the end, and
       C(statistics) those for Ansible.
     - C(not_put_back) has a sentence for each change that could not be put back, C(stays) one for each that stays as it

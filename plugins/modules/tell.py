@@ -97,6 +97,10 @@ options:
         type: list
         elements: dict
         default: []
+      last_words:
+        description: The message with which the task fails after the lines. Without it the task succeeds.
+        type: str
+        default: ''
   unit:
     description: The word for what is upgraded.
     type: str

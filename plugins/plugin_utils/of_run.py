@@ -18,6 +18,8 @@ from .run_options import Given, value_of
 from .step_of_run import added as added_capacity
 
 SILENCES = "settle_silenced"
+SHOWN = ("batches", "commenced", "predicted_seconds", "prediction")
+"""The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
     "failure": "roll_failure",
     "waiting": "roll_waiting",
@@ -134,15 +136,16 @@ class Run:
         """A run waits for its start, and announces itself; a plan that is only shown does not."""
         acts = bool(self.given("begin_acts"))
         own = any(self.given(name) for name in OWN_TASKS) or self.given("begin_members") is not None
+        begins = self.given("begin_state") == "begun"
         return {
             "state": self.given("begin_state"),
             "announce": acts,
             "at": self.given("upgrade_at") if acts else None,
-            "confirmed": self.given("begin_confirmed"),
+            "confirmed": self.plan["digest"] if begins else None,
             "lease_duration": (self.given("upgrade_lease_duration") or LEASE) if own else None,
             "request": self.requested(),
             "show": bool(self.given("begin_shows")),
-            "shown": self.given("begin_shown"),
+            "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
             "groups": self.given("begin_members"),
         }
 

@@ -18,12 +18,12 @@ ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
 
 def steps_of(given: Given, moment: Moment) -> list[Step]:
     """The steps that the run takes at this moment, in their order. `given` gives a variable without templates."""
-    adds = (given("begin_plan") or {}).get("adds")
+    plan = given("begin_plan") or {}
 
     def has(needed: str) -> bool:
-        return bool(adds if needed == ADDS else value_of(needed, given))
+        return bool(plan.get("adds") if needed == ADDS else value_of(needed, given))
 
-    return taken(given("upgrade_steps") or [], moment, has, commenced=bool(given("begin_commenced")))
+    return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
 
 
 def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:

@@ -24,6 +24,8 @@ from .pace import placed
 from .record.phases import Deed
 
 Work = Callable[[Task], Outcome]
+FORETOLD = ("commenced", "predicted_seconds", "prediction")
+"""The values that the plan of a run takes from the one that was shown, since it reads no earlier records."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,8 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
     if not verdict.passed:
         return replace(plan, verdict=verdict)
-    if said := other_order(task.params.get("shown") or (), plan.more["batches"]):
+    shown = task.params.get("shown") or {}
+    if said := other_order([batch["members"] for batch in shown.get("batches", ())], plan.more["batches"]):
         task.progress(said)
     restored = parts.put_back(task)
     verdict = combine((verdict, restored.verdict))
@@ -199,5 +202,6 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     places = placed(batches, len(recorded.get("batches", ())))
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     found = dict(restored.before if restored.after is None else restored.after)
-    more = {**plan.more, "batches": places, "before": plan.before, "settings": found}
+    foretold = {name: shown[name] for name in FORETOLD if name in shown}
+    more = {**plan.more, **foretold, "batches": places, "before": plan.before, "settings": found}
     return replace(restored, verdict=verdict, next=plan.next, more=more)

@@ -157,19 +157,20 @@ class End:
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
         capacity = [remark("capacity_stays", said).as_result()] if added else []
         remarks = [*capacity, *self.found.remarks, *(one for one in passed if one["state"] == "passed")]
+        failures = self._all_failures()
+        event = self.event if self.failures or not failures else Event.STOPPED
         return {
-            "failures": self._all_failures(),
+            "failures": failures,
             "failed": bool(self.found.failure),
             "aborted": self.event is Event.ABORTED,
             "not_put_back": bool(self.not_put_back),
             "waiting": self.waiting,
             "remarks": [*self.stays, *remarks],
+            "last_words": LAST_WORDS[event].format(self.found.deed.value) if failures else "",
         }
 
     def as_result(self) -> dict[str, Any]:
         """Plain data, with the words of each reader."""
-        failed = self._all_failures()
-        event = self.event if self.failures or not failed else Event.STOPPED
         return {
             "event": self.event.value,
             "state": NOTICES[self.event],
@@ -180,7 +181,6 @@ class End:
             "recorded": self.recorded(),
             "shown": self.shown(),
             "statistics": self.statistics(),
-            "last_words": LAST_WORDS[event].format(self.found.deed.value) if failed else "",
             "not_put_back": self.not_put_back,
             "acts": self.acts,
             "stays": [sentence_of(one) for one in self.stays],

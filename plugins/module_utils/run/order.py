@@ -33,6 +33,10 @@ class Standing:
     checks: bool = False
     """Whether it is check mode, in which nothing is asked of anybody."""
     planned: bool = False
+    refused: bool = False
+    """Whether the plan cannot be carried out."""
+    agreeable: bool = False
+    """Whether the plan has a digest, which consent names."""
     waits: bool = False
     """Whether the plan waits, so that this pass does nothing."""
     passed_over: bool = False
@@ -64,6 +68,8 @@ class Stage(str, Enum):
     """The parts that are chosen at the same time."""
 
     TO_PLAN = "to_plan"
+    TO_SHOW = "to_show"
+    """Of a plan that is only made to be seen."""
     TO_LOCK = "to_lock"
     """From the plan to the lock."""
     TO_LINE_UP = "to_line_up"
@@ -80,13 +86,22 @@ def _always(_run: Standing) -> bool:
     return True
 
 
+REFUSAL = "refuse.yml"
 ORDER: Mapping[Stage, Sequence[Part]] = {
     Stage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
         ("inventory.yml", lambda run: run.on_hosts),
         ("supersede.yml", lambda run: run.supersedes and not run.checks),
     ),
+    Stage.TO_SHOW: (
+        (REFUSAL, lambda run: run.refused),
+        ("give.yml", lambda run: run.agreeable),
+        ("would_wait.yml", lambda run: run.agreeable and run.waits),
+        ("no_plan.yml", lambda run: not run.agreeable),
+    ),
     Stage.TO_LOCK: (
+        (REFUSAL, lambda run: run.refused),
+        ("give.yml", lambda run: run.agreeable and run.checks),
         ("waiting.yml", lambda run: run.waits),
         ("lost_hosts.yml", lambda run: run.on_hosts and not run.waits),
         ("silences.yml", lambda run: run.silences and run.batches and not run.waits),
@@ -94,13 +109,14 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
         ("locked.yml", lambda run: not run.waits),
     ),
     Stage.TO_LINE_UP: (
+        (REFUSAL, lambda run: run.refused),
         ("started.yml", lambda run: run.listens and run.batches),
         ("steps.yml", lambda run: run.steps_before and run.batches and not run.checks),
         ("line_up.yml", _always),
         ("sizes.yml", lambda run: run.on_hosts),
     ),
     Stage.TO_PUT_BACK: (
-        ("refuse.yml", lambda run: not run.planned),
+        (REFUSAL, lambda run: not run.planned),
         ("prove.yml", lambda run: run.ends),
     ),
     Stage.TO_END: (
@@ -114,8 +130,9 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
 
 
 def parts(stage: Stage, run: Standing) -> list[str]:
-    """The task files of a stage, in their order."""
-    return [part for part, due in ORDER[stage] if due(run)]
+    """The task files of a stage, in their order. A refusal ends the play, so that none comes after it."""
+    chosen = [part for part, due in ORDER[stage] if due(run)]
+    return chosen[:1] if REFUSAL in chosen else chosen
 
 
 def lined_up(plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ def contract_of(system: System) -> Contract:
             "confirmed": {"type": "str"},
             "supersede": {"type": "bool", "default": False},
             "request": REQUESTED,
-            "shown": {"type": "list", "elements": "list", "default": []},
+            "shown": {"type": "dict", "default": {}},
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]

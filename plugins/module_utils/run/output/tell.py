@@ -42,6 +42,7 @@ CONTRACT = Contract(
                 "took": _REASONS,
                 "outdated": _TEXTS,
                 "remarks": _REASONS,
+                "last_words": {"type": "str", "default": ""},
             },
         },
         "unit": {"type": "str", "default": "member"},
@@ -56,15 +57,18 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Make the lines and say them."""
     params = task.params
+    failure: dict[str, Any] = {}
     if params["ending"] is None:
         lines = params["lines"]
     else:
         facts = {**params["ending"], "record": _record(params["ending"]["record"])}
+        if last_words := facts.pop("last_words"):
+            failure = {"failed": True, "msg": last_words}
         words = Words(params["unit"], deed=params["deed"])
         lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
     for line in lines:
         task.voice.show(line)
-    return Outcome(Verdict(), more={"lines": [printable(line) for line in lines]})
+    return Outcome(Verdict(), more={"lines": [printable(line) for line in lines], **failure})
 
 
 def _record(given: Mapping[str, Any]) -> Record | None:

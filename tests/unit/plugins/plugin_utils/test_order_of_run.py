@@ -27,7 +27,7 @@ def asked(question: str, about: Any = None, **variables: Any) -> Any:
 def test_consent_beforehand_spares_the_question() -> None:
     assert asked("to_lock") == ["confirm.yml", "locked.yml"]
     assert asked("to_lock", upgrade_confirm="abc") == ["locked.yml"]
-    assert asked("to_lock", ansible_check_mode=True) == ["locked.yml"]
+    assert asked("to_lock", ansible_check_mode=True) == ["give.yml", "locked.yml"]
     assert asked("to_lock", begin_plan={**PLAN, "batches": []}) == ["locked.yml"]
     assert asked("to_lock", begin_plan={**PLAN, "batches": [], "asks_without_batches": True}) == [
         "confirm.yml",

@@ -35,7 +35,7 @@ def test_the_steps_are_those_whose_variables_are_given() -> None:
     assert [each.name for each in steps_of(PROMETHEUS.get, Moment.BEFORE)] == ["alerts"]
     adds = {"begin_plan": {"adds": ["one member more"]}}
     assert [each.name for each in steps_of(adds.get, Moment.AFTER)] == ["capacity_after"]
-    assert steps_of({**PROMETHEUS, "begin_commenced": True}.get, Moment.BEFORE) == []
+    assert steps_of({**PROMETHEUS, "begin_plan": {"commenced": True}}.get, Moment.BEFORE) == []
 
 
 def test_a_gate_of_a_step_has_its_time_and_the_baseline_of_the_record() -> None:

@@ -52,7 +52,7 @@ def test_an_end_has_one_name_for_each_reader(found: Found, event: Event, state: 
     end = End(found).as_result()
     assert (end["event"], end["recorded"]["event"]) == (event.value, event.value)
     assert (end["state"], end["statistics"]["upgrade_state"]) == (state, statistics)
-    assert (end["well"], bool(end["last_words"])) == (event is Event.COMPLETED, statistics == "refused")
+    assert (end["well"], bool(end["shown"]["last_words"])) == (event is Event.COMPLETED, statistics == "refused")
     assert end["shown"]["aborted"] is (event is Event.ABORTED)
 
 
@@ -64,7 +64,7 @@ def test_an_end_that_could_not_be_recorded_is_a_failure_for_people_and_pipelines
     end = End(Found(ended=result(reason("refused", "lock_lost"), msg="The lock is lost."))).as_result()
     assert (end["event"], end["shown"]["failures"]) == ("completed", ["The lock is lost."])
     assert (end["statistics"]["upgrade_state"], end["statistics"]["upgrade_reasons"]) == ("refused", ["lock_lost"])
-    assert end["last_words"].startswith("The upgrade has failed.")
+    assert end["shown"]["last_words"].startswith("The upgrade has failed.")
 
 
 def test_an_api_out_of_reach_is_named_once() -> None:
@@ -101,4 +101,4 @@ def test_capacity_stays_until_the_upgrade_is_completed() -> None:
 
 
 def test_a_restart_is_called_so() -> None:
-    assert End(Found(failure=ASKED, deed=Deed.RESTART)).as_result()["last_words"].startswith("The restart was aborted")
+    assert End(Found(failure=ASKED, deed=Deed.RESTART)).shown()["last_words"].startswith("The restart was aborted")

@@ -22,8 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[5]
-PLANNED = Standing(planned=True, batches=True, asks=True)
-EVERYTHING = replace(PLANNED, **{each.name: True for each in fields(Standing) if each.name not in ("waits", "checks")})
+PLANNED = Standing(planned=True, agreeable=True, batches=True, asks=True)
+OTHERS = ("refused", "waits", "checks")
+"""The facts of a run that has another end."""
+EVERYTHING = replace(PLANNED, **{each.name: True for each in fields(Standing) if each.name not in OTHERS})
 STANDINGS = st.builds(Standing, **{each.name: st.booleans() for each in fields(Standing)})
 PLAN: dict[str, Any] = {
     "batches": [
@@ -36,7 +38,8 @@ PLACES = {"data-0": "a", "data-1": "b", "main-0": "c"}
 
 
 def order(run: Standing) -> list[list[str]]:
-    return [parts(stage, run) for stage in Stage]
+    """The parts of a run that acts, by stage."""
+    return [parts(stage, run) for stage in Stage if stage is not Stage.TO_SHOW]
 
 
 def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
@@ -45,7 +48,20 @@ def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
 
 def test_a_run_with_everything_has_all_parts_but_those_of_another_end() -> None:
     files = {name for stage in order(replace(EVERYTHING, passed_over=False)) for name in stage}
-    assert {name for stage in ORDER.values() for name, _due in stage} - files == {"waiting.yml", "refuse.yml"}
+    acting = {name for stage, chosen in ORDER.items() if stage is not Stage.TO_SHOW for name, _due in chosen}
+    assert acting - files == {"waiting.yml", "refuse.yml", "give.yml"}
+
+
+def test_a_plan_that_is_only_made_is_given_to_the_caller() -> None:
+    assert parts(Stage.TO_SHOW, PLANNED) == ["give.yml"]
+    assert parts(Stage.TO_SHOW, replace(PLANNED, waits=True)) == ["give.yml", "would_wait.yml"]
+    assert parts(Stage.TO_SHOW, replace(PLANNED, agreeable=False, waits=True)) == ["no_plan.yml"]
+    assert parts(Stage.TO_LOCK, replace(PLANNED, checks=True)) == ["give.yml", "locked.yml"]
+
+
+@given(STANDINGS, st.sampled_from([Stage.TO_SHOW, Stage.TO_LOCK, Stage.TO_LINE_UP]))
+def test_nothing_comes_after_a_plan_that_is_refused(run: Standing, stage: Stage) -> None:
+    assert parts(stage, replace(run, refused=True)) == ["refuse.yml"]
 
 
 def test_a_pass_that_waits_neither_takes_the_lock_nor_ends_a_run() -> None:
