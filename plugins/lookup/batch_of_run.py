@@ -16,31 +16,32 @@ author:
 version_added: 0.1.0
 options:
   _terms:
-    description: Nothing.
+    description:
+      - One of these questions.
+      - V(held_up) gives the reasons for which nothing more of the batch is done in this pass, and V(upgraded) whether
+        another user or tool has upgraded it already.
+      - V(members) gives the outcome of each member, and V(failure) that of the task for which a rescue runs.
+      - V(own_moment) and V(own_files) give those of the user's own tasks before the batch.
+      - V(parts) gives the task files of the role C(stateful.upgrade.roll) for this host. V(first_parts) are those
+        before the batch goes down, and V(last_parts) those at its end.
+      - For members on hosts of the inventory, V(started) gives those on whose hosts all has succeeded, and V(troubles)
+        a sentence for each other host.
     type: list
     elements: str
+    required: true
 """
 
 EXAMPLES = r"""
 - name: Show for what the batch waits
   ansible.builtin.debug:
-    msg: "{{ lookup('stateful.upgrade.batch_of_run').held_up | map(attribute='message') }}"
+    msg: "{{ query('stateful.upgrade.batch_of_run', 'held_up') | map(attribute='message') }}"
 """
 
 RETURN = r"""
 _raw:
-  description:
-    - C(held_up) has the reasons for which nothing more of the batch is done in this pass, and C(upgraded) is whether
-      another user or tool has upgraded it already.
-    - C(members) has the outcome of each member, and C(seconds_left) the seconds in which a further one may go down.
-    - C(own_moment), C(own_variable) and C(own_files) are those of the user's own tasks before the batch.
-    - C(first_parts) and C(last_parts) are the task files of the role C(stateful.upgrade.roll) before the batch goes
-      down and at its end, and C(parts) all of them.
-    - For members on hosts of the inventory, C(started) are those on whose hosts all has succeeded, and C(troubles)
-      has a sentence for each other host.
-    - C(gate) has the options of its gate.
+  description: The answer. For a host that is no batch, such as that of a member, nothing holds it up.
   type: list
-  elements: dict
+  elements: raw
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,23 +49,24 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.batch_of_run import batch_of_run, parts_of_host
-
-NONE: Mapping[str, Any] = {"held_up": [], "first_parts": [], "last_parts": [], "upgraded": False}
-"""For a host that is no batch, such as that of a member."""
+from ..plugin_utils.batch_of_run import ANSWERS, batch_of_run, parts_of_host
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
     """See the documentation above."""
 
-    def run(
-        self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> list[Mapping[str, Any]]:
-        """The batch."""
+    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+        """The answer."""
+        (question,) = terms
         defined = variables or {}
 
         def given(name: str) -> Any:
             return self._templar.template(defined[name]) if name in defined else None
 
+        if question == "parts":
+            return parts_of_host(defined, given)
         batch = batch_of_run(defined, given)
-        return [{**(NONE if batch is None else batch.as_result()), "parts": parts_of_host(defined, given)}]
+        if batch is None:
+            return [False] if question == "upgraded" else []
+        answer = ANSWERS[question](batch)
+        return answer if isinstance(answer, list) else [answer]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.run.batch import BatchSoFar, OfHosts
+from ..module_utils.run.failure import failure_of
 from .registered import OF_BATCH, registered
 from .run_options import Given
 
@@ -37,6 +38,7 @@ class BatchOfRun:
             return self._of_record(arguments)
         if module in REPLACING and "batch" not in arguments:
             return {
+                "gate": self.gate(),
                 "pools": batch["pools"],
                 "batch": batch["members"],
                 "expected": self._expected(),
@@ -44,14 +46,44 @@ class BatchOfRun:
                 "green_seconds": self.so_far.green_seconds(),
             }
         if module == "cluster_health_gate":
-            limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
-            before = limits if arguments.get("moment") == "before_batch" else {}
-            return {"expected": self._expected(), **before}
+            return {"expected": self._expected(), **self._of_gate(str(arguments.get("moment")))}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         if module == "shard_allocation" and state == "drained":
             return {"wait_timeout": self.so_far.seconds_left()}
         return {}
+
+    def _of_gate(self, moment: str) -> dict[str, Any]:
+        batch, gate = self.so_far.batch, self.gate()
+        if moment == "before_batch":
+            # Changes since the plan may keep some members from going with the others.
+            own = {"split_after": gate.get("split_after"), "skip_upgraded": gate["skip_upgraded"]}
+            return {"batch": batch["members"], "wait_limit": gate["wait_limit"], "since": self.done_before(), **own}
+        if moment == "before_stop":
+            # For answers; if the proof does not hold, the batch is begun again sooner.
+            of_member = int(self.given("upgrade_member_timeout") or 1800)
+            return {"batch": batch["members"], "gate": gate, "wait_timeout": min(of_member, gate["wait_limit"])}
+        if moment == "joined":
+            proof = (self.given("roll_proof") or {}).get("before") or {}
+            return {"batch": self.started(), "former_processes": proof.get("processes")}
+        return {}
+
+    def started(self) -> Sequence[str]:
+        """The members on whose hosts all has succeeded; empty if the members are on no hosts of the inventory."""
+        return [] if self.so_far.hosts is None else self.so_far.hosts.started
+
+    def troubles(self) -> list[str]:
+        """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
+        return [] if self.so_far.hosts is None else troubles(self.variables, self.so_far.batch)
+
+    def failure(self) -> dict[str, Any]:
+        """The failure of the task for which a rescue runs. For a task of the user (`roll_of_user`), that is named."""
+        failed = failure_of(self.given("ansible_failed_task") or {}, self.given("ansible_failed_result") or {}, [])
+        found = {**failed.as_result(), "batch": self.so_far.batch["name"]}
+        if not self.given("roll_of_user"):
+            return found
+        said = f"A task of {self._own_variable()} has failed, so the batch was not begun: {failed.message}"
+        return {**found, "message": said, "codes": ["own_tasks_failed"]}
 
     def _expected(self) -> Any:
         """The members that are to be there. Those that batches before this one have removed are expected no more."""
@@ -113,24 +145,6 @@ class BatchOfRun:
 
     def _own_variable(self) -> str:
         return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
-
-    def as_result(self) -> dict[str, Any]:
-        """Plain data, for the roles."""
-        hosts = self.so_far.hosts
-        return {
-            "held_up": self.so_far.held_up(),
-            "upgraded": self.so_far.upgraded(),
-            "members": self.so_far.members(),
-            "seconds_left": self.so_far.seconds_left(),
-            "own_moment": "before" if self.is_first() else "between",
-            "own_variable": self._own_variable(),
-            "own_files": self.own_files(),
-            "first_parts": self.first_parts(),
-            "last_parts": self.last_parts(),
-            "gate": self.gate(),
-            "started": [] if hosts is None else hosts.started,
-            "troubles": [] if hosts is None else troubles(self.variables, self.so_far.batch),
-        }
 
     def gate(self) -> dict[str, Any]:
         """The options of the gate of an OpenSearch batch, which is repeated for what is left of the batch.
@@ -216,3 +230,18 @@ def _hosts(variables: Mapping[str, Any], given: Given, batch: Mapping[str, Any])
 
 def _yes(value: Any) -> bool:
     return str("true" if value in (None, "") else value).lower() in ("true", "yes", "on", "1", "y", "t")
+
+
+ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
+    "held_up": lambda batch: batch.so_far.held_up(),
+    "upgraded": lambda batch: batch.so_far.upgraded(),
+    "members": lambda batch: batch.so_far.members(),
+    "own_moment": lambda batch: "before" if batch.is_first() else "between",
+    "own_files": lambda batch: batch.own_files(),
+    "first_parts": lambda batch: batch.first_parts(),
+    "last_parts": lambda batch: batch.last_parts(),
+    "failure": lambda batch: batch.failure(),
+    "started": lambda batch: batch.started(),
+    "troubles": lambda batch: batch.troubles(),
+}
+"""The answers about a batch by question."""

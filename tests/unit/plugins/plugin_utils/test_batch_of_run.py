@@ -79,3 +79,33 @@ def test_a_single_pass_ends_at_a_batch_that_waits() -> None:
     result = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
     here = batch(upgrade_wait=False, roll_before=result, roll_recorded={"record": {"phase": "Upgrading"}})
     assert here.last_parts() == ["waits.yml"]
+
+
+def test_a_gate_before_a_batch_may_divide_it_and_lets_upgraded_members_through() -> None:
+    before = batch().options("cluster_health_gate", {"moment": "before_batch"})
+    assert (before["batch"], before["split_after"], before["skip_upgraded"]) == (["data-0"], 60, True)
+    assert not batch(upgrade_batch={**BATCH, "restarts": True}).gate()["skip_upgraded"]
+
+
+def test_a_last_look_has_the_time_of_a_member_but_never_more_than_the_batch_has_left() -> None:
+    def seconds(**variables: Any) -> int:
+        found: int = batch(**variables).options("cluster_health_gate", {"moment": "before_stop"})["wait_timeout"]
+        return found
+
+    assert seconds() == 1800
+    assert seconds(upgrade_member_timeout="60") == 60
+    assert seconds(upgrade_batch_timeout=300) == 300
+
+
+def test_a_process_of_before_is_no_member_that_has_joined() -> None:
+    proof = {"before": {"processes": {"data-0": "p1"}}}
+    joined = batch(roll_proof=proof).options("cluster_health_gate", {"moment": "joined"})
+    assert joined["former_processes"] == {"data-0": "p1"}
+
+
+def test_a_task_of_the_user_that_has_failed_is_named() -> None:
+    failed = {"ansible_failed_task": {"name": "Back up"}, "ansible_failed_result": {"msg": "Disk full."}}
+    own = batch(roll_of_user=True, **failed).failure()
+    said = "A task of upgrade_tasks_before has failed, so the batch was not begun: Disk full."
+    assert (own["message"], own["codes"], own["batch"]) == (said, ["own_tasks_failed"], "batch-01")
+    assert batch(**failed).failure()["message"] == "Disk full."
