@@ -37,6 +37,7 @@ from ..module_utils.common.words import printable
 from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
+from .fleet_of_run import Fleet
 from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options, is_given
 from .spoken import Speech, speech_of
@@ -141,6 +142,7 @@ class InProcessAction(ActionBase):
         if level == ALL:
             found |= Run(given, variables).options(name, options, own)
             found |= options_of_step(name, own, given, variables)
+            found |= Fleet(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
             found |= batch.options(name, own) if batch is not None else {}
         return {**{option: value for option, value in found.items() if option in options and is_given(value)}, **own}

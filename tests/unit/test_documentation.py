@@ -39,8 +39,11 @@ OF_RUN: Mapping[str, Json] = {
     **{name: {"event": "completed"} for name in MODULES if "event" in contract_of(name).argument_spec},
     "upgrade_record": {"batch": "batch-01", "step": "alerts", "tried": {"since": 1}},
     "tell": {"ending": {"target_version": "3.8.0"}},
+    "fleet_plan": {"path": "fleet", "clusters": ["north"]},
+    "cluster_upgrade": {"path": "fleet", "cluster": "north"},
+    "canary_soak": {"members": ["north"], "began": "2026-01-01T00:00:00Z", "ended": "2026-01-01T01:00:00Z"},
 }
-"""The arguments that tasks of a role get from their run or their batch."""
+"""The arguments that tasks of a role get from their run, their batch or their fleet."""
 NAMES_OF_TASK_LISTS = ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks", "handlers")
 
 Json = Mapping[str, Any]

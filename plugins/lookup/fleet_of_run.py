@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lookup fleet_of_run."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet_of_run
+short_description: Give the waves of a fleet, and the parts of its run
+description:
+  - Answers questions about the run of a fleet, for the role C(stateful.upgrade.fleet) and its playbook.
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _terms:
+    description:
+      - One of these questions.
+      - V(order) gives the clusters in the order of the waves, and V(sizes) the number of clusters of each wave.
+      - V(soaks) gives whether the cluster of this host is a canary that has to prove itself.
+      - V(launched) gives what a launcher of the user gets. These are C(playbook), C(variables) and C(secrets).
+      - V(statistics) gives the custom statistics of the end.
+      - V(unconsented) gives the refusal of a plan to which nobody has agreed, or an empty text. The answer at the
+        terminal is the second term.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show the clusters in the order of the waves
+  ansible.builtin.debug:
+    msg: "{{ query('stateful.upgrade.fleet_of_run', 'order') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: The answer.
+  type: list
+  elements: raw
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.fleet_of_run import ANSWERS, Fleet
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+    """See the documentation above."""
+
+    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+        """The answer."""
+        defined = variables or {}
+
+        def given(name: str) -> Any:
+            return self._templar.template(defined[name]) if name in defined else None
+
+        question, *about = terms
+        fleet = Fleet(given, defined)
+        answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)
+        return answer if isinstance(answer, list) else [answer]

@@ -1,0 +1,156 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet of a run, read from the variables of one of its clusters, and the options that tasks get from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..module_utils.common.words import unique
+from .run_options import Given, value_of
+
+GROUP = "stateful_upgrade_fleet"
+"""The group of the clusters in the order of the waves."""
+CANARY = "canary"
+"""The name of the wave that goes first."""
+DEFAULT_PATH = "~/.local/state/stateful.upgrade/fleet"
+SOAK_MARGIN = 1800
+"""Seconds that a canary has beside its soak time to prove itself."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The fleet. `given` gives a variable without templates; None if it is not defined."""
+
+    given: Given
+    variables: Mapping[str, Any]
+
+    def options(self, module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that it gives to a task of the collection."""
+        if module == "fleet_plan":
+            whole = {"clusters": self.variables["ansible_play_hosts_all"], "groups": self.variables["groups"]}
+            return {**whole, "path": self._path, **self._own("canary", "waves", "failures", "playbook")}
+        if module == "cluster_upgrade":
+            acts = arguments.get("state", "upgraded") in ("planned", "upgraded")
+            handed = {**self._handed, **self._own("playbook", "inventory")} if acts else {}
+            end = self._end() if arguments.get("state") == "ended" else {}
+            return {"cluster": self._host, "path": self._path, **handed, **end}
+        if module == "canary_soak" and self.given("fleet_given") is not None:
+            return self._of_soak()
+        return {}
+
+    def order(self) -> list[str]:
+        """The clusters in the order of the waves."""
+        return [cluster for wave in self._waves for cluster in wave["clusters"]]
+
+    def sizes(self) -> list[int]:
+        """The number of clusters of each wave, for the `serial` of the play that upgrades them."""
+        return [len(wave["clusters"]) for wave in self._waves] or [1]
+
+    def soaks(self) -> bool:
+        """Whether this cluster is a canary that is upgraded, and has to prove itself."""
+        canaries = [name for wave in self._waves if wave["name"] == CANARY for name in wave["clusters"]]
+        done = self._cluster.get("state") == "done"
+        return done and self._host in canaries and int(self.given("upgrade_fleet_soak_time") or 0) > 0
+
+    def launched(self) -> dict[str, Any]:
+        """The `playbook`, the `variables` with the consent, and the `secrets` for a launcher of the user."""
+        handed = self._handed
+        consent = {"upgrade_confirm": self._cluster["digest"]}
+        playbook = f"stateful.upgrade.{self.given('upgrade_fleet_playbook') or 'opensearch'}"
+        return {**handed, "variables": {**handed["variables"], **consent}, "playbook": playbook}
+
+    def unconsented(self, answer: str) -> str:
+        """The refusal of a plan to which nobody has agreed; empty if somebody has.
+
+        `answer` is that of a person at a terminal, who is only asked if no consent was given beforehand.
+        """
+        digest, consent = str(self._planned["digest"]), str(self.given("upgrade_fleet_confirm") or "")
+        if consent == digest or (not consent and answer.strip().lower() == "yes"):
+            return ""
+        named = f"upgrade_fleet_confirm names the plan {consent}, and the plan is {digest}"
+        said = named if consent else f"The plan {digest} was not confirmed"
+        return (
+            f"{said}, so nothing was done. Look at the waves above, and at the plan of each cluster in"
+            f" {self._path}/plans. To carry them out, run again with -e upgrade_fleet_confirm={digest}, or type yes"
+            " when asked on a terminal."
+        )
+
+    def statistics(self) -> dict[str, Any]:
+        """The custom statistics of the end."""
+        end = self.given("fleet_end") or {}
+        reasons = [str(each["message"]) for each in end["verdict"]["reasons"]]
+        codes = unique(str(code) for cluster in end["clusters"].values() for code in cluster["codes"])
+        state = "refused" if end["failed_clusters"] else "waiting" if reasons else "done"
+        return {"upgrade_state": state, "upgrade_waiting_for": reasons, "upgrade_reasons": codes}
+
+    def _own(self, *names: str) -> dict[str, Any]:
+        return {name: value_of(f"upgrade_fleet_{name}", self.given) for name in names}
+
+    @property
+    def _host(self) -> str:
+        return str(self.variables["inventory_hostname"])
+
+    @property
+    def _path(self) -> str:
+        return os.path.realpath(os.path.expanduser(self.given("upgrade_fleet_path") or DEFAULT_PATH))
+
+    @property
+    def _planned(self) -> Mapping[str, Any]:
+        """The plan of the fleet, which all of its clusters have; empty before there is one."""
+        hosts: Sequence[str] = self.variables.get("groups", {}).get(GROUP) or ()
+        there = self.variables["hostvars"][hosts[0]].get("fleet_planned") if hosts else self.given("fleet_planned")
+        return there or {}
+
+    @property
+    def _waves(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self._planned.get("waves", ())
+        return found
+
+    @property
+    def _handed(self) -> dict[str, Any]:
+        """The variables of this host that are for the upgrade of its cluster, apart from the secrets among them."""
+        found: dict[str, Any] = self.given("fleet_given")
+        return found
+
+    @property
+    def _cluster(self) -> Mapping[str, Any]:
+        """The cluster, as its last task has left it."""
+        found = self.given("fleet_ended") or {}
+        cluster: Mapping[str, Any] = (found if "cluster" in found else self.given("fleet_upgraded"))["cluster"]
+        return cluster
+
+    def _end(self) -> dict[str, Any]:
+        """The cause and the codes of the failure of a launcher, or of a canary, if there is one."""
+        failure = self.given("fleet_failure")
+        if failure is None:
+            return {}
+        unsaid = f"The task {failure['task']} has failed."
+        return {"cause": unsaid if failure["message"] == "failed" else failure["message"], "codes": failure["codes"]}
+
+    def _of_soak(self) -> dict[str, Any]:
+        """Without probes and limits of the fleet, those of the cluster count."""
+        own = {name: value for name, value in self._own("soak_probes", "soak_limits").items() if value}
+        seconds = int(self.given("upgrade_fleet_soak_time") or 0)
+        return {
+            "members": [self._host],
+            "began": self._cluster["began"],
+            "ended": self._cluster["ended"],
+            "soak_time": seconds,
+            "wait_timeout": seconds + SOAK_MARGIN,
+            **{name.removeprefix("soak_"): value for name, value in own.items()},
+        }
+
+
+ANSWERS: Mapping[str, Callable[[Fleet], Any]] = {
+    "order": lambda fleet: fleet.order(),
+    "sizes": lambda fleet: fleet.sizes(),
+    "soaks": lambda fleet: fleet.soaks(),
+    "launched": lambda fleet: fleet.launched(),
+    "statistics": lambda fleet: fleet.statistics(),
+}
+"""The answers about a fleet by question."""

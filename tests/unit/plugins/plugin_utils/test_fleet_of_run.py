@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The fleet of a run, from the variables of one of its clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.fleet_of_run import GROUP, SOAK_MARGIN, Fleet
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
+
+Json = dict[str, Any]
+PLANNED: Json = {
+    "digest": "f1",
+    "waves": [{"name": "canary", "clusters": ["north"]}, {"name": "1", "clusters": ["south", "west"]}],
+}
+GIVEN: Json = {
+    "variables": {"target_version": "3.8.0", "upgrade_alerts": ["Disk"]},
+    "secrets": {"upgrade_password": "s"},
+}
+DONE = {"cluster": {"state": "done", "digest": "p1", "began": "10:00", "ended": "11:00"}}
+
+
+def fleet(**more: Any) -> Fleet:
+    """The fleet, as its cluster north sees it."""
+    variables = {
+        "inventory_hostname": "north",
+        "ansible_play_hosts_all": ["north", "south", "west"],
+        "groups": {"all": ["north", "south", "west"]},
+        "fleet_given": GIVEN,
+        "fleet_planned": PLANNED,
+        **more,
+    }
+    return Fleet(variables.get, variables)
+
+
+def test_the_order_and_the_sizes_are_those_of_the_waves() -> None:
+    assert fleet().order() == ["north", "south", "west"]
+    # A play has the variables of no host at first.
+    none: Json = {}
+    there = Fleet(none.get, {"groups": {GROUP: ["north"]}, "hostvars": {"north": {"fleet_planned": PLANNED}}})
+    assert there.sizes() == [1, 2]
+    assert Fleet(none.get, {"groups": {}, "hostvars": {}}).sizes() == [1]
+
+
+def test_a_plan_of_the_fleet_gets_the_waves_and_the_whole_inventory() -> None:
+    given = fleet(upgrade_fleet_canary="north, south", upgrade_fleet_failures=0).options("fleet_plan", {})
+    assert (given["canary"], given["failures"], given["waves"]) == (["north", "south"], 0, None)
+    assert given["clusters"] == ["north", "south", "west"]
+
+
+@pytest.mark.parametrize("option", ["canary", "waves", "failures", "playbook", "inventory"])
+def test_an_option_is_of_the_type_of_its_variable(option: str) -> None:
+    specs = [each.CONTRACT.argument_spec.get(option) for each in (fleet_plan, cluster_upgrade)]
+    variable = table()[f"upgrade_fleet_{option}"].option
+    for spec in filter(None, specs):
+        assert {name: variable.get(name) for name in spec} == spec
+
+
+def test_a_record_is_kept_at_one_place_wherever_a_task_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = fleet(upgrade_fleet_path="record").options("cluster_upgrade", {"state": "begun"})["path"]
+    assert path == str(tmp_path.resolve() / "record")
+
+
+@pytest.mark.parametrize(("state", "handed"), [("planned", True), ("upgraded", True), ("begun", False)])
+def test_only_a_process_of_the_cluster_gets_its_variables(state: str, handed: bool) -> None:
+    assert ("secrets" in fleet().options("cluster_upgrade", {"state": state})) is handed
+
+
+def test_a_launcher_gets_the_consent_and_the_secrets_apart() -> None:
+    launched = fleet(fleet_upgraded=DONE, upgrade_fleet_playbook="restart").launched()
+    assert launched["playbook"] == "stateful.upgrade.restart"
+    assert launched["variables"] == {**GIVEN["variables"], "upgrade_confirm": "p1"}
+    assert launched["secrets"] == GIVEN["secrets"]
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"), [("Job 7 failed.", "Job 7 failed."), ("failed", "The task Start the job has failed.")]
+)
+def test_the_failure_of_a_launcher_is_that_of_the_cluster(message: str, cause: str) -> None:
+    failure = {"task": "Start the job", "message": message, "codes": ["job_failed"]}
+    end = fleet(fleet_failure=failure).options("cluster_upgrade", {"state": "ended"})
+    assert (end["cause"], end["codes"]) == (cause, ["job_failed"])
+    assert "cause" not in fleet().options("cluster_upgrade", {"state": "ended"})
+
+
+@pytest.mark.parametrize(
+    ("more", "soaks"),
+    [
+        ({"upgrade_fleet_soak_time": "60"}, True),
+        ({}, False),
+        ({"upgrade_fleet_soak_time": 60, "inventory_hostname": "south"}, False),
+        ({"upgrade_fleet_soak_time": 60, "fleet_upgraded": {"cluster": {"state": "failed"}}}, False),
+        ({"upgrade_fleet_soak_time": 60, "fleet_ended": {"cluster": {"state": "failed"}}}, False),
+        ({"upgrade_fleet_soak_time": 60, "fleet_ended": {"skipped": True}}, True),
+    ],
+)
+def test_only_a_canary_that_is_upgraded_proves_itself(more: Json, soaks: bool) -> None:
+    assert fleet(**{"fleet_upgraded": DONE, **more}).soaks() is soaks
+
+
+def test_a_canary_proves_itself_by_the_probes_of_the_fleet_or_its_own() -> None:
+    soak = fleet(fleet_upgraded=DONE, upgrade_fleet_soak_time="60", upgrade_fleet_soak_probes="https://shop")
+    options = soak.options("canary_soak", {})
+    assert (options["members"], options["probes"]) == (["north"], ["https://shop"])
+    assert "limits" not in options
+    assert options["wait_timeout"] == 60 + SOAK_MARGIN
+    assert fleet(fleet_given=None).options("canary_soak", {}) == {}
+
+
+def test_nobody_goes_on_without_consent_to_these_very_plans() -> None:
+    assert fleet(upgrade_fleet_confirm="f1").unconsented("") == ""
+    assert fleet().unconsented(" Yes ") == ""
+    assert fleet().unconsented("").startswith("The plan f1 was not confirmed, so nothing was done.")
+    other = fleet(upgrade_fleet_confirm="f0").unconsented("yes")
+    assert other.startswith("upgrade_fleet_confirm names the plan f0, and the plan is f1, so nothing was done.")
+
+
+@pytest.mark.parametrize(
+    ("failed", "reasons", "state"),
+    [({"north": "It failed."}, ["South waits."], "refused"), ({}, ["South waits."], "waiting"), ({}, [], "done")],
+)
+def test_the_statistics_tell_the_worst(failed: Json, reasons: list[str], state: str) -> None:
+    end = {
+        "failed_clusters": failed,
+        "verdict": {"reasons": [{"message": each} for each in reasons]},
+        "clusters": {"north": {"codes": ["a", "b"]}, "south": {"codes": ["b"]}},
+    }
+    assert fleet(fleet_end=end).statistics() == {
+        "upgrade_state": state,
+        "upgrade_waiting_for": reasons,
+        "upgrade_reasons": ["a", "b"],
+    }
