@@ -31,6 +31,8 @@ OF_TASKS = re.compile(
     r"""or \['\w+' if [^\]]* else '(\w+)'\]|failed_task', '(\w+)'"""
 )
 """The codes in a text of tasks; there they are literals behind the key `code` or `codes`."""
+IN_CODE = re.compile(r'(?:"codes": |codes or )\["(\w+)"(?: if [^\]]* else "(\w+)")?\]')
+"""The same codes in code that works for tasks."""
 
 Codes = dict[str, set[str]]
 
@@ -89,7 +91,9 @@ def made_by_tasks() -> set[str]:
     """The codes that no module gives, of all roles and playbooks."""
     paths = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).rglob("*.yml")]
     texts = [path.read_text() for path in paths if path.parts[-2] != "meta"]
-    return {code for text in texts for found in OF_TASKS.findall(text) for code in found if code} - made().keys()
+    code = [path.read_text() for path in (ROOT / "plugins/plugin_utils").glob("*.py")]
+    found = [*(OF_TASKS.findall(text) for text in texts), *(IN_CODE.findall(text) for text in code)]
+    return {one for each in found for codes in each for one in codes if one} - made().keys()
 
 
 def documented(text: str) -> Codes:
