@@ -21,6 +21,7 @@ options:
       - V(held_up) gives the reasons for which nothing more of the batch is done in this pass, and V(upgraded) whether
         another user or tool has upgraded it already.
       - V(members) gives the outcome of each member, and V(failure) that of the task for which a rescue runs.
+      - V(gate) gives the options of the gate of a batch that may be divided.
       - V(own_moment) and V(own_files) give those of the user's own tasks before the batch.
       - V(parts) gives the task files of the role C(stateful.upgrade.roll) for this host. V(first_parts) are those
         before the batch goes down, and V(last_parts) those at its end.

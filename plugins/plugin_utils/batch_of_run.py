@@ -38,7 +38,6 @@ class BatchOfRun:
             return self._of_record(arguments)
         if module in REPLACING and "batch" not in arguments:
             return {
-                "gate": self.gate(),
                 "pools": batch["pools"],
                 "batch": batch["members"],
                 "expected": self._expected(),
@@ -54,15 +53,12 @@ class BatchOfRun:
         return {}
 
     def _of_gate(self, moment: str) -> dict[str, Any]:
-        batch, gate = self.so_far.batch, self.gate()
         if moment == "before_batch":
-            # Changes since the plan may keep some members from going with the others.
-            own = {"split_after": gate.get("split_after"), "skip_upgraded": gate["skip_upgraded"]}
-            return {"batch": batch["members"], "wait_limit": gate["wait_limit"], "since": self.done_before(), **own}
+            return {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
         if moment == "before_stop":
             # For answers; if the proof does not hold, the batch is begun again sooner.
             of_member = int(self.given("upgrade_member_timeout") or 1800)
-            return {"batch": batch["members"], "gate": gate, "wait_timeout": min(of_member, gate["wait_limit"])}
+            return {"gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
         if moment == "joined":
             proof = (self.given("roll_proof") or {}).get("before") or {}
             return {"batch": self.started(), "former_processes": proof.get("processes")}
@@ -236,6 +232,7 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "held_up": lambda batch: batch.so_far.held_up(),
     "upgraded": lambda batch: batch.so_far.upgraded(),
     "members": lambda batch: batch.so_far.members(),
+    "gate": lambda batch: batch.gate(),
     "own_moment": lambda batch: "before" if batch.is_first() else "between",
     "own_files": lambda batch: batch.own_files(),
     "first_parts": lambda batch: batch.first_parts(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import (
     GROUP,
     SOAK_MARGIN,
@@ -82,9 +83,23 @@ def test_a_single_pass_ends_at_a_batch_that_waits() -> None:
 
 
 def test_a_gate_before_a_batch_may_divide_it_and_lets_upgraded_members_through() -> None:
-    before = batch().options("cluster_health_gate", {"moment": "before_batch"})
-    assert (before["batch"], before["split_after"], before["skip_upgraded"]) == (["data-0"], 60, True)
+    gate = batch().gate()
+    assert (gate["split_after"], gate["skip_upgraded"]) == (60, True)
     assert not batch(upgrade_batch={**BATCH, "restarts": True}).gate()["skip_upgraded"]
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("cluster_health_gate", {"moment": "before_batch"}),
+        ("pod_ondelete_roll", {"until": "joined"}),
+        ("pod_ondelete_roll", {"until": "ready"}),
+        ("process_restart", {"until": "joined"}),
+    ],
+)
+def test_only_a_role_that_asks_for_it_divides_its_batches(module: str, arguments: Json) -> None:
+    given = batch(upgrade_batch={**BATCH, "restarts": True}).options(module, arguments)
+    assert not {"gate", "split_after", "skip_upgraded"} & given.keys()
 
 
 def test_a_last_look_has_the_time_of_a_member_but_never_more_than_the_batch_has_left() -> None:
