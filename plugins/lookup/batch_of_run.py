@@ -51,6 +51,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.batch_of_run import ANSWERS, batch_of_run, parts_of_host
+from ..plugin_utils.run_options import answers, given_by
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -60,14 +61,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         """The answer."""
         (question,) = terms
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
-
+        given = given_by(self._templar, defined)
         if question == "parts":
             return parts_of_host(defined, given)
         batch = batch_of_run(defined, given)
         if batch is None:
             return [False] if question == "upgraded" else []
         answer = ANSWERS[question](batch)
-        return answer if isinstance(answer, list) else [answer]
+        return answers(answer)

@@ -47,6 +47,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.of_run import Run
+from ..plugin_utils.run_options import given_by
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -57,8 +58,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
     ) -> list[dict[str, Any]]:
         """The end of the run."""
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
-
+        given = given_by(self._templar, defined)
         return [Run(given, defined).end().as_result()]

@@ -21,8 +21,8 @@ options:
       - V(soaks) gives whether the cluster of this host is a canary that has to prove itself.
       - V(launched) gives what a launcher of the user gets. These are C(playbook), C(variables) and C(secrets).
       - V(statistics) gives the custom statistics of the end.
-      - V(unconsented) gives the refusal of a plan to which nobody has agreed, or an empty text. The answer at the
-        terminal is the second term.
+      - V(unconsented) gives the refusal of a plan that was not agreed to, or an empty text. The answer at the terminal
+        is the second term.
     type: list
     elements: str
     required: true
@@ -47,6 +47,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.fleet_of_run import ANSWERS, Fleet
+from ..plugin_utils.run_options import answers, given_by
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -55,11 +56,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
     def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
         """The answer."""
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
-
+        given = given_by(self._templar, defined)
         question, *about = terms
         fleet = Fleet(given, defined)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)
-        return answer if isinstance(answer, list) else [answer]
+        return answers(answer)

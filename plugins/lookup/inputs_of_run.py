@@ -46,6 +46,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.inputs_of_run import InputsOfRun
+from ..plugin_utils.run_options import answers, given_by
 from .input_faults import LookupModule as InputFaults
 
 
@@ -56,14 +57,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         """The answer."""
         playbook, question = terms
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
+        given = given_by(self._templar, defined)
 
         def faults_of(request: Mapping[str, Any]) -> list[str]:
             return InputFaults(self._loader, self._templar).run([playbook], variables, request=request)
 
         inputs = InputsOfRun(playbook, given, faults_of)
-        answers = {each.__name__: each for each in (inputs.parts, inputs.source, inputs.request, inputs.refusal)}
-        answer = answers[question]()
-        return answer if isinstance(answer, list) else [answer]
+        asked = {each.__name__: each for each in (inputs.parts, inputs.source, inputs.request, inputs.refusal)}
+        return answers(asked[question]())

@@ -24,7 +24,7 @@ options:
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
       - V(had_batches), V(keeps_capacity) and V(waits_for_settling) are questions about the end.
       - V(not_begun) gives the end of a run that is refused or waits, from the result that says so.
-      - V(unconsented) gives the refusal of a plan to which nobody has agreed, from the answer at the terminal.
+      - V(unconsented) gives the refusal of a plan that was not agreed to, from the answer at the terminal.
     type: list
     elements: raw
     required: true
@@ -49,6 +49,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.order_of_run import OrderOfRun
+from ..plugin_utils.run_options import answers, given_by
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -57,9 +58,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
     def run(self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
         """The answer."""
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
-
+        given = given_by(self._templar, defined)
         answer = OrderOfRun(given, defined).asked(*terms)
-        return answer if isinstance(answer, list) else [answer]
+        return answers(answer)

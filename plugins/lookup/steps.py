@@ -43,6 +43,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.run.steps import Moment
+from ..plugin_utils.run_options import given_by
 from ..plugin_utils.step_of_run import steps_of
 
 
@@ -54,8 +55,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
     ) -> list[dict[str, Any]]:
         """The steps."""
         defined = variables or {}
-
-        def given(name: str) -> Any:
-            return self._templar.template(defined[name]) if name in defined else None
-
+        given = given_by(self._templar, defined)
         return [each.as_result() for moment in terms for each in steps_of(given, Moment(moment))]

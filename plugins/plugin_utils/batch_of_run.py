@@ -20,7 +20,7 @@ GROUP = "stateful_upgrade_batches"
 REPLACING = ("pod_ondelete_roll", "process_restart")
 """The modules that replace pods or processes of a batch, or follow them."""
 SOAK_MARGIN = 1800
-"""Seconds that a batch that went first has beside its soak time to prove itself."""
+"""Seconds that a batch or a cluster that went first has in addition to its soak time to prove itself."""
 
 
 @dataclass(frozen=True)

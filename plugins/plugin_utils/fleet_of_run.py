@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.words import unique
+from ..module_utils.run.order import disagreement
+from .batch_of_run import SOAK_MARGIN
 from .run_options import Given, value_of
+from .variables import table
 
 GROUP = "stateful_upgrade_fleet"
 """The group of the clusters in the order of the waves."""
+PATH = "upgrade_fleet_path"
 CANARY = "canary"
 """The name of the wave that goes first."""
-DEFAULT_PATH = "~/.local/state/stateful.upgrade/fleet"
-SOAK_MARGIN = 1800
-"""Seconds that a canary has beside its soak time to prove itself."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,14 @@ class Fleet:
         return {**handed, "variables": {**handed["variables"], **consent}, "playbook": playbook}
 
     def unconsented(self, answer: str) -> str:
-        """The refusal of a plan to which nobody has agreed; empty if somebody has.
-
-        `answer` is that of a person at a terminal, who is only asked if no consent was given beforehand.
-        """
+        """The refusal of a plan that was not agreed to; empty if it was. `answer` is that of a person at a terminal."""
         digest, consent = str(self._planned["digest"]), str(self.given("upgrade_fleet_confirm") or "")
-        if consent == digest or (not consent and answer.strip().lower() == "yes"):
-            return ""
-        named = f"upgrade_fleet_confirm names the plan {consent}, and the plan is {digest}"
-        said = named if consent else f"The plan {digest} was not confirmed"
-        return (
-            f"{said}, so nothing was done. Look at the waves above, and at the plan of each cluster in"
-            f" {self._path}/plans. To carry them out, run again with -e upgrade_fleet_confirm={digest}, or type yes"
-            " when asked on a terminal."
+        said = disagreement("upgrade_fleet_confirm", digest, consent, answer)
+        remedy = (
+            f"Look at the waves above, and at the plan of each cluster in {self._path}/plans. To carry them out, run"
+            f" again with -e upgrade_fleet_confirm={digest}, or type yes when asked on a terminal."
         )
+        return said and f"{said}, so nothing was done. {remedy}"
 
     def statistics(self) -> dict[str, Any]:
         """The custom statistics of the end."""
@@ -97,7 +92,7 @@ class Fleet:
 
     @property
     def _path(self) -> str:
-        return os.path.realpath(os.path.expanduser(self.given("upgrade_fleet_path") or DEFAULT_PATH))
+        return os.path.realpath(os.path.expanduser(str(self.given(PATH) or table()[PATH].option["default"])))
 
     @property
     def _planned(self) -> Mapping[str, Any]:

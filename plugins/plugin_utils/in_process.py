@@ -39,7 +39,7 @@ from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
 from .fleet_of_run import Fleet
 from .of_run import Run, words_of_notice
-from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_options, is_given
+from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options, is_given
 from .spoken import Speech, speech_of
 from .step_of_run import options_of_step
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
@@ -135,9 +135,7 @@ class InProcessAction(ActionBase):
             self._templar.copy_with_new_env(available_variables={**variables, **words}) if words else self._templar
         )
 
-        def given(variable: str) -> Any:
-            return templar.template(variables[variable]) if variable in variables else None
-
+        given = given_by(templar, variables)
         found = given_options(name, options, own, level, given)
         if level == ALL:
             found |= Run(given, variables).options(name, options, own)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import End, Found
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
@@ -18,7 +19,7 @@ from .run_options import Given, value_of
 from .step_of_run import added as added_capacity
 
 SILENCES = "settle_silenced"
-SHOWN = ("batches", "commenced", "predicted_seconds", "prediction")
+SHOWN = ("batches", *FORETOLD)
 """The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
     "failure": "roll_failure",

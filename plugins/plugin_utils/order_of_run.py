@@ -83,7 +83,7 @@ class OrderOfRun:
         return lined_up(self.plan, self.places, int(self.clock()) + int(self.given("upgrade_run_timeout") or 0))
 
     def unconsented(self, answer: Any) -> dict[str, Any]:
-        """The refusal of a plan to which nobody has agreed; empty if somebody has."""
+        """The refusal of a plan that was not agreed to; empty if it was."""
         return unconsented(str(self.plan["digest"]), self._consent(), str(answer or ""))
 
     def _consent(self) -> str:

@@ -35,6 +35,20 @@ class Given(Protocol):
         """The value of a variable, without templates; None if it is not defined."""
 
 
+def given_by(templar: Any, variables: Mapping[str, Any]) -> Given:
+    """The function that gives one of these variables, with the templar of a lookup or of a task."""
+
+    def given(name: str, /) -> Any:
+        return templar.template(variables[name]) if name in variables else None
+
+    return given
+
+
+def answers(answer: Any) -> list[Any]:
+    """An answer as a lookup gives it: a list stays one, and anything else is its one element."""
+    return answer if isinstance(answer, list) else [answer]
+
+
 def given_options(
     module: str, options: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any], level: str, given: Given
 ) -> dict[str, Any]:

@@ -138,7 +138,15 @@ def digest_of(variables: Mapping[str, Any], environment: Mapping[str, str]) -> s
     Raises:
         AssertionError: there is no plan.
     """
-    planned = play(PLAN, variables, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
+    return digest_in(play(PLAN, variables, {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}))
+
+
+def digest_in(planned: Played) -> str:
+    """The digest among the custom statistics of the playbook `plan`.
+
+    Raises:
+        AssertionError: there is no plan.
+    """
     found = re.search(r'"?upgrade_confirm"?: "?(?P<digest>p[0-9a-f]{11})', planned.output)
     assert planned.code == 0, planned.message
     assert found is not None, planned.output

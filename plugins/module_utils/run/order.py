@@ -159,20 +159,31 @@ def _hosts_of(batch: Mapping[str, Any], plan: Plan, places: Mapping[str, str], d
     return [{**each, "of": batch["name"], "deadline": deadline} for each in (whole, *members)]
 
 
+def disagreement(variable: str, digest: str, consent: str, answer: str) -> str:
+    """The cause for which a plan is not carried out, without its end; empty if it was agreed to.
+
+    `consent` is the digest that the user has given beforehand as `variable`, and `answer` that of a person at a
+    terminal, who is asked only if there is none.
+    """
+    if consent == digest or (not consent and answer.strip().lower() == "yes"):
+        return ""
+    if consent:
+        return f"{variable} names the plan {consent}, and the plan is {digest}"
+    return f"The plan {digest} was not confirmed"
+
+
 def unconsented(digest: str, consent: str, answer: str) -> dict[str, Any]:
-    """The refusal of a plan to which nobody has agreed; empty if somebody has.
+    """The refusal of a plan that was not agreed to; empty if it was.
 
     `consent` is the digest that the user has given beforehand, and `answer` that of a person at a terminal. A person
     who types anything but yes has seen the plan, and needs no advice (`calmly`).
     """
-    typed = answer.strip()
-    if consent == digest or (not consent and typed.lower() == "yes"):
+    typed, said = answer.strip(), disagreement("upgrade_confirm", digest, consent, answer)
+    if not said:
         return {}
     if typed and not consent:
-        said = f"Nothing was done: plan {digest} was not confirmed."
-        return _refusal(refused("not_confirmed", said, ""), calmly=True)
-    named = f"upgrade_confirm names the plan {consent}, and the plan is {digest}"
-    said = named if consent else f"The plan {digest} was not confirmed"
+        calm = f"Nothing was done: plan {digest} was not confirmed."
+        return _refusal(refused("not_confirmed", calm, ""), calmly=True)
     remedy = (
         f"Look at the plan above; to carry it out, run again with -e upgrade_confirm={digest}, or type yes when asked"
         " on a terminal (under AWX and ansible-runner nobody is asked)."

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.fleet_of_run import GROUP, SOAK_MARGIN, Fleet
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import SOAK_MARGIN
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.fleet_of_run import GROUP, Fleet
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
 
 Json = dict[str, Any]
